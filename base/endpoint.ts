@@ -6,6 +6,8 @@ import type { RequestSource } from "./origin.ts";
 
 export interface EndpointRequest extends RequestSource {
   readonly query: URLSearchParams;
+  /** Asked for by HEAD: of what is answered the body is not sent. */
+  readonly isHead?: boolean;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
   /** Reads the body of an endpoint that takes JSON, as text; of any other it is empty. */

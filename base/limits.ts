@@ -149,6 +149,9 @@ export const limits = {
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,
+  /** Memory of a command that imports: how often it looks, and how much more than at its start is collected. */
+  bulkLookMs: 50,
+  bulkGrowthBytes: 80_000_000,
   /** Longest token text that is looked at. */
   tokenBytesMax: 16 * 1024,
   /** Verified tokens held in memory. */
@@ -270,10 +273,30 @@ export const limits = {
   s3ConnectionsMax: 64,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
+  /**
+   * Beside a document: a hash has 200 bytes, a signature a kilobyte; a public key with many identities has some hundred. Of a
+   * provider so many keys count, and of a security.txt so many addresses. A folder in which so many in a row have nothing
+   * beside them has nothing.
+   */
+  feedCheckBytesMax: 64 * 1024,
+  feedKeyBytesMax: 1024 * 1024,
+  feedSigningKeysMax: 20,
+  feedProvidersMax: 5,
+  feedUncheckedMax: 10,
   /** Pages of the NVD's API, 2,000 records each. */
   feedPagesMax: 1_000,
-  /** NVD: five requests in 30 s of who has no key. */
+  /** NVD: five requests in 30 s of who has no key, and fifty of who has one. */
   nvdPauseMs: 6_000,
+  nvdKeyPauseMs: 600,
+  /** A page of a host that is busy: how often it is asked for, and how long after. */
+  feedPageTriesMax: 3,
+  feedPageRetryMs: 6_000,
+  /**
+   * Of an API that tells what has changed: how often all is read all the same (less than the NVD's 120 days, which it tells
+   * at most), and how far what is asked for reaches back behind what is known: what is late by so much is found.
+   */
+  feedFullMs: 30 * 24 * 60 * 60 * 1000,
+  feedOverlapMs: 6 * 60 * 60 * 1000,
   /** One file of a registry's folder, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
   /** A document of a feed, unpacked, held while it is read; the largest known (a CSAF document) has 12 MiB. */
@@ -327,6 +350,7 @@ export const limits = {
   /** Files that are looked up together, and the entries of archives in them, each of which holds a kilobyte. */
   feedChunkFiles: 64,
   feedChunkDocuments: 512,
+  feedChunkBytes: 4 * 1024 * 1024,
   /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
   matchedDocuments: 100,
   /**
@@ -353,6 +377,11 @@ export const limits = {
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
   tagEndsMs: 60_000,
+  /** Matching of images, in pieces: packages whose advisories are read together, images, rows of one statement, and changes. */
+  matchedNames: 200,
+  matchedImages: 500,
+  matchedRows: 5_000,
+  matchedChanges: 50_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */

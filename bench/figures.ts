@@ -128,7 +128,38 @@ export const groups: readonly Group[] = [
       },
     ],
   },
+  {
+    running: false,
+    most: { rounds: 1, seconds: 1 },
+    figures: [
+      {
+        name: "import-memory-archive",
+        unit: "MB",
+        bound: { words: "below", value: 150 },
+        variants: ["archiveImporting", "importIdle"],
+        value: (of) => of("archiveImporting") - of("importIdle"),
+      },
+    ],
+  },
+  {
+    running: false,
+    most: { rounds: 3, seconds: 1 },
+    figures: [valueFigure("osv-querybatch", "archiveBatch", "ms", { words: "below", value: 100 })],
+  },
   { running: false, most: { rounds: 1, seconds: 3 }, figures: [valueBelow("source-bytes", "importStored", "KiB", 1)] },
+  {
+    running: false,
+    most: { rounds: 3, seconds: 1 },
+    figures: [
+      {
+        name: "image-matching",
+        unit: "s",
+        bound: { words: "below", value: 5 },
+        variants: ["importMatched", "importUnmatched"],
+        value: (of) => of("importMatched") - of("importUnmatched"),
+      },
+    ],
+  },
   { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
   { running: false, figures: [valueFigure("deliveries-per-second", "delivered", "1/s", { words: "at least", value: 1000 })] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },

@@ -1,7 +1,8 @@
 // The variants of the figures about imports: a folder of advisories by `gantry import`, and its rows by COPY.
 
-import { access, mkdir } from "node:fs/promises";
+import { access, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { compareVersions } from "#base/versions/ecosystem.ts";
 import type { Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { highestMb } from "./memory.ts";
@@ -19,15 +20,17 @@ const importedTables = [
   "feed_validators",
   "source_documents",
   "document_records",
+  "affected_packages",
   "known_exploits",
   "exploit_predictions",
 ];
 
-const emptyTables = (fixture: Fixture): Promise<unknown> => withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
+export const emptyImported = (fixture: Fixture): Promise<unknown> =>
+  withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
 
-const importInto = async ({ site, of }: Fixture, source: string): Promise<{ seconds: number; mb: number }> => {
+export const importInto = async ({ site, of }: Fixture, source: string, options: readonly string[] = []): Promise<{ seconds: number; mb: number }> => {
   const began = performance.now();
-  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid]);
+  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid, ...options]);
   const mb = await highestMb(pid, ended);
   await ended;
   return { seconds: (performance.now() - began) / 1000, mb };
@@ -53,7 +56,7 @@ interface Imported {
 }
 
 const importWolfi = async (fixture: Fixture, folder: string): Promise<Imported> => {
-  await emptyTables(fixture);
+  await emptyImported(fixture);
   const { seconds, mb } = await importInto(fixture, folder);
   const rows = await countImported(fixture);
   if (rows === 0) throw new Error("the import wrote nothing");
@@ -91,7 +94,7 @@ const copyVariant: Variant = {
         const fileOf = (table: string): string => `'${join(setting?.data_directory ?? "", `bench-${table}`)}'`;
         const rows = await countImported(fixture);
         for (const table of importedTables) await client.query(`copy ${table} to ${fileOf(table)}`);
-        await emptyTables(fixture);
+        await emptyImported(fixture);
         const began = performance.now();
         for (const table of importedTables) await client.query(`copy ${table} from ${fileOf(table)}`);
         return rows / ((performance.now() - began) / 1000);
@@ -106,7 +109,7 @@ const storedDocuments: Variant = {
   async prepare({ blank }) {
     const [fixture, folder] = [await blank(), await wolfiFolder()];
     return async () => {
-      await emptyTables(fixture);
+      await emptyImported(fixture);
       await importInto(fixture, folder);
       return withClient(fixture.database, async (client) => {
         const { rows } = await client.query<{ bytes: string; records: string }>(
@@ -118,6 +121,59 @@ const storedDocuments: Variant = {
     };
   },
 };
+
+/** Images with two architectures and as many packages as images have. */
+const [imageCount, packagesEach] = [1000, 80];
+/** Of a package with more, whatever its version, some are mostly not fixed yet: hundreds for each image are not what images have. */
+const advisoriesMax = 5;
+
+interface FixedPackage {
+  readonly name: string;
+  /** The newest first. */
+  readonly fixes: readonly string[];
+}
+
+const fixedPackages = async (folder: string): Promise<FixedPackage[]> => {
+  const found: FixedPackage[] = [];
+  for (const file of (await readdir(folder)).filter((name) => name.endsWith(".yaml")).sort()) {
+    const text = await readFile(join(folder, file), "utf8");
+    const [, name] = /^ +name: (\S+)/m.exec(text) ?? [];
+    const fixes = [...new Set([...text.matchAll(/fixed-version: "?([^"\s]+)/g)].map(([, version = ""]) => version))];
+    fixes.sort((one, other) => compareVersions("Wolfi", other, one) ?? 0);
+    if (name !== undefined && fixes.length > 0 && [...text.matchAll(/^ {2}- id:/gm)].length <= advisoriesMax) found.push({ name, fixes });
+  }
+  return found;
+};
+
+/** Every package as it was last fixed, and in each image one as it was before. */
+const imageLines = (packages: readonly FixedPackage[]): string => {
+  const lines = Array.from({ length: imageCount }, (_, image) => {
+    const installed = new Map<string, string>();
+    for (let index = 0; installed.size < Math.min(packagesEach, packages.length); index++) {
+      const chosen = packages[(image * 7 + index * 13) % packages.length];
+      if (chosen) installed.set(chosen.name, `${chosen.name}=${chosen.fixes[index === 0 ? chosen.fixes.length - 1 : 0]}`);
+    }
+    const made = { packages: [...installed.values()] };
+    return JSON.stringify({ repo: `repo-${image % 200}`, tags: [`tag-${image}`], configs: { amd64: made, arm64: made } });
+  });
+  return `${lines.join("\n")}\n`;
+};
+
+/** The first import of all advisories, into an organization that has images or none. */
+const matchedImport = (label: string, hasImages: boolean): Variant => ({
+  label,
+  unit: "s",
+  async prepare({ blank, folder: files }) {
+    const [fixture, folder] = [await blank(), await wolfiFolder()];
+    const images = await files.write("images.jsonl", imageLines(await fixedPackages(folder)));
+    return async () => {
+      await emptyImported(fixture);
+      await withClient(fixture.database, (client) => client.query("truncate image_packages, affected_images, changes_to_match"));
+      if (hasImages) await runGantry(fixture.site, ["import", "images", images, "--group", fixture.of(0).uid]).ended;
+      return (await importInto(fixture, folder)).seconds;
+    };
+  },
+});
 
 const idleImport: Variant = {
   label: "gantry import advisories, the same of an empty folder",
@@ -134,5 +190,7 @@ export const importVariants: Readonly<Record<string, Variant>> = {
   importing: importVariant("gantry import advisories, resident at its highest", "MB", "mb"),
   importIdle: idleImport,
   importStored: storedDocuments,
+  importMatched: matchedImport("gantry import advisories, beside 1,000 images", true),
+  importUnmatched: matchedImport("gantry import advisories, beside none", false),
   copied: copyVariant,
 };

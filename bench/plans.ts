@@ -7,6 +7,7 @@
 //   - a sequential scan of a table that grows;
 //   - a sort of more rows than limits.sortRowsMax says may be sorted;
 //   - a page that reads many more rows than it shows (a total reads its branch, and is not asked);
+//   - for texts that no index knows: more buffers than its organization's rows lie in, twice (the count and the page);
 //   - for rights at a thousand places: more buffers than a few descents of an index for each, whether a neighbour's rows
 //     lie under 10, 1,000 or 30,000 parents.
 // The last column is the time of one run; it is shown and not judged.
@@ -85,6 +86,7 @@ const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows
 interface Bounds {
   readonly rows: number;
   readonly buffers: number;
+  readonly sorted: number;
 }
 
 const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
@@ -109,7 +111,7 @@ const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
     } else if (index !== undefined) accessPaths.add(index);
     if (type === "Sort" || type === "Incremental Sort") {
       const sorted = Math.max(...inner.map((each) => each["Actual Rows"] ?? 0));
-      if (sorted > limits.sortRowsMax) faults.add(`sorts ${Math.round(sorted)} rows`);
+      if (sorted > max.sorted) faults.add(`sorts ${Math.round(sorted)} rows`);
     }
     for (const each of inner) visit(each, counts);
   };
@@ -232,7 +234,7 @@ const fill = async (application: Application, client: pg.Client, count: number, 
   if (wanted(bindings)) await fillTable("role_bindings", () => fillBindings(client, organization, builtInRoleUid("viewer"), count));
   if (wanted(listAdvisories)) {
     progress(`${count} advisories`);
-    await fillAdvisories(client, organization, count);
+    await fillAdvisories(client, organization, count, advisoryGroups);
     filled.push("advisories", "advisory_facets", "vulnerabilities", "package_origins");
   }
   if (wanted(audit)) {
@@ -401,7 +403,11 @@ const examine = async (
   [caller, authorization]: readonly [string, string],
   method: string,
   first: JsonObject,
-  buffersMax = Number.POSITIVE_INFINITY,
+  max: Bounds = {
+    rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax,
+    buffers: Number.POSITIVE_INFINITY,
+    sorted: limits.sortRowsMax,
+  },
 ): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
@@ -410,7 +416,7 @@ const examine = async (
     try {
       const call = callOf(method, request, authorization);
       for (const statement of await statementsOf(application, call)) {
-        const finding = await explain(client, statement, { rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax, buffers: buffersMax });
+        const finding = await explain(client, statement, max);
         if (finding.faults.length > 0) bad++;
         printFinding(caller, list, finding);
       }
@@ -453,9 +459,59 @@ const examineNeighbours = async (client: pg.Client, writer: pg.Client, applicati
     for (const order of ["", "name", "name desc", "create_time desc"])
       for (const request of [{}, { name: "repo-3" }]) {
         const asked = order === "" ? request : { ...request, orderBy: order };
-        bad += await examine(client, application, [`1000 places, ${parents} parents`, authorization], repos, asked, buffersPerPlaceMax * places);
+        bad += await examine(client, application, [`1000 places, ${parents} parents`, authorization], repos, asked, {
+          rows: passedMax,
+          buffers: buffersPerPlaceMax * places,
+          sorted: limits.sortRowsMax,
+        });
       }
   }
+  return bad;
+};
+
+// ---- texts --------------------------------------------------------------------------------------------------------
+
+/** Groups that have half of the advisories. */
+const advisoryGroups = 2 * places;
+/** In every row, in none, in some; what is special in a pattern; letters of others; as long as a query may be. */
+const texts = ["-1", "%", "_", "%%%", "--", "\\", "é", "日本", "CVE-2025", "component-".repeat(25), "CVE-2025-10000"];
+/** These narrowed and ordered in every way, too. */
+const narrowedTexts = ["a", "zq", "log"];
+
+/** Searches by whoever has one right, and by whoever has them at a thousand places. Returns how many are wrong. */
+const examineTexts = async (client: pg.Client, writer: pg.Client, application: Application, { large }: Rows): Promise<number> => {
+  const groupOf = (n: number): string => `${large}/${n.toString(16).padStart(16, "0")}`;
+  const [one, scattered] = [await makeMember(application, large, [large], "viewer"), await makeMember(application, large, [], "viewer")];
+  await writer.query(
+    `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(2 * n), 16, '0') || '/00000000000000aa', $2, $3, now(), now() from generate_series(1, $4::int) as n`,
+    [large, scattered, builtInRoleUid("viewer"), places],
+  );
+  await vacuumTables(writer, "role_bindings");
+  const pages = await valueOf(
+    writer,
+    "select sum(relpages) as value from pg_class where relname in ('advisories', 'advisories_pkey', 'advisories_by_search')",
+    [],
+  );
+  // Of a thousand places each gives as many rows as a page has.
+  const max = { rows: Number.POSITIVE_INFINITY, buffers: 2 * Number(pages) + buffersPerPlaceMax * places, sorted: places * (limits.pageSizeDefault + 1) };
+  const callers = [
+    ["one right", await authorizationOf(application, one)],
+    ["1000 places", await authorizationOf(application, scattered)],
+    ["operator", await authorizationOf(application, operatorUid)],
+  ] as const;
+  let bad = 0;
+  for (const caller of callers)
+    for (const request of [
+      ...texts.map((query) => ({ query })),
+      ...narrowedTexts.flatMap((query) =>
+        [{}, { uidp: { childrenOf: large } }, { uidp: { descendantsOf: groupOf(4) } }].flatMap((narrowed) => [
+          { query, ...narrowed },
+          { query, ...narrowed, orderBy: "create_time desc" },
+        ]),
+      ),
+    ])
+      bad += await examine(client, application, caller, listAdvisories, request, max);
   return bad;
 };
 
@@ -467,12 +523,15 @@ const checkPlans = (folder: Folder): Promise<number> => {
     withClient(await databaseOf(site), async (client) => {
       const filled = await fill(application, client, Number(values.rows), wanted);
       for (const setting of await sessionSettings(application)) await client.query("select set_config($1, $2, false)", setting.split("="));
+      // That of a connection for quick statements was one of them.
+      await client.query(`set statement_timeout = ${limits.statementTimeoutMs}`);
       let bad = 0;
       for (const caller of filled.callers) {
         for (const [method, request] of lists(filled).filter(([method]) => wanted(method))) bad += await examine(client, application, caller, method, request);
       }
       if (wanted(repos))
         bad += await withClient(await databaseOf(site), (writer) => examineNeighbours(client, writer, application, Math.ceil(Number(values.rows) / 10)));
+      if (wanted(listAdvisories)) bad += await withClient(await databaseOf(site), (writer) => examineTexts(client, writer, application, filled));
       process.stdout.write(bad > 0 ? `${bad} plans are wrong\n` : "every plan is right\n");
       return bad > 0 ? 1 : 0;
     }),

@@ -8,7 +8,7 @@ import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Application } from "#application";
 import { makeServe, type UnreadCall } from "#kernel";
-import type { Param, Read } from "#store";
+import type { Param, Read, Store } from "#store";
 import type { Script } from "./load.ts";
 
 export interface Statement {
@@ -27,17 +27,22 @@ export const callOf = (name: string, request: JsonObject, authorization: string)
 export const statementsOf = async (application: Application, call: UnreadCall): Promise<Statement[]> => {
   const { kernel } = application;
   let caught: Statement[] = [];
-  const { store } = kernel.services;
-  const read: Read = {
+  const catching = (rows: Pick<Store, "read">): Read => ({
     query(text, values = []) {
       caught.push({ text, values });
-      return store.read.query(text, values);
+      return rows.read.query(text, values);
     },
+  });
+  const { store } = kernel.services;
+  const forParty: Store["forParty"] = (party) => {
+    const rows = store.forParty(party);
+    return { ...rows, read: catching(rows) };
   };
-  const serve = makeServe({ ...kernel, services: { ...kernel.services, store: { ...store, read } } });
+  const serve = makeServe({ ...kernel, services: { ...kernel.services, store: { ...store, read: catching(store), forParty } } });
   await serve(call);
   caught = [];
   await serve(call);
+  if (caught.length === 0) throw new Error(`${call.method.name} reads nothing, or past what catches its statements`);
   return caught;
 };
 

@@ -169,8 +169,11 @@ const fillFacets = (client: pg.Client): Promise<unknown> =>
        'EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION'])[1 + k % 7] as latest) as of_kind`,
   );
 
-/** Advisories of 3,000 packages, eight of them built from each origin, about 60,000 vulnerabilities; half of these are known. */
-export const fillAdvisories = async (client: pg.Client, parent: string, count: number): Promise<void> => {
+/**
+ * Advisories of 3,000 packages, eight of them built from each origin, about 60,000 vulnerabilities; half of these are known.
+ * Every second one lies in one of so many groups below, where there are any.
+ */
+export const fillAdvisories = async (client: pg.Client, parent: string, count: number, groups = 0): Promise<void> => {
   await fillFacets(client);
   await client.query(
     "insert into package_origins (name, origin, feed) select 'package-' || n, 'package-' || n / 8 * 8, 'bench' from generate_series(0, 2999) as n",
@@ -196,7 +199,8 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
          case when n % 3 = 0 then 'LEGACY-' || n else '' end, artifact, 'wolfi', facet,
          lower(artifact || E'\n' || component || E'\n' || cve || E'\nghsa-' || substr(salted, 1, 14)), false, 'bench', ''
        from (
-         select n, $1::text || '/' || ${segment("advisory")} as own, md5('more' || n) as salted, ${madeTime} as made,
+         select n, $1::text || case when $3::int > 0 and n % 2 = 0 then '/' || lpad(to_hex(n / 2 % $3), 16, '0') else '' end
+             || '/' || ${segment("advisory")} as own, md5('more' || n) as salted, ${madeTime} as made,
            'package-' || ${skewed(7919, 3000)} as artifact,
            (array['golang.org/x/', 'lib', 'openssl-', 'node-', 'python-', 'log'])[1 + n % 6] || 'component-' || ${skewed(104729, 5000)} as component,
            'CVE-2025-' || 10000 + ${skewed(15485863, 60_000)} as cve, floor(300 * power(${spread(611953)}, 2))::int as kind
@@ -204,7 +208,7 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
        join (select id::text as facet, substr(digest, 7)::int as kind, artifact_type as type, artifact_architecture as architecture, component_type
          from advisory_facets where digest like 'bench %') as facets using (kind),
        lateral (select '["' || cve || '","GHSA-' || substr(salted, 1, 14) || '"]' as aliases) as named`,
-      [parent, count],
+      [parent, count, groups],
     );
   });
 };

@@ -9,6 +9,7 @@ import type { JsonObject } from "#base/json.ts";
 import { pageStatement } from "#store";
 import { advisoryVariants } from "./advisories.ts";
 import { anonymousVariants } from "./anonymous.ts";
+import { archiveVariants } from "./archive.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
 import { registryVariants } from "./registry.ts";
@@ -215,6 +216,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...registryVariants,
   ...textVariants,
   ...importVariants,
+  ...archiveVariants,
   start: startVariant,
   memory: memoryVariant,
   list: gantryList("gantry, REST list of 50 of 100", mainFixture, 100, ""),

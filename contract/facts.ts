@@ -423,6 +423,20 @@ const domainAndVersionOf = (typeName: string): [string, string] => {
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
 
+const eventFact = (event: options.Event, body: MessageFact, input: MessageFact): EventFact => ({
+  type: event.type,
+  extensions: event.extensions,
+  audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
+  // Where the body does not say it, the request does.
+  subject: jsonPathOf(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
+  group: groupRules[event.group],
+  groupFrom: event.groupFrom ? jsonPathOf(body, event.groupFrom) : undefined,
+});
+
+/** The event that a message is the body of, where no operation's answer is. */
+export const toldEventOf = (message: MessageFact): EventFact | undefined =>
+  hasOption(message.descriptor, options.told) ? eventFact(getOption(message.descriptor, options.told), message, message) : undefined;
+
 /** The facts of one operation. Throws where the contract forgot to say who may call it. */
 export const methodFact = (descriptor: DescMethod): MethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
@@ -457,15 +471,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,
-    event: event && {
-      type: event.type,
-      extensions: event.extensions,
-      audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
-      // Where the body does not say it, the request does.
-      subject: jsonPathOf(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
-      group: groupRules[event.group],
-      groupFrom: event.groupFrom ? jsonPathOf(body, event.groupFrom) : undefined,
-    },
+    event: event && eventFact(event, body, input),
     handsOn: handsOnFact(descriptor, input),
     writes: event !== undefined || (verb !== undefined && verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",

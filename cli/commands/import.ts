@@ -15,6 +15,7 @@ interface Options {
   readonly licence?: string;
   readonly format?: string;
   readonly author?: string;
+  readonly keyFile?: string;
 }
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
@@ -38,13 +39,14 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
       license: options.licence,
       format: options.format,
       author: options.author,
+      keyFile: options.keyFile,
       progress: bar.update,
     });
     bar.end();
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
-    for (const document of summary.unmatched) err.write(`kept as it came in and matched with nothing: ${document}\n`);
+    for (const document of summary.unmatched) err.write(`kept as it came in, and not all of it is matched with images: ${document}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
     for (const line of summary.passedOver) err.write(`passed over ${line}\n`);
     for (const [label, count] of [
@@ -60,8 +62,8 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "private", "licence", "format", "author"] as const) {
-    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import registry`);
+  for (const name of ["public", "private", "licence", "format", "author", "keyFile"] as const) {
+    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
     const { out, err } = terminal;
@@ -81,7 +83,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME]",
+    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE]",
     description: `Fills the server. KIND is one of
 
   registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
@@ -93,8 +95,8 @@ export const importCommand = (terminal: Terminal): Command =>
   images           what images are made of (JSON Lines), and which package is built from which
 
 A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
-documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, a ROLIE feed
-and the API of the NVD are followed to all that they lead to. What a
+documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, by its address
+or domain, a ROLIE feed and the APIs of the NVD and of GitHub are followed to all that they lead to. What a
 file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
 second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
 latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
@@ -109,9 +111,10 @@ Examples:
   gantry import advisories https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
   gantry import advisories https://security-tracker.debian.org/tracker/data/json
   gantry import advisories 'https://api.github.com/advisories?per_page=100'
+  gantry import advisories example.com
   gantry import advisories https://example.com/.well-known/csaf/provider-metadata.json
   gantry import advisories ./product.vex.cdx.json
-  gantry import vulnerabilities 'https://services.nvd.nist.gov/rest/json/cves/2.0?cpeName=cpe:2.3:a:x:y:1.0:*:*:*:*:*:*:*'
+  gantry import vulnerabilities https://services.nvd.nist.gov/rest/json/cves/2.0 --key-file nvd.key
   gantry import vulnerabilities --public \\
     https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
   gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
@@ -125,6 +128,7 @@ Examples:
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
+    .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
       if (kind === undefined && word !== "registry") {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../../test/database.ts";
 import { openWorld } from "../../test/world.ts";
-import { isWorthRelease, releaseMemory } from "./memory.ts";
+import { boundMemory, isWorthRelease, releaseMemory } from "./memory.ts";
 
 /** Makes some 150 MB that nobody holds afterwards; returns what was resident then. */
 const fill = (): number => {
@@ -26,6 +26,18 @@ test("what nobody holds any more is not resident any more", () => {
   assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
   releaseMemory();
   assert.ok(process.memoryUsage.rss() < before * 1.5, `${before}, ${full}, ${process.memoryUsage.rss()}`);
+});
+
+test("bulk work has what it drops collected before it has grown by much, and nothing is collected before", (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  releaseMemory();
+  const before = process.memoryUsage.rss();
+  const bound = boundMemory();
+  const full = fill();
+  assert.ok(full > before + limits.bulkGrowthBytes, `${before} to ${full}: too little to tell`);
+  t.mock.timers.tick(limits.bulkLookMs);
+  assert.ok(process.memoryUsage.rss() < before + limits.bulkGrowthBytes, `${before}, ${full}, ${process.memoryUsage.rss()}`);
+  bound.stop();
 });
 
 test("a server gives back what it has taken when it is calm again", async (t) => {

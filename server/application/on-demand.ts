@@ -43,7 +43,16 @@ export const verifyRegistry = async (parts: CollectionParts, verification: Verif
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#feeds")).importRegistry(kernel, options);
 
-export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => (await import("#feeds")).importFeed(services, options);
+/** For a command: a server's own imports answer others beside (watchMemory). */
+export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
+  const [feeds, { boundMemory }] = [await import("#feeds"), await import("./memory.ts")];
+  const bound = boundMemory();
+  try {
+    return await feeds.importFeed(services, options);
+  } finally {
+    bound.stop();
+  }
+};
 
 export const listTagPolicies = async (kernel: Kernel): Promise<TagPolicy[]> => (await import("./tag-ends.ts")).listTagPolicies(kernel);
 

@@ -7,6 +7,7 @@ import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import {
+  countOutdatedFeeds,
   openCsaf,
   openDocuments,
   openOsv,
@@ -88,6 +89,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
+    const outdated = await countOutdatedFeeds(store);
+    if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
     const feed = { store, publicUrl: settings.publicUrl, publisher: settings.publisher };
     const csaf = openCsaf({ feed, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });

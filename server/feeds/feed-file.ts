@@ -25,6 +25,8 @@ export interface FeedFile {
   readonly bundle?: Bundle;
   /** Who has it says that it is the same as the last time; "source": all that the source has is. */
   readonly unchanged?: "file" | "source";
+  /** What of it is in memory before it is read. */
+  readonly heldBytes?: number;
   bytes(): AsyncIterable<Uint8Array>;
   /** Told when something in it was refused: it is not the same as the last time, whoever has it says so. */
   readonly refused?: () => void;

@@ -49,8 +49,22 @@ export interface Fetching {
   readonly validators: Validators;
   /** Waits; of hosts that want to be asked slowly. */
   readonly pause: (ms: number) => Promise<void>;
+  readonly nowMs: number;
+  /** A key goes to the address's own host. */
+  readonly hasKey: boolean;
+  /** What turned out: only what has changed was asked for, so that what is not named is not gone. */
+  readonly found: { isDelta: boolean };
   /** Files that are still to be read; whoever imports closes what is left at the end. */
   readonly opened: Set<StoredFile>;
+}
+
+/** An answer with another status than was hoped for. */
+export class AnswerFault extends Fault {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super("UNAVAILABLE", message);
+    this.status = status;
+  }
 }
 
 /** Reads a file that nobody needs any more behind it. */
@@ -102,7 +116,7 @@ export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: UR
     }
     if (status !== 200) {
       const hint = status >= 300 && status < 400 ? `; it redirects more than ${limits.feedRedirectsMax} times, or to nowhere` : "";
-      throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${hint}`);
+      throw new AnswerFault(status, `${addressLabel(url)} answers with status ${status}${hint}`);
     }
     validators.keep(url.href, { etag: headers.etag ?? "", lastModified: headers["last-modified"] ?? "", listed });
     const file = temporary.read();

@@ -16,8 +16,8 @@ import {
   deleteReplacedDocuments,
   deleteVanishedFacts,
   findDocumentStep,
-  findFeedRecords,
   findFeedValidators,
+  findToldRecords,
   lockFeed,
   markDocumentsGone,
   moveFacts,
@@ -37,11 +37,14 @@ import {
 import type { FeedKind } from "./formats/format.ts";
 import { recordImport } from "./import-event.ts";
 import { isLicenseName } from "./licenses.ts";
+import { readKeyFile } from "./key-file.ts";
 import { matchImages } from "./match-images.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
 import { type Fetch, type Fetching, Validators } from "./fetching.ts";
+import { readerVersion } from "./reader-version.ts";
+import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
 import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
@@ -60,6 +63,8 @@ export interface FeedImport {
   readonly format?: string | undefined;
   /** Who wrote it; the format's own word without it. */
   readonly author?: string | undefined;
+  /** A file with the key that the sources' hosts want to see; each has the same. */
+  readonly keyFile?: string | undefined;
   /** What imports, for the audit log; the command without it. */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -82,14 +87,11 @@ export interface FeedSummary extends WriteCounts {
   readonly passedOver: readonly string[];
   /** How many there were; of very many the first ones are named. */
   readonly passedOverFiles: number;
-  /** Documents that are kept and published as they came in, and match nothing: their ranges cannot be read. */
+  /** Documents that are kept and published as they came in, and of which something matches nothing: it has no versions in a known order. */
   readonly unmatched: readonly string[];
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
-
-/** Raised whenever formats read something differently, so that files are read again. */
-const readerVersion = "2";
 
 const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   advisories: "advisory",
@@ -117,6 +119,8 @@ interface SourceResult {
   isUnread: boolean;
   /** Nothing has changed, by the word of who has it. */
   isSame: boolean;
+  /** Only what has changed was read: what is not named is not gone. */
+  isDelta: boolean;
 }
 
 const newResult = (): SourceResult => ({
@@ -133,6 +137,7 @@ const newResult = (): SourceResult => ({
   parts: new Map(),
   isUnread: false,
   isSame: false,
+  isDelta: false,
 });
 
 /** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
@@ -192,6 +197,7 @@ interface ImportRun {
   readonly options: FeedImport;
   /** The same for all sources of one command. */
   readonly requestId: string;
+  readonly key: string | undefined;
 }
 
 interface SourceImport extends ImportRun {
@@ -253,10 +259,10 @@ const markFacts = async ({ services: { store }, feed, told, options }: SourceImp
 };
 
 /** Marks what is of files that the source has no longer; false where nothing can have vanished. */
-const markMissing = ({ services: { store }, feed, target }: SourceImport, { parts }: SourceResult): Promise<boolean> =>
+const markMissing = ({ services: { store }, feed, target }: SourceImport, { parts, isDelta }: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
-    const gone = await deleteFeedPartsExcept(rows, feed, parts);
+    const gone = isDelta ? [] : await deleteFeedPartsExcept(rows, feed, parts);
     if (gone.length === 0) return !settled;
     await markDocumentsGone(rows, feed, gone, target.nowMs);
     await updateFeed(rows, feed, { settled: false, unreported });
@@ -273,10 +279,9 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
 /** The same of kinds without documents, and of what the version before has written. */
 const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
-  const known = await findFeedRecords(rows, feed);
-  const isKnown = (key: string): boolean => known.has(key);
-  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], isKnown);
-  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, isKnown)) : withdrawn;
+  const findTold = (keys: readonly string[]): Promise<Set<string>> => findToldRecords(rows, feed, keys);
+  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], findTold);
+  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, findTold)) : withdrawn;
 };
 
 /** Tells of all that no event has told yet. */
@@ -339,7 +344,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, nowMs } : undefined;
   const from: SourceImport = { ...run, source, feed, target, told };
   const goOn = (): Promise<void> => requireGoingOn(options);
-  const fetching = await openFetching(run, feed, manner);
+  const fetching = await openFetching(run, feed, manner, source);
   let isStored = true;
   try {
     const total = await source.count();
@@ -359,7 +364,8 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
       result.counts = await finishImport(from, result, true);
       return;
     }
-    if (result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
+    result.isDelta = fetching.found.isDelta;
+    if (!result.isDelta && result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
       throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
     // Only now: what was not read to its end, or not stored, is fetched again.
@@ -392,9 +398,22 @@ const guardedFetch =
     });
   };
 
+/** The same with a key, for the source's own host and no other; of redirects the client takes care. */
+const withKey = (fetch: Fetch, source: string, key: string | undefined): Fetch => {
+  const own = key === undefined ? undefined : URL.parse(source)?.origin;
+  return (address, request) => {
+    const url = URL.parse(address);
+    if (key === undefined || url === null || url.origin !== own) return fetch(address, request);
+    return fetch(address, { ...request, headers: { ...request.headers, ...keyHeadersFor(url, key) } });
+  };
+};
+
 /** What a source is fetched with. Behind an import that did not come to its end everything is fetched again. */
-const openFetching = async (run: ImportRun, feed: string, manner: string): Promise<Fetching> => ({
-  fetch: guardedFetch(run),
+const openFetching = async (run: ImportRun, feed: string, manner: string, source: Source): Promise<Fetching> => ({
+  fetch: withKey(guardedFetch(run), source.key, run.key),
+  hasKey: run.key !== undefined,
+  nowMs: run.services.clock(),
+  found: { isDelta: false },
   validators: new Validators(await findFeedValidators(run.services.store.read, feed, manner)),
   pause: (ms) => wait(ms, undefined, run.options.signal ? { signal: run.options.signal } : {}),
   opened: new Set(),
@@ -432,7 +451,8 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const { license } = options;
   if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the licence must be an SPDX identifier such as CC-BY-4.0");
-  const run: ImportRun = { services, options, requestId: crypto.randomUUID() };
+  const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
+  const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
   // A source that is misspelt stops all before anything is written.
   const sources = await openSources(run);
   const results: SourceResult[] = [];

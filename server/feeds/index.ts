@@ -17,6 +17,7 @@ export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";
 
+export { countOutdatedFeeds } from "./reader-version.ts";
 export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>

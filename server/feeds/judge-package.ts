@@ -27,6 +27,8 @@ export interface PackageVerdict {
   readonly state: "affected" | "under investigation";
   /** The first fixed version behind the installed one; "" where none is named. */
   readonly fixedVersion: string;
+  /** Whether it counts for images of this machine ("amd64"); absent: for all. */
+  readonly isFor?: (architecture: string) => boolean;
 }
 
 /** Without a type it is a package of the distribution that the image is made of: apko's. */
@@ -104,13 +106,17 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
 
 const decisions = ["truePositiveDetermination", "falsePositiveDetermination", "pendingUpstreamFix", "fixNotPlanned", "analysisNotPlanned", "patched"] as const;
 
+/** The approved ones of an advisory's events, which are JSON. */
+export const approvedEventsOf = (events: string): JsonObject[] => {
+  const list = JSON.parse(events) as Json;
+  return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
+};
+
 /**
  * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
  * for all versions before, and the last one counts.
  */
-export const judgeByEvents = (events: string, version: string): PackageVerdict | undefined => {
-  const list = JSON.parse(events) as Json;
-  const approved = (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
+export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
   // A version that is none is below nothing.
   if (fixes.some((fix) => (compareVersions("Wolfi", version, fix) ?? -1) >= 0)) return undefined;

@@ -1,14 +1,15 @@
 // Addresses whose answer leads to more: a CSAF provider's metadata to its feeds or folders, a ROLIE feed to its documents
-// (CSAF 2.0, section 7.1), a page of the NVD's API or of a list with a Link header to the next one. What cannot be had is refused by its address, and the
-// rest goes on.
+// (CSAF 2.0, section 7.1). What cannot be had is refused by its address, and the rest goes on.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { type Checks, checkDocument, noSigningKeys, openSigningKeys, readShortFile, type SigningKeys } from "./document-checks.ts";
 import { Field } from "./field.ts";
 import { addressLabel, type Fetched, type Fetching, fetchFile, readOnce } from "./fetching.ts";
 import { decodeUtf8 } from "./file-reader.ts";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
+import { isProvider } from "./find-provider.ts";
 import { readJson } from "./parse/json.ts";
 import type { FeedFile } from "./feed-file.ts";
 import type { StoredFile } from "./stored-file.ts";
@@ -17,17 +18,29 @@ import type { StoredFile } from "./stored-file.ts";
 interface Link {
   readonly url: URL;
   readonly listed: string;
+  readonly checks: Checks;
 }
+
+const noChecks: Checks = { hashes: [], signatures: [] };
 
 const linkOf = (base: URL, field: Field, listed: string): Link => {
   const url = URL.parse(field.url(), base.href);
-  return url !== null && ["https:", "http:"].includes(url.protocol) ? { url, listed } : field.refuse("must be an address");
+  return url !== null && ["https:", "http:"].includes(url.protocol) ? { url, listed, checks: noChecks } : field.refuse("must be an address");
 };
 
 const requireFew = <T>(links: readonly T[]): readonly T[] => {
   if (links.length > limits.feedLinksMax) throw new DocumentError(1, `leads to more than ${limits.feedLinksMax} documents`);
   return links;
 };
+
+/** SHA-512 before SHA-256. */
+const longestFirst = (one: URL, other: URL): number => Number(other.pathname.endsWith(".sha512")) - Number(one.pathname.endsWith(".sha512"));
+
+/** What may lie beside a document of a folder. */
+const checksBeside = ({ href }: URL): Checks => ({
+  hashes: [".sha512", ".sha256"].map((extension) => new URL(`${href}${extension}`)),
+  signatures: [new URL(`${href}.asc`)],
+});
 
 /** The document's own address: its content's, or the link to itself. */
 const entryLink = (base: URL, entry: Field): Link => {
@@ -36,7 +49,14 @@ const entryLink = (base: URL, entry: Field): Link => {
     .list()
     .find((link) => link.at("rel").name() === "self");
   const content = entry.at("content").at("src");
-  return linkOf(base, content.missing && own ? own.at("href") : content, entry.at("updated").name());
+  const link = linkOf(base, content.missing && own ? own.at("href") : content, entry.at("updated").name());
+  const related = (rel: string): URL[] =>
+    entry
+      .at("link")
+      .list()
+      .filter((each) => each.at("rel").name() === rel)
+      .map((each) => linkOf(base, each.at("href"), "").url);
+  return { ...link, checks: { hashes: related("hash").sort(longestFirst), signatures: related("signature") } };
 };
 
 const rolieLinks = (base: URL, document: Field): readonly Link[] =>
@@ -49,8 +69,6 @@ const rolieLinks = (base: URL, document: Field): readonly Link[] =>
   );
 
 const isRolie = (document: Json): boolean => isObject(document) && isObject(document.feed) && ("entry" in document.feed || "link" in document.feed);
-
-const isProvider = (document: Json): boolean => isObject(document) && "canonical_url" in document && "publisher" in document && "metadata_version" in document;
 
 const refusalOf = (thrown: unknown): string => {
   if (thrown instanceof FieldError) return `${pathText(thrown.path)} ${thrown.message}`.trim();
@@ -72,8 +90,15 @@ const refusedFile = (name: string, label: string, reason: string, isOfMany: bool
 /** A list that cannot be read: what it led to before is not gone. */
 const refusedList = (url: URL, reason: string): FeedFile => refusedFile(url.href, addressLabel(url), reason, false);
 
+/** What the documents of one list have in common. */
+interface LinkList {
+  readonly keys: SigningKeys;
+  readonly isFolder: boolean;
+  uncheckedInRow: number;
+}
+
 /** One document of a list. What the list says is older than what was read is not asked for. */
-const linkedFile = async (fetching: Fetching, { url, listed }: Link): Promise<FeedFile> => {
+const linkedFile = async (fetching: Fetching, { url, listed, checks }: Link, list: LinkList): Promise<FeedFile> => {
   const { validators } = fetching;
   const file = { name: url.href, label: addressLabel(url), isOfMany: true, refused: () => validators.forget(url.href) };
   const known = validators.find(url.href);
@@ -89,27 +114,28 @@ const linkedFile = async (fetching: Fetching, { url, listed }: Link): Promise<Fe
   }
   if (fetched.isUnchanged) return { ...file, unchanged: "file", async *bytes() {} };
   const stored = fetched.file;
+  try {
+    // Where ten in a row have nothing beside them, the folder has none; a list says so itself.
+    if (list.uncheckedInRow < limits.feedUncheckedMax) {
+      const isChecked = await checkDocument(fetching, stored, checks, list.keys);
+      list.uncheckedInRow = isChecked || !list.isFolder ? 0 : list.uncheckedInRow + 1;
+    }
+  } catch (thrown) {
+    const refused = refusedFile(url.href, file.label, refusalOf(thrown), true);
+    validators.forget(url.href);
+    fetching.opened.delete(stored);
+    await stored.close();
+    return refused;
+  }
   return { ...file, bytes: () => readOnce(fetching, stored) };
 };
 
 /** A list is held while it is read, and never remembered: what it leads to is. */
-const readList = async ({ fetch }: Fetching, url: URL): Promise<Buffer> => {
-  const pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  const { status } = await fetch(url.href, {
-    headers: {},
-    receive: async (piece) => {
-      sizeBytes += piece.byteLength;
-      if (sizeBytes > limits.feedDocumentBytesMax) throw new DocumentError(1, `is longer than ${limits.feedDocumentBytesMax} bytes`);
-      pieces.push(piece);
-    },
-  });
-  if (status !== 200) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}`);
-  return Buffer.concat(pieces);
-};
+const readList = (fetching: Fetching, url: URL): Promise<Buffer> => readShortFile(fetching, url, limits.feedDocumentBytesMax);
 
-async function* documentsOf(fetching: Fetching, links: Iterable<Link>): AsyncGenerator<FeedFile> {
-  for (const link of links) yield await linkedFile(fetching, link);
+async function* documentsOf(fetching: Fetching, links: Iterable<Link>, keys: SigningKeys, isFolder = false): AsyncGenerator<FeedFile> {
+  const list: LinkList = { keys, isFolder, uncheckedInRow: 0 };
+  for (const link of links) yield await linkedFile(fetching, link, list);
 }
 
 async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): AsyncGenerator<FeedFile> {
@@ -120,7 +146,8 @@ async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): Asyn
     yield refusedList(url, refusalOf(thrown));
     return;
   }
-  yield* documentsOf(fetching, links);
+  // Without the provider's metadata nobody knows whose signatures count.
+  yield* documentsOf(fetching, links, noSigningKeys);
 }
 
 /** A line of changes.csv: "2023/x.json","2023-07-01T10:09:07Z". */
@@ -150,7 +177,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
       // A list of paths leads nowhere else.
       if (url === null || !url.href.startsWith(folder.href))
         throw new DocumentError(1, `names ${JSON.stringify(path)}, which lies outside of ${addressLabel(folder)}`);
-      return { url, listed };
+      return { url, listed, checks: checksBeside(url) };
     }),
   );
 };
@@ -160,7 +187,9 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
   const provider = new Field(metadata);
   const feeds: URL[] = [];
   const folders: URL[] = [];
+  let keys: SigningKeys;
   try {
+    keys = await openSigningKeys(fetching, url, provider);
     for (const distribution of provider.at("distributions").list()) {
       const rolie = distribution.at("rolie").at("feeds").list();
       for (const feed of rolie) feeds.push(linkOf(url, feed.at("url"), "").url);
@@ -176,92 +205,26 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
   const once = (links: readonly Link[]): Link[] => links.filter(({ url: { href } }) => !seen.has(href) && seen.add(href));
   for (const feed of feeds) {
     try {
-      yield* documentsOf(fetching, once(rolieLinks(feed, new Field(await readJson(decodeUtf8(await readList(fetching, feed)))))));
+      yield* documentsOf(fetching, once(rolieLinks(feed, new Field(await readJson(decodeUtf8(await readList(fetching, feed)))))), keys);
     } catch (thrown) {
       yield refusedList(feed, refusalOf(thrown));
     }
   }
   for (const folder of folders) {
     try {
-      yield* documentsOf(fetching, once(await folderLinks(fetching, folder)));
+      yield* documentsOf(fetching, once(await folderLinks(fetching, folder)), keys, true);
     } catch (thrown) {
       yield refusedList(folder, refusalOf(thrown));
     }
   }
 }
 
-const pageForm = /"(resultsPerPage|startIndex|totalResults)"\s*:\s*(\d{1,9})/g;
-
-interface NvdPage {
-  readonly size: number;
-  readonly from: number;
-  readonly total: number;
-}
-
-const nvdPageOf = (head: string): NvdPage => {
-  const numbers = new Map([...head.matchAll(pageForm)].map(([, name = "", value = ""]) => [name, Number(value)]));
-  return { size: numbers.get("resultsPerPage") ?? 0, from: numbers.get("startIndex") ?? 0, total: numbers.get("totalResults") ?? 0 };
-};
-
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
 
-/** The pages of the NVD's API, each a file; asked as slowly as it wants of who has no key. */
-async function* nvdPages(fetching: Fetching, url: URL, first: StoredFile): AsyncGenerator<FeedFile> {
-  const fileOfPage = (page: NvdPage, file: StoredFile): FeedFile => ({
-    name: `startIndex=${page.from}`,
-    label: `${addressLabel(url)} from ${page.from}`,
-    isOfMany: true,
-    bytes: () => readOnce(fetching, file),
-  });
-  // Pages shift: one that is the same says nothing of the others.
-  fetching.validators.forget(url.href);
-  let page = nvdPageOf(await headOf(first));
-  yield fileOfPage(page, first);
-  for (let pages = 1; page.size > 0 && page.from + page.size < page.total; pages++) {
-    if (pages >= limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
-    await fetching.pause(limits.nvdPauseMs);
-    const next = new URL(url);
-    next.searchParams.set("startIndex", String(page.from + page.size));
-    // Half of the pages must not pass for all of them: what fails here fails the source.
-    const fetched = await fetchFile(fetching, next);
-    fetching.validators.forget(next.href);
-    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
-    const found = nvdPageOf(await headOf(fetched.file));
-    if (found.from !== page.from + page.size) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with another page than was asked for`);
-    page = found;
-    yield fileOfPage(page, fetched.file);
-  }
-}
-
-/** The pages of a list that says by a header which comes next (GitHub's), each a file. */
-async function* linkedPages(fetching: Fetching, url: URL, first: StoredFile, second: URL): AsyncGenerator<FeedFile> {
-  const fileOfPage = (page: number, file: StoredFile): FeedFile => ({
-    name: `page ${page}`,
-    label: `${addressLabel(url)} page ${page}`,
-    isOfMany: true,
-    bytes: () => readOnce(fetching, file),
-  });
-  fetching.validators.forget(url.href);
-  yield fileOfPage(1, first);
-  let next: URL | undefined = second;
-  for (let page = 2; next !== undefined; page++) {
-    if (page > limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
-    const asked: URL = next;
-    // Half of the pages must not pass for all of them: what fails here fails the source.
-    const fetched: Fetched = await fetchFile(fetching, asked);
-    fetching.validators.forget(asked.href);
-    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
-    yield fileOfPage(page, fetched.file);
-    next = fetched.next;
-  }
-}
-
 /** The files that what was fetched leads to; undefined where it leads nowhere and is a file like any other. */
-export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile, next: URL | undefined): Promise<AsyncIterable<FeedFile> | undefined> => {
+export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(file);
-  if (next !== undefined && /^\s*\[/.test(head)) return linkedPages(fetching, url, file, next);
   if (!/^\s*\{/.test(head)) return undefined;
-  if (/"format"\s*:\s*"NVD_CVE"/.test(head) && url.pathname.endsWith("/cves/2.0")) return nvdPages(fetching, url, file);
   const mayLead = /"feed"\s*:\s*\{/.test(head) || /"(?:canonical_url|metadata_version)"\s*:/.test(head);
   if (!mayLead || file.sizeBytes > limits.feedDocumentBytesMax) return undefined;
   let document: Json;

@@ -1,34 +1,70 @@
 // The step behind an import of images, of advisories or of a registry: which images of each organization are affected now
-// (docs/decisions/0026). It looks at everything an organization has, one transaction for each, so that one that is cut off
-// is made up for by the next import, and one that finds nothing new writes nothing.
+// (docs/decisions/0026). It looks at what has changed since images were last matched, one transaction for each organization: of
+// advisories that changed the packages that they name, in all images; of images that changed all that they are made of. What
+// fails, or is cut off, is made up for by the next import. One that finds nothing new writes nothing.
 
 import { operatorUid } from "#authz";
-import type { Json } from "#base/json.ts";
+import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";
-import type { Services } from "#kernel";
+import { type Cause, type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
-  type AffectedVersion,
+  addOrganizationToMatch,
+  type AffectedImageDraft,
+  affectedImageUid,
+  type ChangeToMatch,
+  deleteChangesToMatch,
   deleteResolvedBefore,
+  endAffectedImages,
+  findAffectedRepos,
+  findChangesToMatch,
+  findImageRepos,
   findImageRoots,
   findInstalledVersions,
   findMatchable,
   findOrigins,
-  findSourceDocuments,
+  findTaggedImages,
   lockMatching,
   markMatched,
   type MatchableAdvisory,
-  type NewlyAffected,
+  type ImageRepo,
+  type TaggedImage,
   writeAffectedImages,
   type Write,
 } from "#store";
-import { rustsecOsvRecord, UnsaidError } from "./documents/rustsec-osv.ts";
-import { type InstalledPackage, installedPackageOf, judgeByEvents, judgeByRanges, type PackageVerdict } from "./judge-package.ts";
-import { valueOfStored } from "./stored-document.ts";
+import { judgesOf } from "./judge-advisory.ts";
+import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
-export const affectedType = "dev.gantry.images.affected.v1";
+/** What tells of them. */
+const affectedMessage = "gantry.images.v1.ImagesAffected";
+
+// ---- what has changed -------------------------------------------------------------------------------------------
+
+/** What of an organization is to be matched. */
+interface Matching {
+  /** All of it. */
+  readonly isWhole: boolean;
+  /** Packages of advisories that changed. */
+  readonly names: ReadonlySet<string>;
+  /** Repos whose images changed. */
+  readonly repos: ReadonlySet<string>;
+}
+
+const repoKey = ({ owner, repo }: ImageRepo): string => JSON.stringify([owner, repo]);
+
+/** Undefined where nothing of it is. */
+const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching | undefined => {
+  const own = changes.filter((change) => change.root === "" || change.root === root);
+  if (own.length === 0) return undefined;
+  return {
+    isWhole: own.some(({ name, repo }) => name === "" && repo === ""),
+    names: new Set(own.flatMap(({ name }) => (name === "" ? [] : [name]))),
+    repos: new Set(own.flatMap((change) => (change.repo === "" ? [] : [repoKey(change)]))),
+  };
+};
+
+// ---- verdicts ---------------------------------------------------------------------------------------------------
 
 /** Versions of a package in the images of groups. */
 interface Held {
@@ -45,8 +81,9 @@ const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<
   return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
-const findHeld = async (rows: Write, root: string): Promise<Map<string, Held>> => {
-  const found = await findInstalledVersions(rows, root);
+/** What the images of these repos are made of, by the packages' labels. */
+const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
+  const found = await findInstalledVersions(rows, repos);
   const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
   const origins = await findOrigins(
     rows,
@@ -64,79 +101,193 @@ const findHeld = async (rows: Write, root: string): Promise<Map<string, Held>> =
   return held;
 };
 
-type Judge = (installed: InstalledPackage, version: string) => PackageVerdict | undefined;
-
-const judgeNothing: Judge = () => undefined;
-
-/** What an advisory says by its document, where that has ranges. */
-const judgeOfDocument = ({ form, body }: { readonly form: string; readonly body: string }, { artifactName }: MatchableAdvisory): Judge => {
-  try {
-    const value = valueOfStored(body);
-    const osv = form === "rustsec" ? rustsecOsvRecord(value) : value;
-    return (installed, version) => judgeByRanges(osv, [artifactName], installed, version);
-  } catch (thrown) {
-    if (thrown instanceof UnsaidError) return judgeNothing;
-    throw thrown;
-  }
-};
-
-const formsWithRanges = new Set(["osv", "rustsec"]);
-/** Their events say from which version on it is fixed. */
-const formsWithFixes = new Set(["wolfi", "secdb"]);
-
-/** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
-const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
-
-/** Judges of advisories; documents are read some at a time. */
-async function* judgesOf(rows: Write, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
-  for (const advisory of advisories) {
-    // Versions of packages of a distribution alone have one order for all.
-    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk")
-      yield [advisory, (installed, version) => (isOfForm(advisory.form, installed) ? judgeByEvents(advisory.events, version) : undefined)];
-  }
-  const told = advisories.filter(({ form, documentId }) => formsWithRanges.has(form) && documentId !== "");
-  for (let from = 0; from < told.length; from += limits.matchedDocuments) {
-    const some = told.slice(from, from + limits.matchedDocuments);
-    const documents = new Map((await findSourceDocuments(rows, [...new Set(some.map(({ documentId }) => documentId))])).map((each) => [each.id, each]));
-    for (const advisory of some) {
-      const document = documents.get(advisory.documentId);
-      if (document) yield [advisory, judgeOfDocument(document, advisory)];
-    }
-  }
-}
-
 /** An advisory counts for its own group and those below it; a published one for everybody. */
 const isAdvisoryFor = (owner: string, { uid, isPublic }: MatchableAdvisory): boolean => isPublic || covers(parentOf(uid), owner);
 
-const findAffected = async (rows: Write, root: string): Promise<AffectedVersion[]> => {
-  const held = await findHeld(rows, root);
+interface Affecting {
+  readonly advisory: MatchableAdvisory;
+  readonly verdict: PackageVerdict;
+}
+
+const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
+
+/** Which advisories say what of these versions, by versionKey. Of as many packages at a time as have few enough advisories. */
+const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
   const byName = new Map<string, Held[]>();
-  for (const each of held.values()) for (const name of each.names) byName.set(name, [...(byName.get(name) ?? []), each]);
+  for (const each of held.values()) {
+    for (const name of each.names) {
+      const known = byName.get(name);
+      if (known) known.push(each);
+      else byName.set(name, [each]);
+    }
+  }
   const groups = new Set([...held.values()].flatMap(({ versions }) => [...versions.values()].flatMap((owners) => [...owners].flatMap(ancestry))));
-  const advisories = await findMatchable(rows, root, [...groups], [...byName.keys()]);
-  const affected: AffectedVersion[] = [];
-  for await (const [advisory, judge] of judgesOf(rows, advisories)) {
-    for (const { installed, versions } of byName.get(advisory.artifactName) ?? []) {
-      if (installed.type !== advisory.artifactType) continue;
-      for (const [version, owners] of versions) {
-        const verdict = judge(installed, version);
-        if (!verdict) continue;
-        for (const owner of owners) {
-          if (!isAdvisoryFor(owner, advisory)) continue;
-          affected.push({
-            owner,
-            name: installed.label,
-            version,
-            state: verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION",
-            fixedVersion: verdict.fixedVersion,
-            advisoryUid: advisory.uid,
-          });
+  const found = new Map<string, Affecting[]>();
+  const names = [...byName.keys()];
+  for (let from = 0; from < names.length; from += limits.matchedNames) {
+    const advisories = await findMatchable(rows, root, [...groups], names.slice(from, from + limits.matchedNames));
+    for await (const [advisory, judge] of judgesOf(rows, advisories)) {
+      for (const { installed, versions } of byName.get(advisory.artifactName) ?? []) {
+        if (installed.type !== advisory.artifactType) continue;
+        for (const [version, owners] of versions) {
+          const verdict = judge(installed, version);
+          if (!verdict) continue;
+          for (const owner of owners) {
+            if (!isAdvisoryFor(owner, advisory)) continue;
+            const key = versionKey(owner, installed.label, version);
+            const known = found.get(key);
+            if (known) known.push({ advisory, verdict });
+            else found.set(key, [{ advisory, verdict }]);
+          }
         }
       }
     }
   }
-  return affected;
+  return found;
 };
+
+// ---- rows -------------------------------------------------------------------------------------------------------
+
+/** A package of an image, in one version. */
+interface ImagePackage {
+  readonly image: TaggedImage;
+  /** The image's digest, or where no tag has it, that of what it is made of. */
+  readonly identity: string;
+  readonly name: string;
+  readonly version: string;
+  readonly tags: Set<string>;
+  readonly architectures: Set<string>;
+}
+
+/** An image is what a digest says, whatever tags and architectures have it. */
+const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
+  const found = new Map<string, ImagePackage>();
+  for (const image of images) {
+    const identity = image.digest === "" ? image.packagesDigest : image.digest;
+    const versions = Object.entries(JSON.parse(image.packages) as Record<string, string | string[]>);
+    for (const [name, version] of versions.flatMap(([each, some]) => [some].flat().map((one): [string, string] => [each, one]))) {
+      if (!affecting.has(versionKey(image.owner, name, version))) continue;
+      const key = JSON.stringify([image.owner, image.repo, identity, name, version]);
+      const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>() };
+      found.set(key, known);
+      known.tags.add(image.tag);
+      known.architectures.add(image.architecture);
+    }
+  }
+  return [...found.values()];
+};
+
+const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<string, Affecting[]>): AffectedImageDraft[] => {
+  const drafts = new Map<string, AffectedImageDraft>();
+  for (const { image, identity, name, version, tags, architectures } of packages) {
+    const { owner, repo, repoUid, digest } = image;
+    for (const { advisory, verdict } of affecting.get(versionKey(owner, name, version)) ?? []) {
+      const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
+      if (machines.length === 0) continue;
+      const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
+      drafts.set(uid, {
+        uid,
+        owner,
+        repo,
+        repoUid,
+        tags: [...tags].sort(),
+        digest,
+        architectures: machines.sort(),
+        packageName: name,
+        installedVersion: version,
+        fixedVersion: verdict.fixedVersion,
+        advisoryId: advisory.advisoryId,
+        aliases: advisory.aliases,
+        advisoryUid: advisory.uid,
+        state: verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION",
+      });
+    }
+  }
+  // In one order, so that an event names the same images each time.
+  return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
+};
+
+/** Repos whose images are read together. */
+const chunksOf = function* (repos: readonly (ImageRepo & { readonly images: number })[]): Generator<ImageRepo[]> {
+  let chunk: ImageRepo[] = [];
+  let images = 0;
+  for (const each of repos) {
+    chunk.push(each);
+    images += each.images;
+    if (images < limits.matchedImages) continue;
+    yield chunk;
+    [chunk, images] = [[], 0];
+  }
+  if (chunk.length > 0) yield chunk;
+};
+
+/** Images that became affected, by advisory. */
+class Newly {
+  readonly byAdvisory = new Map<string, { readonly aliases: readonly string[]; readonly images: Map<string, AffectedImageDraft>; count: number }>();
+
+  /** All that became affected of some repos; never again of these. */
+  add(drafts: readonly AffectedImageDraft[]): void {
+    const images = new Map<string, Map<string, AffectedImageDraft>>();
+    for (const draft of drafts) {
+      const of = images.get(draft.advisoryId) ?? new Map<string, AffectedImageDraft>();
+      images.set(draft.advisoryId, of);
+      of.set(JSON.stringify([draft.owner, draft.repo, draft.digest, draft.tags]), draft);
+      if (!this.byAdvisory.has(draft.advisoryId)) this.byAdvisory.set(draft.advisoryId, { aliases: draft.aliases, images: new Map(), count: 0 });
+    }
+    for (const [advisoryId, found] of images) {
+      const known = this.byAdvisory.get(advisoryId);
+      if (!known) continue;
+      known.count += found.size;
+      for (const [key, draft] of found) if (known.images.size < limits.toldDigestsMax) known.images.set(key, draft);
+    }
+  }
+}
+
+/** Rows of one statement. */
+const slicesOf = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
+
+/** Matches these repos with the advisories on packages of these names; undefined: on all. */
+const matchRepos = async (
+  rows: Write,
+  root: string,
+  repos: readonly (ImageRepo & { readonly images: number })[],
+  names: ReadonlySet<string> | undefined,
+  nowMs: number,
+  newly: Newly,
+): Promise<void> => {
+  const all = await findHeld(rows, repos);
+  const held = names ? new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name)))) : all;
+  const labels = names && [...held.keys()];
+  if (labels?.length === 0) return;
+  const affecting = await findAffecting(rows, root, held);
+  const affectedLabels = [...held].flatMap(([label, { versions }]) =>
+    [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
+  );
+  const before = await findAffectedRepos(rows, root, labels);
+  for (const chunk of chunksOf(repos)) {
+    const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
+    const drafts = draftsOf(packagesOf(images, affecting), affecting);
+    newly.add(drafts.filter(({ uid }) => !before.delete(uid)));
+    for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, nowMs);
+  }
+  // What is left of these repos is affected no longer.
+  const own = new Set(repos.map(repoKey));
+  const ended = [...before].flatMap(([uid, of]) => (own.has(repoKey(of)) ? [uid] : []));
+  for (const some of slicesOf(ended)) await endAffectedImages(rows, some, nowMs);
+};
+
+const matchOrganization = async (rows: Write, root: string, { isWhole, names, repos }: Matching, nowMs: number): Promise<Newly> => {
+  const newly = new Newly();
+  const all = await findImageRepos(rows, root);
+  const changed = isWhole ? all : all.filter((each) => repos.has(repoKey(each)));
+  if (changed.length > 0) await matchRepos(rows, root, changed, undefined, nowMs, newly);
+  const others = isWhole ? [] : all.filter((each) => !repos.has(repoKey(each)));
+  if (names.size > 0 && others.length > 0) await matchRepos(rows, root, others, names, nowMs, newly);
+  return newly;
+};
+
+// ---- events -----------------------------------------------------------------------------------------------------
 
 interface Telling {
   readonly operation: string;
@@ -144,50 +295,71 @@ interface Telling {
 }
 
 /** One event for each advisory, to the organization alone. */
-const tell = async (rows: Write, { publicUrl }: Services, root: string, telling: Telling, nowMs: number, newly: readonly NewlyAffected[]): Promise<void> => {
-  for (const { advisoryId, aliases, count, images } of newly) {
-    await record(rows, {
-      type: affectedType,
-      source: publicUrl,
-      subject: root,
-      group: root,
-      audience: "customer",
-      extensions: { group: root },
-      actor: { subject: operatorUid },
-      bodyType: "",
-      body: {
-        advisoryId,
-        aliases: [...aliases],
-        images: JSON.parse(images) as Json,
-        imageCount: count,
-        furtherCount: Math.max(0, count - limits.toldDigestsMax),
-      },
-      requestId: telling.requestId,
-      time: timestamp(nowMs),
-      auditContext: { operation: telling.operation, bindings: [], origin: { address: "", userAgent: "gantry import" }, count },
-    });
+const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { byAdvisory }: Newly): Promise<void> => {
+  const cause: Cause = {
+    operation,
+    requestId,
+    actor: { subject: operatorUid },
+    bindings: () => [],
+    origin: () => ({ address: "", userAgent: "gantry import" }),
+  };
+  for (const [advisoryId, { aliases, images, count }] of byAdvisory) {
+    const body: JsonObject = {
+      organizationUid: root,
+      advisoryId,
+      aliases: [...aliases],
+      images: [...images.values()].map(({ repo, repoUid, digest, tags }): Json => ({ repo, repoUid, digest, tags: [...tags] })),
+      imageCount: count,
+      furtherCount: Math.max(0, count - limits.toldDigestsMax),
+    };
+    await record(rows, toldEvent(services, affectedMessage, body, cause, count));
   }
 };
 
-/** Matches the images of one organization; whoever is told of what is affected is told why by `telling`. */
-export const matchImagesOf = async (services: Services, root: string, telling: Telling): Promise<void> => {
-  const { store, clock } = services;
-  await store.write(async (rows) => {
-    await lockMatching(rows, root);
-    const nowMs = clock();
-    await markMatched(rows, root);
-    await tell(rows, services, root, telling, nowMs, await writeAffectedImages(rows, root, await findAffected(rows, root), limits.toldDigestsMax, nowMs));
-    await deleteResolvedBefore(rows, root, nowMs - limits.resolvedKeptMs);
-  });
+/** Matches one organization; false where that failed. */
+const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
+  const { store, clock, log } = services;
+  try {
+    await store.write(async (rows) => {
+      await lockMatching(rows, root);
+      const nowMs = clock();
+      if (matching.isWhole) await markMatched(rows, root);
+      await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
+    });
+    return true;
+  } catch (cause) {
+    log("images.unmatched", { organization: root, cause });
+    return false;
+  }
 };
 
+/** Matches all images of one organization; false where that failed. */
+export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
+  matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Set() }, telling);
+
 /**
- * Matches the images of all organizations with what is known of their packages. What fails of one keeps back no other, and
- * is made up for behind the next import.
+ * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for
+ * behind the next import.
  */
 export const matchImages = async (services: Services, telling: Telling, goOn: () => Promise<void> = async () => {}): Promise<void> => {
-  for (const root of await findImageRoots(services.store.read)) {
-    await goOn();
-    await matchImagesOf(services, root, telling).catch((cause: unknown) => services.log("images.unmatched", { organization: root, cause }));
+  const { store, clock } = services;
+  // What fails is written down again with each deletion, so that nothing is ever forgotten in between.
+  const failed = new Set<string>();
+  for (let isLast = false; !isLast; ) {
+    const changes = await findChangesToMatch(store.read, limits.matchedChanges);
+    isLast = changes.length < limits.matchedChanges;
+    for (const root of changes.length > 0 ? await findImageRoots(store.read) : []) {
+      await goOn();
+      const matching = failed.has(root) ? undefined : matchingOf(root, changes);
+      if (matching && !(await matchRoot(services, root, matching, telling))) failed.add(root);
+    }
+    await store.write(async (rows) => {
+      await deleteChangesToMatch(
+        rows,
+        changes.map(({ id }) => id),
+      );
+      for (const root of failed) await addOrganizationToMatch(rows, root);
+      await deleteResolvedBefore(rows, clock() - limits.resolvedKeptMs);
+    });
   }
 };

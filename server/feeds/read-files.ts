@@ -260,12 +260,14 @@ async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts
 async function* chunksOf(files: AsyncIterable<FeedFile>): AsyncGenerator<FeedFile[]> {
   let chunk: FeedFile[] = [];
   let documents = 0;
+  let heldBytes = 0;
   for await (const file of files) {
     chunk.push(file);
     documents += file.bundle?.documents.length ?? 1;
-    if (chunk.length < limits.feedChunkFiles && documents < limits.feedChunkDocuments) continue;
+    heldBytes += file.heldBytes ?? 0;
+    if (chunk.length < limits.feedChunkFiles && documents < limits.feedChunkDocuments && heldBytes < limits.feedChunkBytes) continue;
     yield chunk;
-    [chunk, documents] = [[], 0];
+    [chunk, documents, heldBytes] = [[], 0, 0];
   }
   if (chunk.length > 0) yield chunk;
 }

@@ -9,6 +9,7 @@
 //       public: true             # optional; without it what is public stays so and what is new is not
 //       licence: CC-BY-4.0       # optional, an SPDX identifier
 //       group: UID               # optional; the only organization without one
+//       keyFile: /etc/gantry/nvd.key   # optional; for the address's own host
 //       every: 6h                # m, h or d
 
 import { readFile } from "node:fs/promises";
@@ -22,6 +23,7 @@ import { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "#store";
 import { Field } from "./field.ts";
 import { type FeedKind, feedKinds } from "./formats/format.ts";
 import { type FeedSummary, importFeed } from "./import-feed.ts";
+import { readKeyFile } from "./key-file.ts";
 import { isLicenseName } from "./licenses.ts";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
 import { readYaml } from "./parse/yaml.ts";
@@ -38,6 +40,7 @@ export interface ScheduledFeed {
   readonly license: string | undefined;
   /** Undefined for the only organization. */
   readonly group: string | undefined;
+  readonly keyFile: string | undefined;
   readonly everyMs: number;
 }
 
@@ -53,7 +56,7 @@ const readInterval = (field: Field): number => {
   return everyMs > 0 ? everyMs : field.refuse("must be a time such as 30m, 6h or 1d");
 };
 
-const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "every"]);
+const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "keyFile", "every"]);
 
 /** YAML's scalars are texts here, JSON's are what they are. */
 const readFlag = (field: Field): boolean => {
@@ -83,6 +86,7 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
     author: field.at("author").name() || undefined,
     public: field.at("public").missing ? undefined : readFlag(field.at("public")),
     license: readLicense(field.at("licence")),
+    keyFile: field.at("keyFile").name() || undefined,
     everyMs: readInterval(field.at("every")),
   };
 };
@@ -112,7 +116,9 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
   } catch (error) {
     throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
   }
-  return readFeeds(text);
+  const feeds = await readFeeds(text);
+  for (const { keyFile } of feeds) if (keyFile !== undefined) await readKeyFile(keyFile);
+  return feeds;
 };
 
 export interface Schedule {
@@ -161,6 +167,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
       license: feed.license,
       format: feed.format,
       author: feed.author,
+      keyFile: feed.keyFile,
       operation: `GANTRY_FEEDS ${feed.kind}`,
       sources: [feed.source],
       group: await destination(feed.group),

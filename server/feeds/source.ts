@@ -10,8 +10,10 @@ import { limits } from "#base/limits.ts";
 import { addressLabel, type Fetching, fetchFile } from "./fetching.ts";
 import { DocumentError } from "./invalid.ts";
 import type { FeedFile } from "./feed-file.ts";
+import { findProvider, isBareHost } from "./find-provider.ts";
 import { linkedFiles } from "./linked-files.ts";
 import { isZip, openZip, type ZipArchive, type ZipEntry } from "./parse/zip.ts";
+import { changedRecords, recordPages } from "./record-pages.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
@@ -134,6 +136,9 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
+/** "example.com": the provider of a domain. */
+const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!(?:json|ya?ml|zip|gz|csv|jsonl|xml|md|txt)$)[a-z]{2,63}$/i;
+
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** The name of a source for people, logs and events. */
@@ -142,16 +147,23 @@ export const sourceLabel = (source: string): string => {
   return url ? addressLabel(url) : source;
 };
 
-async function* filesOfAddress(url: URL, fetching: Fetching): AsyncGenerator<FeedFile> {
+async function* filesOfAddress(address: URL, fetching: Fetching): AsyncGenerator<FeedFile> {
+  const provider = isBareHost(address) ? await findProvider(fetching, address) : undefined;
+  const url = provider?.url ?? address;
   const label = addressLabel(url);
-  const fetched = await fetchFile(fetching, url);
+  const changed = changedRecords(fetching, url);
+  if (changed) {
+    yield* changed;
+    return;
+  }
+  const fetched = provider?.fetched ?? (await fetchFile(fetching, url));
   if (fetched.isUnchanged) {
     yield { name: "", label, isOfMany: false, unchanged: "source", async *bytes() {} };
     return;
   }
-  const { file, next } = fetched;
+  const { file } = fetched;
   const refused = (): void => fetching.validators.forget(url.href);
-  const linked = await linkedFiles(fetching, url, file, next);
+  const linked = (await recordPages(fetching, url, fetched)) ?? (await linkedFiles(fetching, url, file));
   for await (const each of linked ?? filesIn(label, file)) yield { refused, ...each };
 }
 
@@ -178,6 +190,7 @@ export const openSource = async (source: string): Promise<Source> => {
   }
   const path = resolve(source);
   const found = await stat(path).catch(() => undefined);
+  if (!found && domainForm.test(source)) return addressSource(new URL(`https://${source}/`));
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
   if (found.isDirectory()) return { key: path, label: source, count: () => countBelow(path), files: () => filesBelow(path, "") };
   if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${source} is neither a file nor a folder`);

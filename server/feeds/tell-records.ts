@@ -5,6 +5,7 @@
 
 import { limits } from "#base/limits.ts";
 import {
+  addAdvisoriesToMatch,
   addCounts,
   addOwnedCounts,
   deleteVulnerabilities,
@@ -244,6 +245,14 @@ export const tellParts = async (
   }
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
+  // A document that was there before may say something else of versions with rows that are the same.
+  const rewritten = given.flatMap(({ draft }, index) => (written[index]?.wasPublic === undefined ? [] : [...draft.records.keys()]));
+  if (kind === "advisories") {
+    await addAdvisoriesToMatch(
+      rows,
+      rewritten.map((key) => `${group}/${key}`),
+    );
+  }
   // Which package is built from which is told beside advisories, by lists that are not kept.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
   if (untold.length === 0) return counts;

@@ -1,12 +1,13 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
-import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { messageByName } from "#contract/catalog.ts";
+import { type MessageFact, type MethodFact, toldEventOf } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { OutboxEvent } from "#outbox";
-import type { Cause, ChangeContext } from "./context.ts";
+import type { Cause, ChangeContext, Services } from "./context.ts";
 import type { Resource } from "./resource.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
@@ -88,6 +89,29 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
     requestId: cause.requestId,
     time: timestamp(services.clock()),
     auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: origin() },
+  };
+};
+
+/** The event whose body is this message, of what the server did by itself. `count`: of how many things it tells. */
+export const toldEvent = ({ publicUrl, clock }: Services, name: string, body: JsonObject, cause: Cause, count: number): OutboxEvent => {
+  const message = messageByName(name);
+  const event = message && toldEventOf(message);
+  if (!event) throw new Error(`${name} is the body of no event`);
+  const subject = find(body, event.subject);
+  const group = groupOf(event.groupFrom ? find(body, event.groupFrom) : subject, event.group);
+  return {
+    type: event.type,
+    source: publicUrl,
+    subject,
+    group,
+    audience: event.audience,
+    extensions: event.extensions.includes("group") ? { group } : {},
+    actor: cause.actor,
+    bodyType: message.name,
+    body: publicPart(message, body),
+    requestId: cause.requestId,
+    time: timestamp(clock()),
+    auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: cause.origin(), count },
   };
 };
 

@@ -6,7 +6,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
@@ -173,18 +173,20 @@ export const withdrawAdvisories = async (rows: Write, uids: readonly string[], n
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws those of a feed that no document tells and whose keys `isKnown` does not know. Read in steps: a feed may hold millions. */
-export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws those of a feed that no document tells and whose keys `findTold` does not find. Read in steps: a feed may hold millions. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
     const found = await advisoryUid.find(
       rows,
       `select ${advisoryUid.list} from advisories
-       where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+       where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
+       order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));
+    const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
+    const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
@@ -446,6 +448,8 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
 /** An advisory as those see it who judge versions by it. */
 export interface MatchableAdvisory {
   readonly uid: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
@@ -457,6 +461,8 @@ export interface MatchableAdvisory {
 
 const matchableAdvisory = columns<MatchableAdvisory>({
   uid: text,
+  advisoryId: text,
+  aliases: textList,
   artifactName: text,
   artifactType: text,
   form: text,

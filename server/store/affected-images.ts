@@ -1,8 +1,9 @@
 // Table affected_images: which packages of images an advisory says to be affected, or said so. Made from image_packages by the
 // step behind imports, an organization at a time. What is resolved is kept for as long as reports reach back.
 
-import { columns, expression, number, text, textList } from "./columns.ts";
-import { columnOf } from "./feed-rows.ts";
+import { hash } from "node:crypto";
+import { columns, expression, number, text } from "./columns.ts";
+import { columnOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 
@@ -27,13 +28,22 @@ export interface InstalledVersion {
   readonly version: string;
 }
 
-/** What the images of an organization are made of, each version of a package once for each group. */
-export const findInstalledVersions = (rows: Read, root: string): Promise<InstalledVersion[]> =>
+/** A repo by its group and its name. */
+export interface ImageRepo {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
+
+/** What the images of these repos are made of, each version of a package once for each group. */
+export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): Promise<InstalledVersion[]> =>
   installed.find(
     rows,
-    `select distinct ${installed.list} from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image
+    `select distinct ${installed.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
      cross join ${packageVersionsText}`,
-    [root],
+    repoColumns(repos),
   );
 
 const imageRoot = columns({ root: text });
@@ -52,113 +62,167 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** An advisory says that a version of a package is affected, in the images of a group. */
-export interface AffectedVersion extends InstalledVersion {
-  readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
-  readonly fixedVersion: string;
-  readonly advisoryUid: string;
-}
-
-/** An image that was not known to be affected by the advisory. */
-export interface NewlyAffected {
-  readonly advisoryId: string;
-  readonly aliases: readonly string[];
-  /** Different images, and the first of them. */
-  readonly count: number;
-  readonly images: string;
-}
-
-const newlyAffected = columns<NewlyAffected>({
-  advisoryId: text,
-  aliases: textList,
-  count: number,
-  images: text,
+const sizedRepo = columns<ImageRepo & { readonly images: number }>({
+  owner: expression("found.owner", text),
+  repo: expression("found.repo", text),
+  images: expression("sum(found.images)", number),
 });
 
-// An image is what a digest says; where the repo does not have the tag, what it is made of.
-const madeText = `
-  select image.owner || '/' || left(encode(sha256(convert_to(jsonb_build_array(image.repo, coalesce(tag.digest, image.digest),
-      given.name, given.version, given.advisory_uid)::text, 'UTF8')), 'hex'), 16) as uid,
-    image.repo, coalesce(min(repo.uid), '') as repo_uid, jsonb_agg(distinct image.tag) as tags, coalesce(min(tag.digest), '') as digest,
-    jsonb_agg(distinct image.architecture) as architectures, given.name as package_name, given.version as installed_version,
-    min(given.fixed_version) as fixed_version, min(advisory.advisory_id) as advisory_id,
-    min(advisory.aliases::text)::jsonb as aliases, given.advisory_uid, min(given.state) as state
-  from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-    as given(owner, name, version, advisory_uid, fixed_version, state)
-  join (select image.*, package.name, installed.version from ${imagesText("image.owner = any($2)")} as image
-      cross join ${packageVersionsText} offset 0) as image using (owner, name, version)
-  join advisories as advisory on advisory.uid = given.advisory_uid
-  left join repos as repo on left(repo.uid, -17) = image.owner and repo.name collate "POSIX" in (image.repo, image.short_repo)
-    and length(repo.uid) = length(image.owner) + 17
-  left join tags as tag on left(tag.uid, -17) = repo.uid and tag.name collate "POSIX" = image.tag
-  group by image.owner, image.repo, coalesce(tag.digest, image.digest), given.name, given.version, given.advisory_uid`;
+/** The repos of an organization that have images, and how many; and those that had affected ones. */
+export const findImageRepos = (rows: Read, root: string): Promise<(ImageRepo & { readonly images: number })[]> =>
+  sizedRepo.find(
+    rows,
+    `select ${sizedRepo.list} from (
+       select owner, repo, count(*) as images from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image group by owner, repo
+       union all
+       select distinct left(uid, -17), repo, 0 from affected_images where uid > $1 and uid < $1 || '0' and end_time is null
+     ) as found group by found.owner, found.repo order by found.owner, found.repo`,
+    [root],
+  );
+
+/** What an image of a tag is made of, for one architecture. */
+export interface TaggedImage extends ImageRepo {
+  readonly tag: string;
+  readonly architecture: string;
+  /** Of what it is made of. */
+  readonly packagesDigest: string;
+  /** The group's repo of that name, and what its tag points to; "" where there is none. */
+  readonly repoUid: string;
+  readonly digest: string;
+  /** JSON: versions by name. */
+  readonly packages: string;
+}
+
+const taggedImage = columns<TaggedImage>({
+  owner: expression("image.owner", text),
+  repo: expression("image.repo", text),
+  tag: expression("image.tag", text),
+  architecture: expression("image.architecture", text),
+  packagesDigest: expression("image.digest", text),
+  repoUid: expression("coalesce(repo.uid, '')", text),
+  digest: expression("coalesce(tag.digest, '')", text),
+  packages: expression("held.packages", text),
+});
+
+/** The images of these repos that have any of these packages, with these of their packages. */
+export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
+  taggedImage.find(
+    rows,
+    // One by one, by the indexes: without statistics of tables that have just been filled the planner reads all of them.
+    `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each where packages ?| $3::text[] offset 0) as image
+     cross join lateral (
+       select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where key = any($3)) as held
+     left join lateral (
+       select uid from repos where left(uid, -17) = image.owner and name collate "POSIX" in (image.repo, image.short_repo)
+         and length(uid) = length(image.owner) + 17 order by name <> image.repo limit 1) as repo on true
+     left join lateral (
+       select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag limit 1) as tag on true
+     order by image.owner, image.repo, image.tag, image.architecture`,
+    [...repoColumns(repos), names],
+  );
+
+/** A package of an image, and an advisory that says it to be affected. */
+export interface AffectedImageDraft extends ImageRepo {
+  readonly uid: string;
+  readonly repoUid: string;
+  readonly tags: readonly string[];
+  readonly digest: string;
+  readonly architectures: readonly string[];
+  readonly packageName: string;
+  readonly installedVersion: string;
+  readonly fixedVersion: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
+  readonly advisoryUid: string;
+  readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
+}
 
 /**
- * Writes which images of an organization are affected now. What was and is no longer is resolved. Returns what was not
- * known before, by advisory.
+ * The uid of a row: its group's, and a number that is always the same for the same image (its digest, or where no tag has
+ * it, that of what it is made of), package, version and advisory.
  */
-export const writeAffectedImages = async (
-  rows: Write,
-  root: string,
-  affected: readonly AffectedVersion[],
-  digestsMax: number,
-  nowMs: number,
-): Promise<NewlyAffected[]> => {
-  const now = new Date(nowMs).toISOString();
-  const written = await newlyAffected.find(
-    rows,
-    `with made as materialized (${madeText}), written as (
-       insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
-         advisory_id, aliases, advisory_ids, advisory_uid, state, start_time, create_time, update_time)
-       select uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version, advisory_id, aliases,
-         jsonb_build_array(advisory_id) || aliases, advisory_uid, state, $8::timestamptz, $8::timestamptz, $8::timestamptz from made order by uid
-       on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
-         architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
-         aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state, end_time = null,
-         start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
-         update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
-         left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
-           select coalesce(jsonb_object_agg(name, $8), '{}') from jsonb_array_elements_text(held.tags) as name
-           where not excluded.tags ? name) end)
-       where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases, held.state, held.end_time)
-         is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
-           excluded.aliases, excluded.state, null)
-       returning uid, start_time, update_time
-     ), ended as (
-       update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', end_time = $8::timestamptz,
-         update_time = greatest($8::timestamptz, update_time + interval '1 ms'),
-         left_tags = left_tags || (select coalesce(jsonb_object_agg(name, $8), '{}') from jsonb_array_elements_text(held.tags) as name)
-       where uid > $1 and uid < $1 || '0' and end_time is null and not exists (select from made where made.uid = held.uid)
-     ), fresh as (
-       select made.* from made join written on written.uid = made.uid left join affected_images as before on before.uid = made.uid
-       where before.uid is null or before.end_time is not null
-     ), image as (
-       select advisory_id, min(aliases::text) as aliases, repo, max(repo_uid) as repo_uid, digest, tags from fresh
-       group by advisory_id, repo, digest, tags
-     ), numbered as (
-       select *, row_number() over (partition by advisory_id order by repo, digest, tags::text) as number from image
-     )
-     select advisory_id, min(aliases), count(*), coalesce(jsonb_agg(jsonb_build_object(
-       'repo', repo, 'repoUid', repo_uid, 'digest', digest, 'tags', tags) order by number) filter (where number <= $9), '[]')
-     from numbered group by advisory_id order by advisory_id`,
-    [
-      root,
-      columnOf(affected, ({ owner }) => owner),
-      columnOf(affected, ({ name }) => name),
-      columnOf(affected, ({ version }) => version),
-      columnOf(affected, ({ advisoryUid }) => advisoryUid),
-      columnOf(affected, ({ fixedVersion }) => fixedVersion),
-      columnOf(affected, ({ state }) => state),
-      now,
-      digestsMax,
-    ],
-  );
-  return written;
+export const affectedImageUid = (owner: string, repo: string, image: string, name: string, version: string, advisoryUid: string): string => {
+  // As PostgreSQL writes a list: rows have had these numbers since before they were made here.
+  const text = `[${[repo, image, name, version, advisoryUid].map((part) => JSON.stringify(part)).join(", ")}]`;
+  return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
 
-/** Forgets of an organization what was resolved before this time. */
-export const deleteResolvedBefore = async (rows: Write, root: string, beforeMs: number): Promise<void> => {
-  await rows.query("delete from affected_images where uid > $1 and uid < $1 || '0' and end_time < $2", [root, new Date(beforeMs).toISOString()]);
+const affectedRepo = columns<ImageRepo & { readonly uid: string }>({ uid: text, owner: expression("left(uid, -17)", text), repo: text });
+
+/** What is affected in an organization, of these packages or of all (undefined), by uid: which repo it is of. */
+export const findAffectedRepos = async (rows: Read, root: string, names: readonly string[] | undefined): Promise<Map<string, ImageRepo>> => {
+  const found = new Map<string, ImageRepo>();
+  for (let after = `${root}/`; ; ) {
+    // Step by step in the order of the primary key: without statistics of what was just written the planner is wrong of all others.
+    const step = await affectedRepo.find(
+      rows,
+      `select ${affectedRepo.list} from affected_images
+       where uid > $1 and uid < $2 and end_time is null and ($3::text[] is null or (package_name = any($3)) is true) order by uid limit ${stepRows}`,
+      [after, `${root}0`, names ?? null],
+    );
+    for (const { uid, owner, repo } of step) found.set(uid, { owner, repo });
+    const last = step.at(-1);
+    if (!last || step.length < stepRows) return found;
+    after = last.uid;
+  }
+};
+
+/** Writes what is affected; what is the same as before is not written. */
+export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
+  await rows.query(
+    `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
+       advisory_id, aliases, advisory_ids, advisory_uid, state, start_time, create_time, update_time)
+     select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
+       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, $14::timestamptz, $14::timestamptz, $14::timestamptz
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+       $11::text[], $12::text[], $13::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version,
+       fixed_version, advisory_id, aliases, advisory_uid, state)
+     on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
+       architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
+       aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state, end_time = null,
+       start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
+       update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
+       left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
+         select coalesce(jsonb_object_agg(name, $14), '{}') from jsonb_array_elements_text(held.tags) as name
+         where not excluded.tags ? name) end)
+     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases, held.state, held.end_time)
+       is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
+         excluded.aliases, excluded.state, null)`,
+    [
+      columnOf(drafts, ({ uid }) => uid),
+      columnOf(drafts, ({ repo }) => repo),
+      columnOf(drafts, ({ repoUid }) => repoUid),
+      columnOf(drafts, ({ tags }) => JSON.stringify(tags)),
+      columnOf(drafts, ({ digest }) => digest),
+      columnOf(drafts, ({ architectures }) => JSON.stringify(architectures)),
+      columnOf(drafts, ({ packageName }) => packageName),
+      columnOf(drafts, ({ installedVersion }) => installedVersion),
+      columnOf(drafts, ({ fixedVersion }) => fixedVersion),
+      columnOf(drafts, ({ advisoryId }) => advisoryId),
+      columnOf(drafts, ({ aliases }) => JSON.stringify(aliases)),
+      columnOf(drafts, ({ advisoryUid }) => advisoryUid),
+      columnOf(drafts, ({ state }) => state),
+      new Date(nowMs).toISOString(),
+    ],
+  );
+};
+
+/** Resolves these: they are affected no longer. */
+export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
+  await rows.query(
+    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', end_time = $2::timestamptz,
+       update_time = greatest($2::timestamptz, update_time + interval '1 ms'),
+       left_tags = left_tags || (select coalesce(jsonb_object_agg(name, $2), '{}') from jsonb_array_elements_text(held.tags) as name)
+     where uid = any($1)`,
+    [uids, new Date(nowMs).toISOString()],
+  );
+};
+
+/** Forgets what was resolved before this time. */
+export const deleteResolvedBefore = async (rows: Write, beforeMs: number): Promise<void> => {
+  await rows.query("delete from affected_images where end_time < $1", [new Date(beforeMs).toISOString()]);
 };
 
 /** An advisory that a tag's image was affected by and is no longer. */

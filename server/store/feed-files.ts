@@ -71,11 +71,20 @@ export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: Rea
     [feed, [...kept.keys()], [...kept.values()].map(String)],
   );
 
-const recordOfFeed = columns({ key: expression("distinct unnest(records)", text) });
+const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
-/** The keys of all records that the source tells. */
-export const findFeedRecords = async (rows: Read, feed: string): Promise<Set<string>> => {
-  const found = await recordOfFeed.find(rows, `select ${recordOfFeed.list} from feed_files where feed_id = $1`, [feed]);
+/**
+ * Which of these records the source tells. The rows of the source are gone through once: an index of their keys would take
+ * as much as the records' own, for what is asked once an import, of what no document tells.
+ */
+export const findToldRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
+  if (keys.length === 0) return new Set();
+  const found = await recordOfFeed.find(
+    rows,
+    `select ${recordOfFeed.list} from feed_files cross join unnest(records) as record(key)
+     join unnest($2::text[]) as asked(key) on asked.key = record.key where feed_id = $1`,
+    [feed, keys],
+  );
   return new Set(found.map(({ key }) => key));
 };
 

@@ -38,6 +38,9 @@ export const recordKey = (record: FeedRecord): string => {
 /** The records by key, with the last of those that are the same one. */
 export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<string, R> => new Map(records.map((record) => [recordKey(record), record]));
 
+/** Which of these keys (recordKey) the source still tells: all that it tells is never held in memory. */
+export type FindTold = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
+
 /** One column of a batch. */
 export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => rows.map(value);
 

@@ -2,10 +2,10 @@
 // source was read last, whether something that it told earlier may be left over, and which changes of its records no
 // event has told yet.
 
-import { columns, flag, json, text } from "./columns.ts";
+import { columns, expression, flag, json, number, text } from "./columns.ts";
 import { changesOf, type OwnedChanges } from "./feed-counts.ts";
 import { forgetFileDigests } from "./feed-files.ts";
-import type { Write } from "./handle.ts";
+import type { Read, Write } from "./handle.ts";
 
 export interface FeedSource {
   readonly kind: string;
@@ -74,6 +74,18 @@ export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
   );
   const found = all.find((each) => each.id === id);
   return { settled: found?.settled ?? true, unreported: changesOf(found?.unreported ?? null) };
+};
+
+const counted = columns({ feeds: expression("count(*)", number) });
+
+/** How many sources whose documents are kept were read last in a manner that does not begin so. */
+export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promise<number> => {
+  const found = await counted.findOne(
+    rows,
+    `select ${counted.list} from feeds where kind in ('advisories', 'vulnerabilities') and not starts_with(manner, $1)`,
+    [manner],
+  );
+  return found?.feeds ?? 0;
 };
 
 /** Sets the source's state. */

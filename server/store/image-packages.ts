@@ -3,7 +3,7 @@
 
 import { columns, text } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -94,14 +94,15 @@ export const findPublicImages = async (rows: Read, feed: string, images: readonl
   return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
 };
 
-/** Withdraws those of a feed whose keys `isKnown` does not know. */
-export const withdrawImages = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws those of a feed whose keys `findTold` does not find. */
+export const withdrawImages = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const owner = ownerGroup(target);
   const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
     target.feed,
     owner,
   ]);
-  const gone = found.filter(({ repo, tag, architecture }) => !isKnown(uidSegmentOf(repo, tag, architecture)));
+  const told = await findTold(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
+  const gone = found.filter(({ repo, tag, architecture }) => !told.has(uidSegmentOf(repo, tag, architecture)));
   if (gone.length === 0) return 0;
   await rows.query(
     `update image_packages as held set delete_time = $5, update_time = greatest($5, update_time + interval '1 ms')

@@ -156,7 +156,7 @@ export {
   deleteFeedPartsExcept,
   type FeedPart,
   findFeedParts,
-  findFeedRecords,
+  findToldRecords,
   findPartRecords,
   type KnownParts,
   partKey,
@@ -164,15 +164,21 @@ export {
 } from "./feed-files.ts";
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
-export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export {
-  type AffectedVersion,
+  type AffectedImageDraft,
+  affectedImageUid,
   deleteResolvedBefore,
+  endAffectedImages,
+  findAffectedRepos,
+  findImageRepos,
   findImageRoots,
   findInstalledVersions,
   findLeftAdvisories,
+  findTaggedImages,
   lockMatching,
-  type NewlyAffected,
+  type ImageRepo,
+  type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
 export {
@@ -192,6 +198,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
+export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
   claimSbom,
@@ -338,6 +345,7 @@ export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
+export { containingPattern, hasTrigram } from "./search-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { deleteImageFacts, findManifests, findPlatformManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {

@@ -1,16 +1,16 @@
 // Table library_artifacts: the catalogue of libraries, the same for every organization, by name. Sources add up: what one
 // does not know of an artifact another may. Kept for good: what no source tells is withdrawn.
 
-import { limits } from "#base/limits.ts";
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import { findLibraryVersions, libraryVersionsOf, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
 import type { LibraryArtifactRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { containingPattern, hasTrigram } from "./search-text.ts";
 
 /** Counts and newest version of artifacts, from their rows. */
 const updateVersionCounts = async (rows: Write, uids: readonly string[]): Promise<void> => {
@@ -88,8 +88,8 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
   return { ...noCounts, new: made, changed: different.length - made, unchanged: drafts.length - different.length };
 };
 
-/** Withdraws what this feed alone told of and whose keys `isKnown` does not know: its versions, and artifacts that have none left. */
-export const withdrawLibraries = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws what this feed alone told of and whose keys `findTold` does not find: its versions, and artifacts that have none left. */
+export const withdrawLibraries = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
   let withdrawn = 0;
@@ -99,7 +99,8 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, isKno
       `select ${artifactUid.list} from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last],
     );
-    const gone = found.flatMap(({ uid }) => (isKnown(uid) ? [] : [uid]));
+    const told = await findTold(found.map(({ uid }) => uid));
+    const gone = found.flatMap(({ uid }) => (told.has(uid) ? [] : [uid]));
     if (gone.length > 0) {
       await withdrawLibraryVersions(rows, target, gone);
       await updateVersionCounts(rows, gone);
@@ -140,9 +141,10 @@ export interface ArtifactRow {
 const filterTerms = ({ ecosystems, query, cudaVersion, remediated }: LibraryFilter): PageTerms => {
   const page: PageTerms = { values: [], terms: ["delete_time is null"] };
   page.terms.push(`ecosystem = any(${addParameter(page, ecosystems)})`);
-  const like = `search like ${query === "" ? "" : addParameter(page, `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`)}`;
-  // Of less than a trigram its index would be read whole.
-  if (query !== "") page.terms.push(query.length < limits.trigramLength ? `(${like}) is true` : like);
+  if (query !== "") {
+    const contains = `search like ${addParameter(page, containingPattern(query))}`;
+    page.terms.push(hasTrigram(query) ? contains : `(${contains}) is true`);
+  }
   if (cudaVersion !== "") page.terms.push(`cuda_versions ? ${addParameter(page, cudaVersion)}`);
   if (remediated) page.terms.push("remediated");
   return page;

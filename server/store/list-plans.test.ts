@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { freshDatabase } from "../../test/database.ts";
 import { type Branch, pageStatement, type Selection } from "./list.ts";
+import { hasTrigram } from "./search-text.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
@@ -50,12 +51,20 @@ const plant = async (table: keyof typeof rowsOf, root: string, parents: number, 
 
 const textOf = (value: unknown): string => (Array.isArray(value) ? `{${value.map((each) => `"${each}"`).join(",")}}` : String(value));
 
-interface Explained {
-  readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number };
+interface Plan {
+  readonly "Shared Hit Blocks": number;
+  readonly "Shared Read Blocks": number;
+  readonly "Actual Loops": number;
+  readonly "Rows Removed by Join Filter"?: number;
+  readonly Plans?: readonly Plan[];
 }
 
-/** The buffers that the statement reads, prepared as the server prepares it. */
-const buffersOf = async (table: string, selection: Selection): Promise<number> => {
+interface Explained {
+  readonly Plan: Plan;
+}
+
+/** What the statement does, prepared as the server prepares it. */
+const planOf = async (table: string, selection: Selection): Promise<Plan> => {
   const { text, values } = pageStatement({ name: table, columns: ["uid", "create_time", "update_time"] }, selection, undefined);
   await client.query(`prepare asked as ${text}`);
   try {
@@ -65,11 +74,20 @@ const buffersOf = async (table: string, selection: Selection): Promise<number> =
     );
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan;
     assert.ok(plan);
-    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    return plan;
   } finally {
     await client.query("deallocate asked");
   }
 };
+
+const buffersOf = async (table: string, selection: Selection): Promise<number> => {
+  const plan = await planOf(table, selection);
+  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+};
+
+/** Pairs of a row and a branch that were compared for nothing. */
+const comparedPairs = (plan: Plan): number =>
+  (plan["Rows Removed by Join Filter"] ?? 0) * plan["Actual Loops"] + (plan.Plans ?? []).reduce((sum, each) => sum + comparedPairs(each), 0);
 
 /** A descent of an index and a row for each value in each branch, for the count and for the page. */
 const buffersPerRangeMax = 15;
@@ -104,3 +122,74 @@ for (const [table, column, value] of [
         }
     }
   });
+
+// ---- parts of texts -----------------------------------------------------------------------------------------------
+
+const advisories = 30_000;
+
+/** Advisories in no order of their uids, half of them in the organization and half in its groups. */
+const plantAdvisories = async (root: string): Promise<void> => {
+  await client.query(
+    `insert into advisories (uid, advisory_id, create_time, update_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
+       component_location, component_type, aliases, events, legacy_advisory_id, origin, namespace, facet, search, public, feed, digest)
+     select $1 || case when n % 2 = 0 then '/' || lpad(to_hex(1 + n / 2 % 2000), 16, '0') else '' end || '/' || left(md5(n::text), 16), 'CGA-' || n,
+       now() - n * interval '1 second', now(), 'somebody', 'package-' || n % 300, 'apk', '', '', '', '', '[]', jsonb_build_array(repeat(md5(n::text), 20)),
+       '', '', '', '', 'package-' || n % 300 || E'\nopenssl\ncve-2026-' || n, false, 'feed', ''
+     from generate_series(1, $2::int) as n`,
+    [root, advisories],
+  );
+};
+
+const organization: Branch = { low: own, high: `${own}0` };
+const selections: readonly (readonly [string, readonly Branch[], Selection["conditions"]])[] = [
+  ["in an organization", [organization], []],
+  ["at a thousand scattered places", scattered, []],
+  ["of the organization alone", [organization], [{ column: "parent", comparison: "equal", value: own }]],
+];
+
+test("attack 95: a part of a text is looked for in each row once at most, whatever index knows of it, for any number of places", async () => {
+  await client.query("truncate advisories");
+  await plantAdvisories(neighbour);
+  await plantAdvisories(own);
+  await client.query("vacuum analyze advisories");
+  const {
+    rows: [size],
+  } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname in ('advisories', 'advisories_by_search')");
+  assert.ok(size);
+  // By the uids' index every row would be a page of its own; the neighbour's rows alone are as many.
+  assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
+  for (const [where, branches, narrowed] of selections)
+    for (const [pattern, rows] of [
+      ["%a%", advisories],
+      ["%zq%", 0],
+      ["%\\%%", 0],
+      ["%\\_%", 0],
+      ["%é%", 0],
+      ["%---%", 0],
+      ["%openssl%", advisories],
+      [`%${"package-1".repeat(28)}%`, 0],
+    ] as const)
+      for (const column of ["uid", "create_time"])
+        for (const count of [true, false]) {
+          const plan = await planOf("advisories", {
+            branches,
+            conditions: [
+              { column: "delete_time", comparison: "null", value: null },
+              { column: "search", comparison: "contains", value: pattern, indexed: hasTrigram(pattern) },
+              ...narrowed,
+            ],
+            order: { column, descending: false },
+            after: undefined,
+            skip: 0,
+            limit: 51,
+            count,
+            // Of one parent always as if they were few: how a page passes over the rows of groups below is not the text's matter.
+            size: narrowed.length > 0 ? 0 : rows,
+          });
+          const asked = `${pattern.slice(0, 20)} ${where}, ordered by ${column}${count ? ", counted" : ""}`;
+          const buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+          const most = (count ? 2 : 1) * (size.pages + branches.length * buffersPerRangeMax + 51 * (branches.length + 10));
+          assert.ok(buffers <= most, `${buffers} buffers of ${most}: ${asked}`);
+          assert.ok(comparedPairs(plan) <= advisories, `${comparedPairs(plan)} comparisons: ${asked}`);
+        }
+});

@@ -73,6 +73,7 @@ const equal = (column: string, value: string | number, indexed = false): Conditi
 const any = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value });
 const anyIndexed = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value, indexed: true });
 const containing: Condition = { column: "name", comparison: "contains", value: "%e 3%", indexed: true };
+const unknown: Condition = { ...containing, indexed: false };
 const absent: Condition = { column: "kind", comparison: "null", value: null };
 const later: Condition = { column: "create_time", comparison: "after", value: "2026-01-01 00:06:00+00" };
 
@@ -98,7 +99,10 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   "part of a name": [containing, absent],
   "part of a name, later": [containing, later],
   "names, later": [anyIndexed("name", ["name 2", "name 3"]), later],
-  "part of a name without an index": [{ ...containing, indexed: false }],
+  "part of a name without an index": [unknown],
+  "part of a name without an index, by parent": [unknown, equal("parent", team)],
+  "part of a name without an index, later": [unknown, later],
+  "part of a name without an index, roots": [unknown, equal("depth", 0)],
   "many names": [anyIndexed("name", ["name 1", "name 4", "name 2", ...Array.from({ length: 30 }, (_, n) => `nobody ${n}`)])],
   has: [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"], indexed: true }],
 };

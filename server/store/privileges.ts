@@ -23,6 +23,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
+  changes_to_match: rowsComeAndGo,
   csaf_documents: rowsComeAndChange,
   document_signing_keys: rowsCome,
   feed_schedules: rowsComeAndChange,
@@ -38,6 +39,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   schema_migrations: ["select"],
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,
+  vulnerability_cves: rowsComeAndGo,
 };
 
 /** Functions that do the owner's work, as the baseline has made them. All others are everybody's, and do the caller's. */

@@ -512,7 +512,7 @@ const archivedDocument = columns<ArchivedDocument>({
   modifyTime: expression("coalesce(document.modify_time::text, '')", text),
 });
 
-const archived = `${publicDocuments} and document.left_out = '' and document.form in ('osv', 'rustsec')`;
+const archived = `${publicDocuments} and document.left_out = '' and document.form in ('osv', 'rustsec', 'github')`;
 
 /**
  * Public documents that OSV has, of the next numbers behind `after`, and of each number all: of an ecosystem, or of all of

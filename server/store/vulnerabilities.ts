@@ -1,11 +1,12 @@
-// Table vulnerabilities: what CVE, OSV and RustSec say of a vulnerability; written by imports, read by the open list and by
-// whoever asks how severe an advisory is. Kept for good: what a source tells no longer is hidden from lists.
+// Tables vulnerabilities and vulnerability_cves: what CVE, OSV and RustSec say of a vulnerability, and under which CVE numbers
+// it is known; written by imports, read by the open list and by whoever asks how severe an advisory is. Kept for good: what
+// a source tells no longer is hidden from lists. The numbers go with their record.
 
 import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
 import { columns, expression, flag, nullableNumber, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
@@ -48,6 +49,34 @@ const adoptVulnerabilities = async (
 };
 
 const recordId = columns({ id: text });
+
+interface NumberedRecord {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  /** There is no row of it yet. */
+  readonly isNew: boolean;
+}
+
+/** Writes under which CVE numbers records are known: their own, and their aliases. */
+const writeCves = async (rows: Write, owner: string, records: readonly NumberedRecord[]): Promise<void> => {
+  const known = records.filter(({ isNew }) => !isNew).map(({ id }) => id);
+  // Record by record, by the index, as with rowsOfIds.
+  if (known.length > 0) {
+    await rows.query(
+      `delete from vulnerability_cves as held using unnest($2::text[]) as given(number) cross join lateral (
+         select named.cve from vulnerability_cves as named where named.owner = $1 and named.id = given.number offset 0) as named
+       where held.owner = $1 and held.cve = named.cve and held.id = given.number`,
+      [owner, known],
+    );
+  }
+  const named = records.flatMap(({ id, aliases }) => [...new Set([id, ...aliases])].filter((cve) => cve.startsWith("CVE-")).map((cve) => ({ id, cve })));
+  if (named.length === 0) return;
+  await rows.query("insert into vulnerability_cves (owner, id, cve) select $1, id, cve from unnest($2::text[], $3::text[]) as given(id, cve)", [
+    owner,
+    columnOf(named, ({ id }) => id),
+    columnOf(named, ({ cve }) => cve),
+  ]);
+};
 
 /** Writes what is new or says something else than before. */
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
@@ -108,6 +137,11 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
     ],
   );
   const ids = new Set(written.map(({ id }) => id));
+  await writeCves(
+    rows,
+    owner,
+    different.flatMap(({ record: { id, aliases } }) => (ids.has(id) ? [{ id, aliases, isNew: !stored.has(id) }] : [])),
+  );
   const counts = { new: 0, changed: 0, withdrawn: 0, unchanged: drafts.length - ids.size };
   for (const { record } of different) {
     if (!ids.has(record.id)) continue;
@@ -133,8 +167,8 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides those of a feed that no document tells and whose keys `isKnown` does not know. */
-export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Hides those of a feed that no document tells and whose keys `findTold` does not find. */
+export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -144,7 +178,8 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
        where feed = $1 and owner = $2 and id > $3 and document_id is null and digest <> '' order by id limit ${stepRows}`,
       [target.feed, ownerGroup(target), last],
     );
-    const gone = found.flatMap(({ id }) => (isKnown(uidSegmentOf(id)) ? [] : [id]));
+    const told = await findTold(found.map(({ id }) => uidSegmentOf(id)));
+    const gone = found.flatMap(({ id }) => (told.has(uidSegmentOf(id)) ? [] : [id]));
     if (gone.length > 0) withdrawn += await withdrawVulnerabilities(rows, ownerGroup(target), gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
@@ -257,16 +292,48 @@ const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
 
 type FactTable = "known" | "predicted";
 
+/** A record is known under several CVE numbers, of which each may have a fact; this one counts, the gravest, and is shown. */
+const factRanks: Readonly<Record<FactTable, (fact: string) => string>> = {
+  known: (fact) => `${fact}.ransomware, ${fact}.date_added, ${fact}.id`,
+  predicted: (fact) => `${fact}.score, ${fact}.id`,
+};
+
+// Written out: which tables a file uses is read from its statements (modules.json).
+const factsOfNumbers: Readonly<Record<FactTable, (fact: string, named: string) => string>> = {
+  known: (fact, named) => `vulnerability_cves as ${named} join known_exploits as ${fact} on ${fact}.id = ${named}.cve and ${fact}.owner = '' and ${fact}.shown`,
+  predicted: (fact, named) =>
+    `vulnerability_cves as ${named} join exploit_predictions as ${fact} on ${fact}.id = ${named}.cve and ${fact}.owner = '' and ${fact}.shown`,
+};
+
+const descending = (columns: string): string => columns.replaceAll(",", " desc,").concat(" desc");
+
+/** The fact of each record that counts, where it has one. */
+const shownFact = (table: FactTable): string =>
+  `left join lateral (
+     select fact.* from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id
+     order by ${descending(factRanks[table]("fact"))} limit 1) as ${table} on true`;
+
+const hasFact = (table: FactTable, condition = ""): string =>
+  `exists (select from ${factsOfNumbers[table]("fact", "named")} where named.owner = '' and named.id = held.id ${condition})`;
+
+/** Records by their facts, of each record the one that counts. */
+const factsFirst = (table: FactTable): string => `${factsOfNumbers[table](table, "named_first")} join vulnerabilities as held on held.id = named_first.id`;
+
+const countsMost = (table: FactTable): string =>
+  `named_first.owner = '' and not exists (
+     select from ${factsOfNumbers[table]("other", "rival")} where rival.owner = '' and rival.id = named_first.id
+       and (${factRanks[table]("other")}) > (${factRanks[table](table)}))`;
+
 interface FactOrder {
   readonly table: FactTable;
-  /** The fact and then the number, of the fact's own index: by a join both numbers are the same. */
-  readonly columns: readonly [fact: string, id: string];
+  /** The fact and its number, of the fact's own index, and then the record's number. */
+  readonly columns: readonly [fact: string, cve: string, id: string];
 }
 
 /** By a fact. Without it a record stands at the lower end, by its number. */
 const factOrders: ReadonlyMap<string, FactOrder> = new Map([
-  ["known_exploited", { table: "known", columns: ["known.date_added", "known.id"] }],
-  ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id"] }],
+  ["known_exploited", { table: "known", columns: ["known.date_added", "known.id", "held.id"] }],
+  ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id", "held.id"] }],
 ]);
 
 /** Part of a list by a fact: the records that have it, or those that have not. */
@@ -279,29 +346,44 @@ interface Selected extends PageTerms {
   readonly from: string;
 }
 
-/** Public records and their facts. */
+/** Public records, and the facts that they are shown with. */
+const withShownFacts = (from: string, { table, isThere }: Partial<FactPart>): string => {
+  const tables: readonly FactTable[] = ["known", "predicted"];
+  return [from, ...tables.filter((each) => !(isThere && each === table)).map(shownFact)].join(" ");
+};
+
+/** Public records. */
 const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, scoreMin }: VulnerabilityFilter, part?: FactPart): Selected => {
-  const isInner = (table: FactTable, isAsked: boolean): boolean => isAsked || (part?.table === table && part.isThere);
-  const joinOf = (table: FactTable, isAsked: boolean): string => (isInner(table, isAsked) ? "join" : "left join");
+  const first = part?.isThere ? part.table : undefined;
   const selected: Selected = {
-    from: `vulnerabilities as held
-      ${joinOf("known", exploited || ransomware)} known_exploits as known on known.id = held.id and known.owner = '' and known.shown
-      ${joinOf("predicted", scoreMin > 0)} exploit_predictions as predicted on predicted.id = held.id and predicted.owner = '' and predicted.shown`,
+    from: first ? factsFirst(first) : "vulnerabilities as held",
     values: [],
     terms: ["held.owner = ''"],
   };
   selected.terms.push(ids ? `held.id = any(${addParameter(selected, ids)})` : "not held.hidden");
   if (updatedSince !== "") selected.terms.push(`held.update_time > ${addParameter(selected, updatedSince)}`);
-  if (ransomware) selected.terms.push("known.ransomware");
-  if (scoreMin > 0) selected.terms.push(`predicted.score >= ${addParameter(selected, scoreMin)}`);
-  if (part) selected.terms.push(part.isThere ? `${part.table}.owner = ''` : `${part.table}.id is null`);
+  // The gravest of a record's facts is so where one of them is.
+  if (first === "known" && ransomware) selected.terms.push("known.ransomware");
+  else if (first !== "known" && (exploited || ransomware)) selected.terms.push(hasFact("known", ransomware ? "and fact.ransomware" : ""));
+  if (scoreMin > 0) {
+    const least = addParameter(selected, scoreMin);
+    selected.terms.push(first === "predicted" ? `predicted.score >= ${least}` : hasFact("predicted", `and fact.score >= ${least}`));
+  }
+  if (first) selected.terms.push(countsMost(first));
+  else if (part) selected.terms.push(`not ${hasFact(part.table)}`);
   return selected;
 };
 
-const findPart = async (rows: Read, selected: Selected, order: readonly string[], page: PageRequest): Promise<VulnerabilityRow[]> => {
+const findPart = async (
+  rows: Read,
+  { from, ...selected }: Selected,
+  order: readonly string[],
+  page: PageRequest,
+  part: Partial<FactPart> = {},
+): Promise<VulnerabilityRow[]> => {
   const clause = pageClause(selected, order, page);
   const listed = `${vulnerabilityRow.list}, ${order.map(orderValue).join(", ")}`;
-  const found = await rows.query(`select ${listed} from ${selected.from} ${clause}`, selected.values, { rows: page.limit, wide: true });
+  const found = await rows.query(`select ${listed} from ${withShownFacts(from, part)} ${clause}`, selected.values, { rows: page.limit, wide: true });
   return found.map((row) => ({ ...vulnerabilityRow.read(row), key: row.slice(-order.length).map((value) => value ?? "") }));
 };
 
@@ -317,6 +399,9 @@ const countPart = async (rows: Read, filter: VulnerabilityFilter, part?: FactPar
 /** How many public records there are. */
 export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> => countPart(rows, filter);
 
+const isRequired = ({ exploited, ransomware, scoreMin }: VulnerabilityFilter, table: FactTable): boolean =>
+  table === "known" ? exploited || ransomware : scoreMin > 0;
+
 /**
  * By a fact: those without it come first, or last where it descends. Two statements, each in the order of an index, since
  * one over both would sort everything. The key of a record without it is empty but for its number.
@@ -331,11 +416,17 @@ const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, colu
     // The page before ended in this part.
     const isStart = !isBegun && isThere === isAfterThere;
     isBegun ||= isStart;
-    if (!isBegun || found.length >= page.limit) continue;
+    if (!isBegun || found.length >= page.limit || (!isThere && isRequired(filter, table))) continue;
     const after = isStart ? (isThere ? page.after : [id ?? ""]) : undefined;
     const request = { ...page, after, skip: toSkip, limit: page.limit - found.length };
     const selected = selectVulnerabilities(filter, { table, isThere });
-    const read = await findPart(rows, selected, isThere ? order : ["held.id"], request);
+    const [fact, cve] = page.after ?? [];
+    if (isStart && isThere) {
+      // What the index of facts has; the rest of the key is the record's.
+      const position = [fact ?? "", cve ?? ""].map((value) => addParameter(selected, value)).join(", ");
+      selected.terms.push(`(${order[0]}, ${order[1]}) ${page.order.descending ? "<=" : ">="} (${position})`);
+    }
+    const read = await findPart(rows, selected, isThere ? order : ["held.id"], request, { table, isThere });
     found.push(...(isThere ? read : read.map((row) => ({ ...row, key: ["", row.id] }))));
     // What was skipped here need not be skipped in the next part.
     toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, { table, isThere })));

@@ -3,7 +3,7 @@
 import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
 import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
-import { recordKey } from "./feed-rows.ts";
+import { type FindTold, recordKey } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
 import { findPublicImages, refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
 import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./library-artifacts.ts";
@@ -48,34 +48,31 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
   return counts;
 };
 
+const findNone: FindTold = () => Promise.resolve(new Set());
+
 /**
  * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn, never deleted. Of
  * advisories and vulnerabilities these are those that no document tells (source-documents.ts): the version before wrote them.
- * @param isKnown whether the source still tells the record of this key (recordKey)
+ * @param findTold which of these records the source still tells
  * @returns how many were withdrawn, and whose
  */
-export const withdrawVanished = async (
-  rows: Write,
-  target: RecordTarget,
-  kind: FeedRecord["kind"],
-  isKnown: (key: string) => boolean,
-): Promise<OwnedCounts> => {
+export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], findTold: FindTold): Promise<OwnedCounts> => {
   const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
   switch (kind) {
     case "advisory":
-      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, isKnown));
+      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, findTold));
     case "vulnerability":
       return {
-        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, isKnown) },
-        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, isKnown) },
+        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, findTold) },
+        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, findTold) },
       };
     case "library":
-      return withdrawnOf("everybody", await withdrawLibraries(rows, target, isKnown));
+      return withdrawnOf("everybody", await withdrawLibraries(rows, target, findTold));
     case "image":
       // What was said to be public is the group's no longer, and the other way round.
       return {
-        group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, (key) => target.public !== true && isKnown(key)) },
-        everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, (key) => target.public !== false && isKnown(key)) },
+        group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, target.public === true ? findNone : findTold) },
+        everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, target.public === false ? findNone : findTold) },
       };
     // Which package was built from which stays true.
     case "origin":

@@ -48,6 +48,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
       async (request: HttpRequest): Promise<HttpResponse> => {
         const { status, headers, body, fault } = await handle({
           query: queryOf(request),
+          isHead: request.verb === "HEAD",
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
           readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),

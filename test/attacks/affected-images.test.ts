@@ -105,3 +105,41 @@ test("attack 88: another organization's images and what its own advisories say n
   assert.doesNotMatch(JSON.stringify(events), /confidential|1-r1/);
   assert.match(JSON.stringify(events), /CGA-shared/);
 });
+
+test("attack 96: a range of very many bounds, and statements about other versions and machines, make nothing of an image affected", async () => {
+  const place = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "stated" } })).uid);
+  await importImage(place, "stated", ["pkg:npm/left-pad@1.0.0", "bash=1-r0"]);
+  const importDocument = (name: string, document: JsonObject) => runImport(world, "advisories", [write(`${name}.json`, document)], { group: place });
+  const purl = "pkg:npm/left-pad";
+  const bounds = Array.from({ length: 50_000 }, (_, n) => `${n}.0.0`).join("|");
+  const csaf = await importDocument("csaf", {
+    document: {
+      category: "csaf_security_advisory",
+      csaf_version: "2.0",
+      title: "left-pad",
+      publisher: { category: "vendor", name: "somebody", namespace: "https://example.com" },
+      tracking: { id: "X-2026-9", status: "final", version: "1", initial_release_date: "2026-01-01T00:00:00Z", current_release_date: "2026-01-01T00:00:00Z" },
+    },
+    product_tree: {
+      branches: [
+        { category: "product_version_range", name: `vers:npm/${bounds}`, product: { name: "A", product_id: "A", product_identification_helper: { purl } } },
+      ],
+    },
+    vulnerabilities: [{ cve: "CVE-2026-31", product_status: { known_affected: ["A"] } }],
+  });
+  assert.equal(csaf.unmatched.length, 1);
+  await importDocument("vex", {
+    "@context": "https://openvex.dev/ns/v0.2.0",
+    "@id": "https://example.com/vex-9",
+    author: "somebody",
+    timestamp: "2026-01-01T00:00:00Z",
+    version: 1,
+    statements: ["pkg:npm/left-pad@1.0.1", "pkg:apk/wolfi/bash@1-r0?arch=aarch64", "pkg:apk/wolfi/bash@1-r"].map((id, n) => ({
+      vulnerability: { name: `CVE-2026-4${n}` },
+      status: "affected",
+      action_statement: "update",
+      products: [{ "@id": id }],
+    })),
+  });
+  for (const protocol of protocols) assert.equal(Number((await world.ok(list, { uidp: { descendantsOf: place } }, { protocol })).totalCount), 0);
+});

@@ -1,17 +1,20 @@
 // What strangers' feeds do to whoever fetches and reads them.
 
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
+import { createMessage, generateKey, sign } from "openpgp";
 import { limits } from "#base/limits.ts";
 import { openOutbound, type Outbound } from "#authn";
 import { FeedFileReader } from "../../server/feeds/file-reader.ts";
 import { openPieces } from "../../server/feeds/pieces.ts";
 import { readYaml } from "../../server/feeds/parse/yaml.ts";
+import { everyRow } from "../database.ts";
 import { openFeedServer } from "../story/feed-server.ts";
 import { runImport } from "../story/import.ts";
 import { openWorld, type World } from "../world.ts";
@@ -199,4 +202,123 @@ test("attack 85: names and keys of a feed are shown without what a terminal woul
   const done = await runImport(world, "vulnerabilities", [path]);
   assert.doesNotMatch(done.refused.join(), /[\u0000-\u001f]/);
   assert.equal(done.refusals, 1);
+});
+
+test("attack 93: whoever has a provider's host but not its key puts no words into its signed documents", async () => {
+  const world = await openWorld();
+  const feed = await openFeedServer();
+  try {
+    const newKey = () => generateKey({ userIDs: [{ name: "Harbour" }], format: "object", date: new Date(Date.now() - 3_600_000) });
+    const [{ privateKey, publicKey }, stranger] = [await newKey(), await newKey()];
+    const documentOf = (status: string): string =>
+      JSON.stringify({
+        document: {
+          category: "csaf_vex",
+          csaf_version: "2.0",
+          title: "x",
+          publisher: { category: "vendor", name: "Harbour", namespace: "https://example.com" },
+          tracking: {
+            id: "signed-9",
+            status: "final",
+            version: "1",
+            initial_release_date: "2026-01-01T00:00:00Z",
+            current_release_date: "2026-01-01T00:00:00Z",
+          },
+        },
+        product_tree: { full_product_names: [{ product_id: "P", name: "boat", product_identification_helper: { purl: "pkg:npm/boat@1.0" } }] },
+        vulnerabilities: [{ cve: "CVE-2038-0001", product_status: { [status]: ["P"] } }],
+      });
+    const signed = async (text: string, by: typeof privateKey): Promise<string> =>
+      String(await sign({ message: await createMessage({ binary: Buffer.from(text) }), signingKeys: by, detached: true, date: new Date(Date.now() - 1000) }));
+    const metadata = (fingerprint: string): string =>
+      JSON.stringify({
+        canonical_url: `${feed.url}/metadata.json`,
+        metadata_version: "2.0",
+        publisher: { name: "Harbour" },
+        public_openpgp_keys: [{ fingerprint, url: `${feed.url}/key.asc` }],
+        distributions: [{ directory_url: `${feed.url}/csaf` }],
+      });
+    const put = (path: string, body: string): void => void feed.answers.set(path, { body });
+    put("/metadata.json", metadata(publicKey.getFingerprint()));
+    put("/key.asc", publicKey.armor());
+    put("/csaf/index.txt", "signed-9.json\n");
+    const genuine = documentOf("known_affected");
+    const signature = await signed(genuine, privateKey);
+    const ask = (): ReturnType<typeof runImport> => runImport(world, "advisories", [`${feed.url}/metadata.json`]);
+    const forged = documentOf("known_not_affected");
+    // Each of these would say that what is affected is not.
+    const tries: Readonly<Record<string, () => Promise<void>>> = {
+      "the signature of another document": async () => put("/csaf/signed-9.json.asc", signature),
+      "a signature of one's own": async () => put("/csaf/signed-9.json.asc", await signed(forged, stranger.privateKey)),
+      "a signature of one's own, with one's own key in the place of the provider's": async () => put("/key.asc", stranger.publicKey.armor()),
+      "both keys in one file": async () => put("/key.asc", `${publicKey.armor()}\n${stranger.publicKey.armor()}`),
+      "a right hash beside it": async () => put("/csaf/signed-9.json.sha256", hash("sha256", forged, "hex")),
+    };
+    put("/csaf/signed-9.json", forged);
+    for (const [name, attempt] of Object.entries(tries)) {
+      await attempt();
+      const done = await ask();
+      assert.deepEqual([done.new, done.refusals], [0, 1], name);
+      assert.match(done.refused[0] ?? "", /signature that is none of its provider's|no key of its provider can be had/, name);
+    }
+    feed.answers.delete("/csaf/signed-9.json.sha256");
+    put("/key.asc", publicKey.armor());
+    put("/csaf/signed-9.json", genuine);
+    put("/csaf/signed-9.json.asc", signature);
+    assert.equal((await ask()).new, 1);
+    // What is there already stays as it was.
+    put("/csaf/signed-9.json", forged);
+    const after = await ask();
+    assert.deepEqual([after.changed, after.withdrawn, after.refusals], [0, 0, 1]);
+  } finally {
+    await feed.close();
+    await world.close();
+  }
+});
+
+test("attack 94: a feed's key goes to the host of its address alone, whatever that leads to, and into no message", async (t) => {
+  const lines: string[] = [];
+  const world = await openWorld({}, (event, details) => void lines.push(JSON.stringify([event, details])));
+  const [feed, stranger] = [await openFeedServer(), await openFeedServer()];
+  const folder = await mkdtemp(join(tmpdir(), "gantry-key-"));
+  t.after(async () => {
+    await rm(folder, { recursive: true, force: true });
+    await Promise.all([feed.close(), stranger.close()]);
+    await world.close();
+  });
+  const key = "secret-key-0123456789";
+  const keyFile = join(folder, "key");
+  await writeFile(keyFile, `${key}\n`);
+  // A redirect, the next page, the list of a provider, a document and what lies beside it.
+  feed.answers.set("/moved.json", { status: 302, headers: { location: `${stranger.url}/moved.json` } });
+  feed.answers.set("/advisories", {
+    headers: { link: `<${stranger.url}/advisories?after=1>; rel="next"` },
+    body: JSON.stringify([{ ghsa_id: "GHSA-keys-keys-keys", updated_at: "2026-01-01T00:00:00Z" }]),
+  });
+  feed.answers.set("/metadata.json", {
+    body: JSON.stringify({
+      canonical_url: "x",
+      metadata_version: "2.0",
+      publisher: {},
+      public_openpgp_keys: [{ fingerprint: "00", url: `${stranger.url}/key.asc` }],
+      distributions: [{ rolie: { feeds: [{ url: `${stranger.url}/feed.json` }] } }, { directory_url: `${stranger.url}/csaf` }],
+    }),
+  });
+  stranger.answers.set("/csaf/index.txt", { body: "a.json\n" });
+  stranger.answers.set("/csaf/a.json", { body: "{}" });
+  feed.answers.set("/rest/json/cves/2.0", { status: 403, body: key });
+  const messages: string[] = [];
+  for (const path of ["/moved.json", "/advisories", "/metadata.json", "/rest/json/cves/2.0"]) {
+    const done = await runImport(world, path === "/metadata.json" ? "advisories" : "vulnerabilities", [`${feed.url}${path}`], { keyFile });
+    messages.push(JSON.stringify(done));
+  }
+  const sent = (asked: readonly { readonly headers: object }[]): number => asked.filter(({ headers }) => JSON.stringify(headers).includes(key)).length;
+  assert.equal(sent(feed.asked), feed.asked.length);
+  assert.ok(stranger.asked.length >= 5, JSON.stringify(stranger.asked));
+  assert.equal(sent(stranger.asked), 0);
+  const rows = await everyRow(world.databaseUrl);
+  for (const text of [...messages, ...lines, ...[...rows.values()].flat()]) assert.ok(!text.includes(key), text);
+  // Neither does what is wrong with it.
+  await writeFile(keyFile, `${key} ${key}`);
+  await assert.rejects(runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { keyFile }), (thrown: Error) => !thrown.message.includes(key));
 });

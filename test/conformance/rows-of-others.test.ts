@@ -65,6 +65,7 @@ const nobodys: Readonly<Record<string, string>> = {
   signing_keys: "the server's",
   source_documents: "an import's",
   user_code_guesses: "the server's",
+  vulnerability_cves: "numbers of an import's records, beside them",
 };
 
 let database: TestDatabase;

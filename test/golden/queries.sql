@@ -208,10 +208,7 @@ select (select version
   from (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
-  and exists (select
-  from unnest($4::text[], $5::text[]) as place(low, high)
-  where uid >= place.low
-  and uid < place.high)
+  and (uid < ($5::text[])[width_bucket(uid, $4::text[])]) is true
   and (name, uid) > ($6, $7)
   order by name, uid limit 201) as walked limit $8) as t
   order by name, uid limit $9 offset $10) as t;

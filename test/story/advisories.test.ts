@@ -288,7 +288,7 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   world.clock.now += 60_000;
   const seen = new Set([recordKey(kept)]);
   const withdraw = (): Promise<number> =>
-    withdrawnBy(world, (rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
+    withdrawnBy(world, (rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", () => Promise.resolve(seen)));
   assert.equal(await withdraw(), 1);
   assert.equal(await withdraw(), 0);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);

@@ -84,8 +84,8 @@ test("the help of every command shows how it is called, each of its options and 
     // Each of its own commands begins with how it is called.
     for (const section of stdout.split(/^(?=gantry )/m)) {
       const [usage = ""] = section.split("\n");
-      for (const [option] of usage.matchAll(/--[a-z]+/g)) assert.match(section, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
-      for (const [, option = ""] of section.matchAll(/^ {4}(--[a-z]+)/gm)) assert.ok(usage.includes(option), `${name} ${option}`);
+      for (const [option] of usage.matchAll(/--[a-z-]+/g)) assert.match(section, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
+      for (const [, option = ""] of section.matchAll(/^ {4}(--[a-z-]+)/gm)) assert.ok(usage.includes(option), `${name} ${option}`);
     }
     helpOf.set(name, stdout);
   }

@@ -234,7 +234,12 @@ test("a document tells since when what holds, in the times of its origin, and it
   // What is withdrawn changes the document, and takes nothing from what was.
   world.clock.now += 1000;
   await world.server.application.services.store.write((rows) =>
-    withdrawVanished(rows, { ...target, form: "wolfi", nowMs: world.clock.now }, "advisory", (key) => key !== recordKey(leaving)),
+    withdrawVanished(
+      rows,
+      { ...target, form: "wolfi", nowMs: world.clock.now },
+      "advisory",
+      async (keys) => new Set(keys.filter((key) => key !== recordKey(leaving))),
+    ),
   );
   const third = await trackingOf();
   assert(isGreater(third.version, second.version));

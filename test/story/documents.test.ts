@@ -141,7 +141,7 @@ test("what there is stands in lists by the time of change, and a withdrawal is o
   const since = timestamp((world.clock.now += 1000));
   const key = recordKey(stays);
   await world.server.application.services.store.write((rows) =>
-    withdrawVanished(rows, { ...target, nowMs: world.clock.now + 1 }, "advisory", (each) => each === key),
+    withdrawVanished(rows, { ...target, nowMs: world.clock.now + 1 }, "advisory", () => Promise.resolve(new Set([key]))),
   );
   assert.deepEqual(await ids(`osv/all.json?since=${since}`), ["CGA-leaves"]);
   assert.equal((await json("osv/CGA-leaves.json")).withdrawn, timestamp(world.clock.now + 1));

@@ -13,6 +13,8 @@ export interface FeedServer {
   readonly url: string;
   /** By path and query; 404 for others. */
   readonly answers: Map<string, FeedAnswer>;
+  /** By path alone, where an answer depends on what is asked: an API of others'. */
+  readonly routes: Map<string, (url: URL, headers: IncomingHttpHeaders) => FeedAnswer>;
   readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
   close(): Promise<void>;
 }
@@ -20,11 +22,16 @@ export interface FeedServer {
 /** Answers 304 by itself to who has the current ETag. */
 export const openFeedServer = async (): Promise<FeedServer> => {
   const answers = new Map<string, FeedAnswer>();
+  const routes: FeedServer["routes"] = new Map();
   const asked: { path: string; headers: IncomingHttpHeaders }[] = [];
+  const routeAnswer = (path: string, headers: IncomingHttpHeaders): FeedAnswer | undefined => {
+    const url = new URL(path, "http://feed.test");
+    return routes.get(url.pathname)?.(url, headers);
+  };
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     asked.push({ path, headers: request.headers });
-    const { status = 200, headers = {}, body = "" } = answers.get(path) ?? { status: 404 };
+    const { status = 200, headers = {}, body = "" } = answers.get(path) ?? routeAnswer(path, request.headers) ?? { status: 404 };
     const isKnown = headers.etag !== undefined && request.headers["if-none-match"] === headers.etag;
     response.writeHead(isKnown ? 304 : status, headers).end(isKnown ? undefined : body);
   });
@@ -32,6 +39,7 @@ export const openFeedServer = async (): Promise<FeedServer> => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     answers,
+    routes,
     asked,
     close: () =>
       new Promise((done) => {

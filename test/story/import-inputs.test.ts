@@ -2,17 +2,20 @@
 // Debian, CISA and EPSS. Each goes in as far as it speaks truly, and what does not is named.
 
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { createMessage, generateKey, sign } from "openpgp";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { countOutdatedFeeds } from "#feeds";
 import { type Fetching, Validators } from "../../server/feeds/fetching.ts";
 import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
 import { openSource } from "../../server/feeds/source.ts";
+import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedServer, openFeedServer } from "./feed-server.ts";
 import { counts, readAll, runImport } from "./import.ts";
@@ -174,6 +177,9 @@ const openFetching = (validators = new Validators()): Fetching & { readonly paus
     validators,
     pausesMs,
     opened: new Set(),
+    nowMs: world.clock.now,
+    hasKey: false,
+    found: { isDelta: false },
     pause: async (ms) => {
       pausesMs.push(ms);
     },
@@ -204,15 +210,97 @@ test("the NVD's API is followed page by page, no quicker than it allows, and hal
   const found = await contentsOf(`${feed.url}${path}?noRejected=`, fetching);
   assert.deepEqual(
     found.map(([name]) => name),
-    ["startIndex=0", "startIndex=2", "startIndex=4"],
+    // What moved from one page to the next while they were read comes twice, and is the same file.
+    ["CVE-2022-1", "CVE-2022-2", "CVE-2022-1", "CVE-2022-2", "CVE-2022-1"],
   );
   assert.deepEqual(fetching.pausesMs, [limits.nvdPauseMs, limits.nvdPauseMs]);
   assert.ok(limits.nvdPauseMs >= 30_000 / 5);
   feed.answers.set(`${path}?noRejected=&startIndex=4`, { status: 503 });
-  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /answers with status 503/);
+  const busy = openFetching();
+  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, busy), /answers with status 503/);
+  // It is asked again before it is given up.
+  assert.equal(busy.pausesMs.length, 2 + limits.feedPageTriesMax - 1);
   // The same page for ever.
   feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /another page than was asked for/);
+});
+
+interface NvdState {
+  readonly cves: JsonObject[];
+  /** What was asked for: key, times and index. */
+  readonly asked: string[];
+}
+
+/** The NVD's API as it answers: two records a page, chosen by when they were changed, for who has the key. */
+const openNvd = (path: string, key: string): NvdState => {
+  const state: NvdState = { cves: [], asked: [] };
+  feed.routes.set(path, ({ searchParams }, headers) => {
+    const [from, until] = ["lastModStartDate", "lastModEndDate"].map((name) => searchParams.get(name) ?? "");
+    const index = Number(searchParams.get("startIndex") ?? 0);
+    state.asked.push(`${index} ${from} ${until}`.trim());
+    if (headers.apikey !== key) return { status: 403 };
+    if (from && until && Date.parse(until) - Date.parse(from) > 120 * 24 * 3_600_000) return { status: 404 };
+    const found = state.cves.filter((entry) => {
+      const changed = text(entry.cve as JsonObject, "lastModified");
+      return !from || !until || (changed >= from && changed <= until);
+    });
+    const page = JSON.parse(nvdPage(index, found.length, found.slice(index, index + 2))) as JsonObject;
+    return {
+      body: JSON.stringify({ ...page, resultsPerPage: Math.min(2, found.length - index), timestamp: new Date(world.clock.now).toISOString().slice(0, -1) }),
+    };
+  });
+  return state;
+};
+
+test("once all of the NVD was read, only what has changed since is asked for, with its key; what that does not name is not gone", async (t) => {
+  t.after(() => {
+    world.clock.now = Date.now();
+  });
+  const dayMs = 24 * 60 * 60 * 1000;
+  const keyFile = await fileOf("key-of-the-nvd-0123456789\n");
+  const nvd = openNvd("/delta/cves/2.0", "key-of-the-nvd-0123456789");
+  const changedAt = (timeMs: number): JsonObject => ({ lastModified: new Date(timeMs).toISOString().slice(0, -1) });
+  const first = world.clock.now;
+  const [one, two, three] = ["CVE-2036-10001", "CVE-2036-10002", "CVE-2036-10003"] as const;
+  nvd.cves.push(...[one, two, three].map((id) => nvdCve(id, changedAt(first - 40 * dayMs))));
+  const address = `${feed.url}/delta/cves/2.0`;
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [address], { public: true, keyFile });
+  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
+  assert.deepEqual(nvd.asked.splice(0), ["0", "2"]);
+  // One has changed, and one stands there no longer: of that what has changed says nothing.
+  world.clock.now += dayMs;
+  nvd.cves.splice(0, 2, nvdCve(one, { ...changedAt(first + dayMs / 2), descriptions: [{ lang: "en", value: "Worse than it seemed" }] }));
+  assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
+  const [asked = ""] = nvd.asked;
+  const [, from = "", until = ""] = asked.split(" ");
+  assert.deepEqual([nvd.asked.splice(0).length, Date.parse(`${until}Z`)], [1, world.clock.now]);
+  assert.equal(Date.parse(`${from}Z`), first - limits.feedOverlapMs);
+  assert.deepEqual(
+    (await recordsOf({ ids: [one, two, three] })).map((record) => record.details === "Worse than it seemed"),
+    [true, false, false],
+  );
+  // Nothing has changed.
+  world.clock.now += dayMs;
+  assert.deepEqual(counts(await ask()), nothing);
+  assert.match(nvd.asked.splice(0).join(), /^0 \S+ \S+$/);
+  // One that failed is made up for from where the last good one ended.
+  await writeFile(keyFile, "another-key");
+  const refused = await ask();
+  assert.deepEqual([refused.failed.length, refused.withdrawn, refused.failed.join().includes("another-key")], [1, 0, false]);
+  await writeFile(keyFile, "key-of-the-nvd-0123456789");
+  // Now and then all is read again, and what is there no longer is gone.
+  world.clock.now = first + limits.feedFullMs + dayMs;
+  nvd.asked.splice(0);
+  assert.deepEqual(counts(await ask()), { ...nothing, withdrawn: 1, unchanged: 2 });
+  assert.deepEqual(nvd.asked, ["0"]);
+  const listed = new Set((await recordsOf({})).map((record) => text(record, "id")));
+  assert.deepEqual(
+    [one, two, three].map((id) => listed.has(id)),
+    [true, false, true],
+  );
+  // A wrong file is told by its name, and its text by nobody.
+  await writeFile(keyFile, "two words");
+  await assert.rejects(ask(), (thrown: Error) => thrown.message.includes(keyFile) && !thrown.message.includes("two words"));
 });
 
 const catalogue = (entries: readonly JsonObject[], more: JsonObject = {}): string =>
@@ -295,6 +383,60 @@ test("known exploits and predictions are facts beside a record: they may come fi
   assert.equal((await runImport(world, "vulnerabilities", [kev], options)).withdrawn, 1);
   assert.deepEqual([await listed({ knownExploited: true }), await listed({ exploitScoreMin: 0.4 })], [[two], [one, two]]);
   assert.equal(await updated(), before);
+});
+
+test("a fact about a CVE number holds for every record that is known under it; of several facts the gravest counts, once", async () => {
+  const cves = [1, 2, 3].map((number) => `CVE-2033-000${number}`);
+  const [first = "", second = "", third = ""] = cves;
+  const records = [
+    { ...osvRecord("MADE-2033-1"), aliases: [first] },
+    { ...osvRecord("MADE-2033-2"), aliases: ["MADE-2033-9", second, third] },
+    { ...osvRecord("MADE-2033-3"), aliases: [] as string[] },
+    osvRecord(first),
+  ];
+  const ids = records.map((record) => text(record, "id"));
+  const feed = await fileOf(records.map((record) => JSON.stringify(record)).join("\n"));
+  const kev = await fileOf(catalogue([exploited(first, "2026-02-02"), exploited(second, "2026-02-03"), exploited(third, "2026-02-01", "Known")]));
+  const epss = await fileOf(gzipSync(scores("2026-02-05", [`${first},0.2,0.3`, `${second},0.1,0.2`, `${third},0.9,0.95`])));
+  for (const source of [kev, feed, epss]) await runImport(world, "vulnerabilities", [source], { public: true });
+  const listed = async (request: JsonObject): Promise<string[]> => (await recordsOf({ ids, ...request })).map((record) => text(record, "id"));
+  const factsOf = async (id: string): Promise<unknown[]> => {
+    const [record] = await recordsOf({ ids: [id] });
+    return [(record?.knownExploited as JsonObject | undefined)?.dateAdded, (record?.exploitPrediction as JsonObject | undefined)?.score];
+  };
+  const [own = "", several = "", without = ""] = ids;
+  assert.deepEqual(await Promise.all([own, several, without, first].map(factsOf)), [
+    ["2026-02-02", 0.2],
+    // What ransomware is known of is graver than a later day.
+    ["2026-02-01", 0.9],
+    [undefined, undefined],
+    ["2026-02-02", 0.2],
+  ]);
+  assert.deepEqual(await listed({ knownExploited: true }), [first, own, several]);
+  assert.deepEqual(await listed({ knownRansomware: true }), [several]);
+  assert.deepEqual(await listed({ exploitScoreMin: 0.5 }), [several]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction desc" }), [several, own, first, without]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction" }), [without, first, own, several]);
+  assert.deepEqual(await listed({ orderBy: "known_exploited" }), [without, several, first, own]);
+  for (const orderBy of ["exploit_prediction desc", "exploit_prediction", "known_exploited", "known_exploited desc"]) {
+    const paged: string[] = [];
+    for (let pageToken = ""; ; ) {
+      const request = { ids, orderBy, pageSize: 1, ...(pageToken ? { pageToken } : {}) };
+      const reply = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", request);
+      paged.push(...objects(reply.vulnerabilityMetadata).map((record) => text(record, "id")));
+      assert.equal(reply.totalCount, "4");
+      pageToken = text(reply, "nextPageToken");
+      if (pageToken === "") break;
+    }
+    assert.deepEqual(paged, await listed({ orderBy }), orderBy);
+  }
+  // A record that is known under other numbers has the facts of these.
+  await writeFile(
+    feed,
+    records.map((record) => JSON.stringify(record.id === own ? { ...record, aliases: [second], modified: "2033-02-02T00:00:00Z" } : record)).join("\n"),
+  );
+  await runImport(world, "vulnerabilities", [feed], { public: true });
+  assert.deepEqual(await factsOf(own), ["2026-02-03", 0.1]);
 });
 
 test("a fact stays as long as one source tells it, and is shown only while it is said to be public", async () => {
@@ -436,18 +578,41 @@ test("advisories of GitHub's API go in as records and as advisories of each pack
   );
 });
 
-test("a list that names its next page is followed to the last one, on its own host, and half of it never passes for all", async () => {
-  const advisory = (number: number): string => JSON.stringify([{ ghsa_id: `GHSA-page-page-000${number}`, updated_at: "2026-01-01T00:00:00Z" }]);
-  const link = (path: string): Readonly<Record<string, string>> => ({ etag: `"${path}"`, link: `<${path}>; rel="next", <${feed.url}/last>; rel="last"` });
-  feed.answers.set("/advisories", { headers: link("/advisories?after=1"), body: advisory(1) });
-  feed.answers.set("/advisories?after=1", { headers: link(`${feed.url}/advisories?after=2`), body: advisory(2) });
-  feed.answers.set("/advisories?after=2", { headers: link("http://192.0.2.1/advisories"), body: advisory(3) });
-  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true });
-  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
-  assert.deepEqual(counts(await ask()), { ...nothing, unchanged: 3 });
-  feed.answers.set("/advisories?after=2", { status: 403 });
+test("GitHub's list is followed to its last page, on its own host and with its token; then what has changed is asked for", async (t) => {
+  t.after(() => {
+    world.clock.now = Date.now();
+  });
+  const keyFile = await fileOf("ghp_token\n");
+  const updated = new Map([1, 2, 3].map((number) => [`GHSA-page-page-000${number}`, "2026-01-01T00:00:00Z"]));
+  const other = new Set<string>();
+  let isBroken = false;
+  feed.routes.set("/advisories", ({ searchParams }, headers) => {
+    if (headers.authorization !== "Bearer ghp_token") return { status: 401 };
+    const since = (searchParams.get("updated") ?? "").replace(">=", "");
+    other.add(since);
+    const found = [...updated].filter(([, time]) => time >= since).map(([ghsa_id, updated_at]) => ({ ghsa_id, updated_at }));
+    const index = Number(searchParams.get("after") ?? 0);
+    if (isBroken && index === 2) return { status: 403 };
+    const next = index + 1 < found.length ? `${index % 2 === 0 ? feed.url : ""}/advisories?after=${index + 1}` : "http://192.0.2.1/advisories";
+    const link = `<${next}>; rel="next", <${feed.url}/last>; rel="last"`;
+    return { headers: { etag: `"${index}"`, link }, body: JSON.stringify(found.slice(index, index + 1)) };
+  });
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true, keyFile });
+  isBroken = true;
   const half = await ask();
   assert.deepEqual([half.withdrawn, half.failed.length], [0, 1]);
+  isBroken = false;
+  assert.equal((await ask()).failed.length, 0);
+  assert.deepEqual([...other], [""]);
+  const day = new Date(world.clock.now - limits.feedOverlapMs).toISOString().slice(0, 10);
+  world.clock.now += 48 * 60 * 60 * 1000;
+  updated.delete("GHSA-page-page-0001");
+  updated.set("GHSA-page-page-0002", new Date(world.clock.now - 1000).toISOString());
+  assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
+  assert.deepEqual([...other], ["", day]);
+  // A query that names times itself is asked as it is.
+  const own = await runImport(world, "vulnerabilities", [`${feed.url}/advisories?updated=>=2000-01-01`], { public: true, keyFile });
+  assert.equal(own.unchanged, 2);
 });
 
 test("Debian's tracker goes in by source and release: 0 was never affected, and undetermined is no claim", async () => {
@@ -601,6 +766,27 @@ const advisoryIds = async (prefix: string): Promise<string[]> =>
     .filter((id) => id.startsWith(prefix))
     .sort();
 
+test("what the version before has read is read again, though its host says that it is the same, and the start says so", async () => {
+  const outdated = async (): Promise<number> => countOutdatedFeeds(world.server.application.services.store);
+  assert.equal(await outdated(), 0);
+  feed.answers.set("/before.json", { headers: { etag: '"before"' }, body: JSON.stringify(osvRecord("CVE-2037-0001")) });
+  const path = await fileOf(JSON.stringify(osvRecord("CVE-2037-0002")));
+  const sources = [`${feed.url}/before.json`, path];
+  await runImport(world, "vulnerabilities", sources, { public: true });
+  assert.equal(await outdated(), 0);
+  // As it was: records, files and what hosts said of them, and no document.
+  await asOwner(world.databaseUrl, "update feeds set manner = replace(manner, '\"3\"', '\"1\"')");
+  await asOwner(world.databaseUrl, "update feed_validators set manner = replace(manner, '\"3\"', '\"1\"')");
+  await asOwner(world.databaseUrl, "delete from source_documents where origin_id like 'CVE-2037-%'");
+  const told = async (): Promise<number> => (await asOwner(world.databaseUrl, "select id from source_documents where origin_id like 'CVE-2037-%'")).length;
+  assert.ok((await outdated()) >= 2);
+  assert.equal(await told(), 0);
+  const again = await runImport(world, "vulnerabilities", sources, { public: true });
+  assert.deepEqual(counts(again), { ...nothing, unchanged: 2 });
+  assert.equal(await told(), 2);
+  assert.equal(feed.asked.at(-1)?.headers["if-none-match"], undefined);
+});
+
 test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; only what the feed says has changed is fetched", async () => {
   const entry = (id: string, updated: string): JsonObject => ({
     id,
@@ -655,4 +841,107 @@ test("a CSAF provider without ROLIE is read from its folder, and a ROLIE feed by
   });
   assert.equal((await runImport(world, "advisories", [`${feed.url}/rolie.json`])).refusals, 0);
   assert.deepEqual(await advisoryIds("folder"), ["folder-1", "folder-2"]);
+});
+
+/** A provider's signing key, its public half as it is published, and its fingerprint. */
+const newSigningKey = async (): Promise<{ readonly armored: string; readonly fingerprint: string; readonly sign: (text: string) => Promise<string> }> => {
+  const { privateKey, publicKey } = await generateKey({ userIDs: [{ name: "Harbour" }], format: "object", date: new Date(world.clock.now - 3_600_000) });
+  return {
+    armored: publicKey.armor(),
+    fingerprint: publicKey.getFingerprint().toUpperCase(),
+    sign: async (text) =>
+      String(
+        await sign({
+          message: await createMessage({ binary: Buffer.from(text) }),
+          signingKeys: privateKey,
+          detached: true,
+          date: new Date(world.clock.now - 1000),
+        }),
+      ),
+  };
+};
+
+const sha = (name: "sha256" | "sha512", text: string): string => hash(name, text, "hex");
+
+test("a CSAF document whose hash or signature is not its provider's is refused by its name, and the rest goes on", async () => {
+  const [key, stranger] = [await newSigningKey(), await newSigningKey()];
+  const host = new URL(feed.url).host;
+  const documents = new Map<string, { readonly beside: Readonly<Record<string, string>>; readonly refused?: RegExp }>([
+    ["whole-1", { beside: { sha512: `${sha("sha512", csafDocument("whole-1"))}  whole-1.json\n`, asc: await key.sign(csafDocument("whole-1")) } }],
+    ["whole-2", { beside: { sha256: sha("sha256", csafDocument("whole-2")).toUpperCase() } }],
+    ["whole-3", { beside: {} }],
+    ["hash-1", { beside: { sha256: `${sha("sha256", "something else")}  hash-1.json` }, refused: /its SHA-256 is another one/ }],
+    // The longer one counts.
+    ["hash-2", { beside: { sha256: sha("sha256", csafDocument("hash-2")), sha512: sha("sha512", "else") }, refused: /its SHA-512 is another one/ }],
+    ["hash-3", { beside: { sha512: "<html>" }, refused: /a hash beside it that is neither/ }],
+    ["signed-1", { beside: { asc: await key.sign("something else") }, refused: /a signature that is none of its provider's/ }],
+    ["signed-2", { beside: { asc: await stranger.sign(csafDocument("signed-2")) }, refused: /a signature that is none of its provider's/ }],
+    ["signed-3", { beside: { asc: "no signature" }, refused: /a signature that is none of its provider's/ }],
+  ]);
+  const provider = (metadataOf: JsonObject): string => JSON.stringify({ ...(JSON.parse(metadata([])) as JsonObject), ...metadataOf });
+  const keys = [{ fingerprint: key.fingerprint, url: `${feed.url}/checked/key.asc` }];
+  feed.answers.set("/checked/key.asc", { body: key.armored });
+  feed.answers.set("/checked/folder.json", { body: provider({ public_openpgp_keys: keys, distributions: [{ directory_url: `${feed.url}/checked/csaf` }] }) });
+  const entries = [...documents].map(([id, { beside }]) => ({
+    id,
+    updated: "2026-01-01T00:00:00Z",
+    content: { src: `${feed.url}/checked/csaf/${id}.json` },
+    link: Object.keys(beside).map((extension) => ({
+      rel: extension === "asc" ? "signature" : "hash",
+      href: `${feed.url}/checked/csaf/${id}.json.${extension}`,
+    })),
+  }));
+  feed.answers.set("/checked/feed.json", { body: JSON.stringify({ feed: { entry: entries } }) });
+  const rolie = [{ rolie: { feeds: [{ url: `${feed.url}/checked/feed.json` }] } }];
+  feed.answers.set("/checked/rolie.json", { body: provider({ public_openpgp_keys: keys, distributions: rolie }) });
+  for (const [id, { beside }] of documents) {
+    feed.answers.set(`/checked/csaf/${id}.json`, { headers: { etag: `"${id}"` }, body: csafDocument(id) });
+    for (const [extension, body] of Object.entries(beside)) feed.answers.set(`/checked/csaf/${id}.json.${extension}`, { body });
+  }
+  feed.answers.set("/checked/csaf/index.txt", { body: [...documents.keys()].map((id) => `${id}.json\n`).join("") });
+  for (const name of ["folder", "rolie"]) {
+    const done = await runImport(world, "advisories", [`${feed.url}/checked/${name}.json`]);
+    assert.deepEqual(await advisoryIds("whole"), ["whole-1", "whole-2", "whole-3"], name);
+    const wrong = [...documents].flatMap(([id, { refused }]) => (refused ? [{ id, refused }] : []));
+    assert.equal(done.refusals, wrong.length, done.refused.join("\n"));
+    for (const [index, { id, refused }] of wrong.entries()) {
+      assert.ok(done.refused[index]?.startsWith(`${host}/checked/csaf/${id}.json:1: `), done.refused[index]);
+      assert.match(done.refused[index] ?? "", refused);
+    }
+    assert.deepEqual([await advisoryIds("hash"), await advisoryIds("signed")], [[], []]);
+  }
+  // What was refused is asked again, though it is the same, and goes in when it is right.
+  feed.answers.set("/checked/csaf/signed-1.json.asc", { body: await key.sign(csafDocument("signed-1")) });
+  assert.equal((await runImport(world, "advisories", [`${feed.url}/checked/folder.json`])).refusals, 5);
+  assert.deepEqual(await advisoryIds("signed"), ["signed-1"]);
+  // A key of another fingerprint than the metadata names is none; what is signed cannot be checked, and does not go in.
+  feed.answers.set("/checked/key.asc", { body: stranger.armored });
+  feed.answers.set("/checked/csaf/signed-4.json", { body: csafDocument("signed-4") });
+  feed.answers.set("/checked/csaf/signed-4.json.asc", { body: await stranger.sign(csafDocument("signed-4")) });
+  feed.answers.set("/checked/csaf/index.txt", { body: "signed-4.json\n" });
+  const unknown = await runImport(world, "advisories", [`${feed.url}/checked/folder.json`]);
+  assert.match(unknown.refused.join(), /is signed, and no key of its provider can be had: .* holds no key of the fingerprint/);
+  assert.deepEqual(await advisoryIds("signed"), []);
+});
+
+test("a domain leads to its CSAF provider: by the well-known address, else by its security.txt", async () => {
+  feed.answers.set("/domain/csaf/changes.csv", { body: '"domain-1.json","2026-01-01T00:00:00Z"\n' });
+  feed.answers.set("/domain/csaf/domain-1.json", { body: csafDocument("domain-1") });
+  const found = metadata([{ directory_url: `${feed.url}/domain/csaf` }]);
+  feed.answers.set("/.well-known/security.txt", {
+    body: `Contact: mailto:a@example.com\nCSAF: ${feed.url}/nowhere.json\nCSAF: ${feed.url}/domain/provider.json\n`,
+  });
+  feed.answers.set("/domain/provider.json", { body: found });
+  // What stands at the well-known address is no metadata.
+  feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: "<html>" });
+  assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, new: 1 });
+  feed.answers.delete("/.well-known/security.txt");
+  feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: found });
+  assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, unchanged: 1 });
+  assert.deepEqual(await advisoryIds("domain"), ["domain-1"]);
+  feed.answers.delete("/.well-known/csaf/provider-metadata.json");
+  const none = await runImport(world, "advisories", [feed.url]);
+  assert.deepEqual([none.withdrawn, none.failed.length], [0, 1]);
+  assert.equal((await openSource("example.com")).key, "https://example.com/");
+  await assert.rejects(openSource("missing.json"), /there is no file or folder/);
 });

@@ -161,7 +161,8 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
   assert.equal(text((await versions())[1] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
   const target = { group: world.organization, public: true, feed: "gone", nowMs: world.clock.now };
   await writeTestRecords(world, [library("lonely", ["1"])], target);
-  const gone = (): Promise<number> => withdrawnBy(world, (rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
+  const gone = (): Promise<number> =>
+    withdrawnBy(world, (rows) => withdrawVanished(rows, target, "library", () => Promise.resolve(new Set([recordKey(sized)]))));
   assert.equal(await gone(), 1);
   assert.equal(await gone(), 0);
   assert.equal(await uidOf("lonely"), "");

@@ -10,6 +10,7 @@ import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../database.ts";
+import { crc32c, googHashOf } from "../../server/feeds/osv/crc32c.ts";
 import { openWorld, type World } from "../world.ts";
 import { fixtures, runImport } from "./import.ts";
 
@@ -346,6 +347,13 @@ test("an archive that is known is not sent again, and HEAD answers as GET does w
   assert.equal((await get("PyPI/all.zip", { "if-none-match": etag })).status, 304);
   const head = await fetch(`${world.url}/osv/PyPI/all.zip`, { method: "HEAD" });
   assert.deepEqual([head.status, head.headers.get("etag"), (await head.arrayBuffer()).byteLength], [200, etag, 0]);
+  // Whoever has the archive compares its CRC-32C: also of one that nobody has asked for since it changed.
+  for (const path of ["PyPI/all.zip", "npm/all.zip", "all.zip"]) {
+    const hash = (await fetch(`${world.url}/osv/${path}`, { method: "HEAD" })).headers.get("x-goog-hash");
+    const archive = await get(path);
+    assert.equal(hash, googHashOf(crc32c(Buffer.from(await archive.arrayBuffer()))), path);
+    assert.equal(archive.headers.get("x-goog-hash"), hash, path);
+  }
   assert.equal((await get("PyPI/PYSEC-1.json")).status, 200);
   assert.equal((await get("npm/PYSEC-1.json")).status, 404);
 });

@@ -238,7 +238,7 @@ test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept
   await runImport(world, "vulnerabilities", [await put("nvd.json", JSON.stringify(nvd))], { public: true });
   const listed = await list("osv");
   for (const [id, form, reason] of [
-    [github.ghsa_id, "github", /import that one/],
+    [github.ghsa_id, "github", /names no package/],
     ["debian/keel", "debian", /no numbers of its own/],
     [bom.serialNumber, "cyclonedx", /versions one by one/],
     ["CVE-2036-0003", "nvd", /no versions of packages/],
@@ -247,6 +247,84 @@ test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept
     assert.match(String(listed.get(id)?.leftOut), reason);
     assert.match(await missing("osv", id), reason);
   }
+});
+
+test("an advisory of GitHub's API goes out as OSV under its number where every version has the same verdict, and is named where not", async () => {
+  const advisory = (ghsa_id: string, ecosystem: string, range: string, patched: string | null, more: JsonObject = {}): JsonObject => ({
+    ghsa_id,
+    updated_at: "2026-02-01T00:00:00Z",
+    vulnerabilities: [{ package: { ecosystem, name: "keel" }, vulnerable_version_range: range, first_patched_version: patched }],
+    ...more,
+  });
+  const whole = advisory("GHSA-whol-whol-whol", "pip", ">= 1.0, <= 1.4", "1.5", {
+    cve_id: "CVE-2036-0004",
+    summary: "A leak",
+    description: "Water comes in.",
+    severity: "high",
+    html_url: "https://github.com/advisories/GHSA-whol-whol-whol",
+    identifiers: [
+      { type: "GHSA", value: "GHSA-whol-whol-whol" },
+      { type: "CVE", value: "CVE-2036-0004" },
+    ],
+    references: ["https://example.com/leak"],
+    published_at: "2026-01-01T00:00:00Z",
+    cvss_severities: { cvss_v3: { vector_string: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", score: 9.8 }, cvss_v4: { vector_string: null } },
+    cwes: [{ cwe_id: "CWE-20", name: "x" }],
+    credits: [
+      { user: { login: "finder" }, type: "remediation_developer" },
+      { user: { login: "other" }, type: "unheard" },
+    ],
+  });
+  const leftOut: readonly (readonly [JsonObject, RegExp])[] = [
+    [advisory("GHSA-left-left-0001", "actions", "< 2", "2"), /versions of actions are in no order/],
+    [advisory("GHSA-left-left-0002", "pip", "> 1.0, < 2.0", "2.0"), /begins behind a version/],
+    [advisory("GHSA-left-left-0003", "npm", "<= 2.0.0", "1.9.0"), /2\.0\.0 is affected, and patched is 1\.9\.0/],
+    [advisory("GHSA-left-left-0004", "npm", "< latest", null), /no version in the order of npm/],
+    [advisory("GHSA-left-left-0005", "npm", ">= 2.0.0, < 1.0.0", null), /ends at 1\.0\.0, before it begins/],
+    [advisory("GHSA-left-left-0006", "npm", "all of them", null), /is no comparison with a version/],
+    [advisory("GHSA-left-left-0007", "npm", "< 1.0.0", null, { updated_at: null }), /when it was modified/],
+  ];
+  const source = await put("github-out.json", JSON.stringify([whole, ...leftOut.map(([each]) => each)]));
+  await imported([source]);
+  assert.deepEqual(await document("osv", "GHSA-whol-whol-whol"), {
+    schema_version: "1.7.0",
+    id: "GHSA-whol-whol-whol",
+    modified: "2026-02-01T00:00:00Z",
+    published: "2026-01-01T00:00:00Z",
+    aliases: ["CVE-2036-0004"],
+    summary: "A leak",
+    details: "Water comes in.",
+    severity: [{ type: "CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H" }],
+    affected: [{ package: { ecosystem: "PyPI", name: "keel" }, ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "1.0" }, { fixed: "1.5" }] }] }],
+    references: [{ type: "WEB", url: "https://example.com/leak" }],
+    credits: [{ name: "finder", type: "REMEDIATION_DEVELOPER" }, { name: "other" }],
+    database_specific: {
+      source: "https://github.com/advisories/GHSA-whol-whol-whol",
+      converted_from: "GitHub's advisory API",
+      severity: "HIGH",
+      cwe_ids: ["CWE-20"],
+    },
+  });
+  const listed = await list("osv");
+  for (const [each, reason] of leftOut) {
+    const id = String(each.ghsa_id);
+    assert.match(String(listed.get(id)?.leftOut), reason);
+    assert.match(await missing("osv", id), reason);
+  }
+  // A scanner finds it by its package, in its archive and under its number.
+  const ask = async (version: string): Promise<unknown> => {
+    const answer = await fetch(`${world.url}/osv/v1/querybatch`, {
+      method: "POST",
+      body: JSON.stringify({ queries: [{ package: { ecosystem: "PyPI", name: "Keel" }, version }] }),
+    });
+    return ((await answer.json()) as { readonly results: readonly JsonObject[] }).results[0];
+  };
+  assert.deepEqual(await ask("1.4.9"), { vulns: [{ id: "GHSA-whol-whol-whol", modified: "2026-02-01T00:00:00Z" }] });
+  assert.deepEqual([await ask("1.5"), await ask("0.9")], [{}, {}]);
+  // GitHub's own OSV record of the number is the better one.
+  const better = { schema_version: "1.7.0", id: "GHSA-whol-whol-whol", modified: "2025-01-01T00:00:00Z", summary: "As it was written" };
+  await imported([await put("better.json", JSON.stringify(better))]);
+  assert.deepEqual(await document("osv", "GHSA-whol-whol-whol"), better);
 });
 
 test("our own advisories have numbers and ecosystems that OSV's schema knows, or are left out", async () => {

@@ -2,7 +2,8 @@
 
     judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER READER PAIRS
 
-SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml).
+SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml),
+GitHub (its API).
 OUTPUT holds osv/, openvex/, csaf/, secdb/ and vex/ (the unpacked repository) as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
 (orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. READER (reader-go) reads OpenVEX with the
 library that scanners have. Prints one JSON object, and writes into PAIRS
@@ -312,6 +313,42 @@ def rustsec_record(text):
     return advisory["id"], bool(advisory.get("withdrawn")), {("crates.io", advisory["package"]): claim}
 
 
+GITHUB_ECOSYSTEMS = {
+    "pip": "PyPI", "composer": "Packagist", "rust": "crates.io", "erlang": "Hex", "swift": "SwiftURL", "go": "Go", "maven": "Maven", "npm": "npm",
+    "nuget": "NuGet", "pub": "Pub", "rubygems": "RubyGems", "actions": "GitHub Actions",
+}  # fmt: skip
+
+
+def github_record(document):
+    """Comparisons of GitHub's API. What is affected up to a version is so up to the first patched one, where it names one."""
+    claims = {}
+    for entry in document.get("vulnerabilities") or []:
+        ecosystem, name = GITHUB_ECOSYSTEMS.get(entry["package"]["ecosystem"], entry["package"]["ecosystem"]), entry["package"]["name"]
+        claim = claims.setdefault((ecosystem, pypi_name(name) if ecosystem == "PyPI" else name), Claim(ecosystem))
+        patched = entry.get("first_patched_version")
+        patched = patched.get("identifier") if isinstance(patched, dict) else patched
+        low, high = ("introduced", "0"), ("fixed", patched) if patched else None
+        for operator, version in (re.fullmatch(r"\s*(>=|<=|=|<|>)\s*(\S+)\s*", each).groups() for each in entry["vulnerable_version_range"].split(",")):
+            if operator == "=":
+                low = ("introduced", version)
+                if not patched:
+                    claim.versions.add(version)
+                    low = None
+            elif operator == ">=":
+                low = ("introduced", version)
+            elif operator == ">":
+                # Nothing lies between 1.2.0 and 1.2.1-0.
+                major, minor, patch = version.split(".")
+                low = ("introduced", f"{major}.{minor}.{int(patch) + 1}-0")
+            elif operator == "<":
+                high = ("fixed", version)
+            elif not patched:
+                high = ("last_affected", version)
+        if low:
+            claim.ranges.append((order_of(ecosystem), [low] + ([high] if high else [])))
+    return document["ghsa_id"], bool(document.get("withdrawn_at")), claims
+
+
 WOLFI_AFFECTED = {"true-positive-determination", "fix-not-planned", "pending-upstream-fix"}
 WOLFI_OPEN = {"detection", "analysis-not-planned"}
 
@@ -366,6 +403,9 @@ def read_source(path):
     if isinstance(document, dict) and "packages" in document:
         return
     for record in document if isinstance(document, list) else [document]:
+        if "ghsa_id" in record:
+            yield github_record(record)
+            continue
         yield record["id"], bool(record.get("withdrawn")), osv_claims(record)
 
 

@@ -26,6 +26,15 @@ export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = 
     "Go stdlib": "-1.20.9 +1.21.0-0 +1.21.0-rc.2 +1.21.0 +1.21.2 -1.21.3",
   },
   "GHSA-9one-9one-9one": { "crates.io plank": "-0.9.9 -1.0.0-rc.1 +1.0.0 -1.0.1-0 -1.0.1" },
+  "GHSA-9gha-9gha-9gha": {
+    "PyPI bowline": "-0.9 -1.0rc1 +1.0 +1.4.9 +1.5rc1 -1.5 -1.9 -2.0.dev1 +2.0 +2.3 +2.3.1 +2.4rc1 -2.4 -3.0",
+    "npm @deck/hitch": "+0.0.0 +1.2.2 +1.2.3-rc.1 -1.2.3 -2.0.0",
+    "npm hitch": "-0.9.9 -1.0.0-rc.1 +1.0.0 -1.0.1",
+    "crates.io splice": "-1.1.9 -1.2.0 +1.2.1-0 +1.2.1 +1.9.9 +2.0.0-rc.1 -2.0.0 -2.0.1",
+    "RubyGems bend": "+0.1 +1.2.a +1.2 -1.2.0.1 -1.2.1 -2.0",
+    "Maven org.example:reef": "-2.9 -3.0-beta-1 +3.0 +3.0.1 +99",
+  },
+  "GHSA-9ghb-9ghb-9ghb": { "Packagist example/sheet": "-0.9.0 -1.0.0-beta1 +1.0.0 +1.0.1 +1.0.2-RC1 -1.0.2 -1.1.0" },
   "GHSA-9act-9act-9act": { "GitHub Actions deck/wash": "?v1 +v2 ?v3", "GitHub Actions deck/all": "+v1 +main" },
   "PYSEC-2025-9016": { "PyPI fog": "?0 +0.1 ?0.2" },
   "GHSA-9all-9all-9all": {

@@ -17,7 +17,7 @@ import { told } from "./told.ts";
 const fixtures = join(import.meta.dirname, "../fixtures/verdicts");
 
 /** How many pairs of version and package are compared. A change that compares fewer of them fails; one that compares more raises it. */
-const pairsMin = 314;
+const pairsMin = 363;
 /** Of them so many differ as things are. What mends some of them lowers it, down to 0. */
 const knownDifferences = 0;
 /** The same of statements in OpenVEX and CSAF documents, and of fixes in a secdb: what came in as OSV does not go out as any. */
@@ -75,7 +75,7 @@ test("what a person says of the records is what the schema's evaluation and the 
 
 test("each record made by hand is told of, and each that is told of is there", async () => {
   const contents = await Promise.all((await readdir(fixtures)).filter((name) => name !== "secdb.json").map((name) => readFile(join(fixtures, name), "utf8")));
-  const ids = contents.flatMap((content) => [...content.matchAll(/"?\bid"?\s*[:=]\s*"?([A-Za-z0-9-]+)/g)].map(([, id = ""]) => id)).sort();
+  const ids = contents.flatMap((content) => [...content.matchAll(/"?\b(?:ghsa_)?id"?\s*[:=]\s*"?([A-Za-z0-9-]+)/g)].map(([, id = ""]) => id)).sort();
   // Of commits alone no version is judged.
   assert.deepEqual(
     ids.filter((id) => id !== "OSV-2025-9012"),

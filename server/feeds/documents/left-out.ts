@@ -2,7 +2,8 @@
 // same verdict as at its origin (docs/decisions/0022). Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { rustsecOsvRecord, UnsaidError } from "./rustsec-osv.ts";
+import { osvForms, osvValueOf } from "./osv-value.ts";
+import { UnsaidError } from "./rustsec-osv.ts";
 
 export const documentKinds = ["osv", "openvex", "csaf", "secdb"] as const;
 export type DocumentKind = (typeof documentKinds)[number];
@@ -17,7 +18,6 @@ const osvReasons: Readonly<Record<string, string>> = {
   openvex: "it states versions one by one, and OSV would say the same of those between",
   // Facts of KEV and EPSS are kept without their documents, so they are no records that could go out.
   nvd: "the NVD's bounds are of CPE names, which are no versions of packages",
-  github: "GitHub publishes the same advisory under this number as OSV: import that one",
   debian: "Debian's tracker has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
   cyclonedx: "it states versions one by one, and OSV would say the same of those between",
   csaf: "it states product versions one by one, and OSV would say the same of those between",
@@ -26,9 +26,9 @@ const osvReasons: Readonly<Record<string, string>> = {
 /** Why OSV cannot say what this document does; "" where it can. */
 export const leftOutOfOsv = (form: string, document: JsonObject): string => {
   if (form === "osv") return "";
-  if (form !== "rustsec") return osvReasons[form] ?? `OSV has no form for what ${form} says`;
+  if (!osvForms.includes(form)) return osvReasons[form] ?? `OSV has no form for what ${form} says`;
   try {
-    rustsecOsvRecord(document);
+    osvValueOf(form, document);
     return "";
   } catch (thrown) {
     if (thrown instanceof UnsaidError) return thrown.message;

@@ -6,7 +6,7 @@ import { type AdvisoryRow, readSeverities, severitiesOf, type Store } from "#sto
 import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
 import { osvRecord, whyNoOsv } from "./osv.ts";
-import { rustsecOsvRecord } from "./rustsec-osv.ts";
+import { osvValueOf } from "./osv-value.ts";
 
 export const withSeverityRecords = async (store: Store, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
   const roots = rows.map(({ uid }) => rootOf(uid));
@@ -33,4 +33,4 @@ export const ownRecordsOf = async (store: Store, rows: readonly AdvisoryRow[]): 
 
 /** A stored document as a record of OSV. */
 export const osvTextOf = ({ form, body }: { readonly form: string; readonly body: string }): string =>
-  form === "rustsec" ? JSON.stringify(rustsecOsvRecord(valueOfStored(body))) : textOfStored(body);
+  form === "osv" ? textOfStored(body) : JSON.stringify(osvValueOf(form, valueOfStored(body)));

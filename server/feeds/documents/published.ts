@@ -4,6 +4,7 @@ import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
 import { isOpenLabel, labelReason } from "../csaf/facts.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
+import { osvForms } from "./osv-value.ts";
 
 /** What a number stands for in one kind of document. */
 export interface Published {
@@ -14,7 +15,7 @@ export interface Published {
 }
 
 /** Forms that go out as documents of a kind, the better first: as they came in, then made of another one. */
-const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv", "rustsec"], openvex: ["openvex"], csaf: ["csaf"], secdb: ["secdb"] };
+const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: osvForms, openvex: ["openvex"], csaf: ["csaf"], secdb: ["secdb"] };
 
 /** Forms whose advisories are our own. */
 const ownForm = "wolfi";

@@ -5,6 +5,8 @@ import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { Field } from "../field.ts";
+import { FieldError } from "../invalid.ts";
+import { judgedProductIds } from "../judge-statements.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, notAffected, type Product, productOf } from "./vex.ts";
 
@@ -144,6 +146,22 @@ const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field
   return [...found.values()];
 };
 
+/** Names the first product that is said to be affected and cannot be judged by version. */
+const leaveUnjudged = (vulnerabilities: Field, judged: ReadonlySet<string>, { leaveUnmatched }: ReadOptions): void => {
+  for (const vulnerability of vulnerabilities.list()) {
+    const status = vulnerability.at("product_status");
+    for (const key of ["known_affected", "first_affected", "last_affected", "under_investigation"]) {
+      const other = status
+        .at(key)
+        .list()
+        .find((each) => !judged.has(each.required()));
+      if (!other) continue;
+      leaveUnmatched?.(new FieldError(other.path, "is a product without a package URL and a version, or a range of versions (vers:) in the order of its type"));
+      return;
+    }
+  }
+};
+
 const isCsaf = (document: JsonObject): boolean =>
   isObject(document.document) &&
   ("csaf_version" in document.document || (typeof document.document.category === "string" && document.document.category.startsWith("csaf_")));
@@ -160,6 +178,8 @@ export const csaf: Format = {
   read: (document, options: ReadOptions) => {
     const head = document.at("document").object();
     const tracking = head.at("tracking").object();
+    const tree = document.at("product_tree");
+    leaveUnjudged(document.at("vulnerabilities"), judgedProductIds(isObject(tree.value) ? tree.value : {}), options);
     const facts: DocumentFacts = {
       number: tracking.at("id").id(),
       author: options.author ?? (head.at("publisher").at("name").name() || "CSAF"),

@@ -5,6 +5,8 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { Field } from "../field.ts";
+import { FieldError } from "../invalid.ts";
+import { isPackageName } from "../judge-statements.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
@@ -100,6 +102,9 @@ export const openvex: Format = {
       // Read before the products: a statement of an unknown status is wrong whatever it is about.
       statementEventData(statement, "");
       for (const { product, part } of statementSubjects(statement)) {
+        if (!isPackageName(product)) {
+          options.leaveUnmatched?.(new FieldError(statement.at("products").path, `name ${JSON.stringify(product)}, which is no package URL of a package`));
+        }
         const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
         const component = part === "" ? undefined : productOf(part);
         // The same package of another version is the same advisory.

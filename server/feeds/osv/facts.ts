@@ -3,7 +3,7 @@
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { AffectedPackage, OsvFacts } from "#store";
-import { rustsecOsvRecord } from "../documents/rustsec-osv.ts";
+import { osvForms, osvValueOf } from "../documents/osv-value.ts";
 import { nameKey, releaseless, withoutRelease } from "./ecosystems.ts";
 
 const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [] };
@@ -61,8 +61,8 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
 
 /** @param leftOut Why OSV has no such document; "" where it has */
 export const osvFactsOf = (form: string, document: JsonObject, leftOut: string): OsvFacts => {
-  if (leftOut !== "" || (form !== "osv" && form !== "rustsec")) return nothing;
-  const record = form === "rustsec" ? rustsecOsvRecord(document) : document;
+  if (leftOut !== "" || !osvForms.includes(form)) return nothing;
+  const record = osvValueOf(form, document);
   const affected = objectList(record, "affected");
   const isWithdrawn = text(record, "withdrawn") !== "";
   return { modified: text(record, "modified"), ecosystems: ecosystemsOf(affected), packages: isWithdrawn ? [] : packagesOf(affected) };

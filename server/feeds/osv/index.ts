@@ -15,6 +15,7 @@ import { findOwnArtifacts, findPublicEcosystems, findSourceDocuments, readAdviso
 import { buildDocument, type Feed, lines, respond, respondInPieces } from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
+import { crc32c, googHashOf } from "./crc32c.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
@@ -112,11 +113,48 @@ const requireInEcosystem = (ecosystem: string, content: string): string => {
   return content;
 };
 
-const bucketEndpoint = (feed: Feed, steps: readonly string[]): OsvEndpoint | undefined => {
+/** What archives were found to sum up to, by ecosystem: the last state of each. */
+type ArchiveSums = Map<string, { readonly etag: string; readonly hash: string }>;
+
+async function* summed(pieces: AsyncIterable<Uint8Array | string>, end: (sum: number) => Promise<void>): AsyncGenerator<Uint8Array> {
+  let sum = 0;
+  for await (const piece of pieces) {
+    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
+    sum = crc32c(bytes, sum);
+    yield bytes;
+  }
+  await end(sum);
+}
+
+/**
+ * An archive, with its checksum as a bucket tells it where it is known: it is found as the archive is sent, or where HEAD
+ * asks for it, which readers do that hold one (X-Goog-Hash, shared by all that is of one state).
+ */
+const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, sums: ArchiveSums): Promise<EndpointAnswer> => {
+  const answer = await respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem)));
+  const { body } = answer;
+  if (typeof body === "string") return answer;
+  const etag = answer.headers.etag ?? "";
+  const withHash = (hash: string): EndpointAnswer => ({ ...answer, headers: { ...answer.headers, "x-goog-hash": hash } });
+  const known = sums.get(ecosystem);
+  if (known?.etag === etag) return withHash(known.hash);
+  const pieces = summed(body, async (sum) => {
+    // Of what changed while it was sent it is the sum of no state.
+    const state = await respondInPieces(feed, { query: request.query, headers: {} }, "application/zip", noPieces());
+    if (state.headers.etag === etag) sums.set(ecosystem, { etag, hash: googHashOf(sum) });
+  });
+  if (!request.isHead) return { ...answer, body: pieces };
+  for await (const _ of pieces);
+  const hash = sums.get(ecosystem);
+  return hash?.etag === etag ? { ...withHash(hash.hash), body: "" } : { ...answer, body: "" };
+};
+
+async function* noPieces(): AsyncGenerator<Uint8Array> {}
+
+const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[]): OsvEndpoint | undefined => {
   const [ecosystem, file] = steps.length === 1 ? ["", steps[0] ?? ""] : [steps[0] ?? "", steps[1] ?? ""];
   if (steps.length > 2 || (ecosystem !== "" && ecosystem !== "[EMPTY]" && (!isEcosystem(ecosystem) || ecosystem.includes(":")))) return undefined;
-  if (file === "all.zip")
-    return get((request) => respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem))), limits.osvArchiveRequests);
+  if (file === "all.zip") return get((request) => answerArchive(feed, request, ecosystem, sums), limits.osvArchiveRequests);
   if (file === "modified_id.csv")
     return get(
       (request) =>
@@ -189,10 +227,11 @@ const stepsOf = (path: string): string[] | undefined => {
 /** The endpoints by path; undefined for paths of something else. */
 export const openOsv = (feed: Feed): ((path: string) => OsvEndpoint | undefined) => {
   const goEndpoint = goDatabase(feed);
+  const sums: ArchiveSums = new Map();
   return (path) => {
     const [first, ...steps] = (path.startsWith(base) && stepsOf(path)) || [];
     if (first === undefined) return undefined;
     if (first === "v1") return apiEndpoint(feed, steps);
-    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, [first, ...steps]);
+    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, sums, [first, ...steps]);
   };
 };

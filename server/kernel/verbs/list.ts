@@ -57,9 +57,9 @@ const readPage = async (resource: BoundResource, context: ReadContext, { order, 
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
   const size = key === undefined ? selection.size : sizes.get(key);
   const skipsFar = selection.count && skip >= limits.countedSkipMin && method.totalMax === undefined;
-  // Counted for the strategy, or for a far skip, is counted for the total.
+  // Counted for the strategy, or for a far skip, is counted for the total; a page of nothing is not looked for.
   const counted = (key !== undefined && size === undefined) || skipsFar ? await countRows(rows, table, selection) : undefined;
-  if (skipsFar && counted !== undefined && skip >= counted) return { records: [], total: counted, next: undefined };
+  if (counted !== undefined && skip >= counted && method.totalMax === undefined) return { records: [], total: counted, next: undefined };
   const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
   const total = page.total ?? counted ?? knownTotal ?? 0;
   if (key !== undefined) remember(key, total);

@@ -4,7 +4,7 @@ import { AdvisoriesService, AdvisorySchema } from "#contract/gen/chainguard/plat
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { type ReadContext, resource } from "#kernel";
-import { type Condition, type FacetFilter, findFacets, findSubpackages } from "#store";
+import { type Condition, containingPattern, type FacetFilter, findFacets, findSubpackages, hasTrigram } from "#store";
 import { withSeverities } from "./rules/severities.ts";
 
 const unspecified = /_UNSPECIFIED$/;
@@ -49,11 +49,10 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
   if (origin !== "") found.push({ column: "artifact_name", comparison: "any", value: await findSubpackages(rows, origin), indexed: true });
   const query = text(request, "query");
   if (query !== "") {
-    const value = `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
     const number = cveNumber.exec(query)?.[1];
     // Nearly every row has the trigrams before the number: each is looked up for each row that has one of the number's.
-    if (number !== undefined) found.push({ column: "search", comparison: "contains", value: `%${number}%`, indexed: true });
-    found.push({ column: "search", comparison: "contains", value, indexed: number === undefined && query.length >= limits.trigramLength });
+    if (number !== undefined) found.push({ column: "search", comparison: "contains", value: containingPattern(number), indexed: true });
+    found.push({ column: "search", comparison: "contains", value: containingPattern(query), indexed: number === undefined && hasTrigram(query) });
   }
   const filter = readFacetFilter(request);
   if (filter) {

@@ -1138,6 +1138,14 @@ export declare const distribution: GenExtension<MethodOptions, Distribution>;
 export declare const resource: GenExtension<MessageOptions, Resource>;
 
 /**
+ * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by itself.
+ * Where the subject and the group stand is said of its own fields.
+ *
+ * @generated from extension: gantry.annotations.v1.Event told = 50132;
+ */
+export declare const told: GenExtension<MessageOptions, Event>;
+
+/**
  * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
  * each group that it names.
  *

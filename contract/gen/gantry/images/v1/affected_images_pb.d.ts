@@ -274,6 +274,188 @@ export declare type AffectedImageJson = {
 export declare const AffectedImageSchema: GenMessage<AffectedImage, {jsonType: AffectedImageJson}>;
 
 /**
+ * Images of one organization that became affected by an advisory: the body of the event that tells it, one for each advisory
+ * and organization.
+ *
+ * @generated from message gantry.images.v1.ImagesAffected
+ */
+export declare type ImagesAffected = Message<"gantry.images.v1.ImagesAffected"> & {
+  /**
+   * The organization whose images they are.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid: string;
+
+  /**
+   * Number of the advisory.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId: string;
+
+  /**
+   * Other numbers of the same vulnerability.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases: string[];
+
+  /**
+   * The images; 1,000 at most.
+   *
+   * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
+   */
+  images: ToldImage[];
+
+  /**
+   * How many images there are in all.
+   *
+   * @generated from field: int32 image_count = 5;
+   */
+  imageCount: number;
+
+  /**
+   * How many of them are not among `images`.
+   *
+   * @generated from field: int32 further_count = 6;
+   */
+  furtherCount: number;
+};
+
+/**
+ * Images of one organization that became affected by an advisory: the body of the event that tells it, one for each advisory
+ * and organization.
+ *
+ * @generated from message gantry.images.v1.ImagesAffected
+ */
+export declare type ImagesAffectedJson = {
+  /**
+   * The organization whose images they are.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid?: string;
+
+  /**
+   * Number of the advisory.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId?: string;
+
+  /**
+   * Other numbers of the same vulnerability.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases?: string[];
+
+  /**
+   * The images; 1,000 at most.
+   *
+   * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
+   */
+  images?: ToldImageJson[];
+
+  /**
+   * How many images there are in all.
+   *
+   * @generated from field: int32 image_count = 5;
+   */
+  imageCount?: number;
+
+  /**
+   * How many of them are not among `images`.
+   *
+   * @generated from field: int32 further_count = 6;
+   */
+  furtherCount?: number;
+};
+
+/**
+ * Describes the message gantry.images.v1.ImagesAffected.
+ * Use `create(ImagesAffectedSchema)` to create a new message.
+ */
+export declare const ImagesAffectedSchema: GenMessage<ImagesAffected, {jsonType: ImagesAffectedJson}>;
+
+/**
+ * An image as an event names it.
+ *
+ * @generated from message gantry.images.v1.ToldImage
+ */
+export declare type ToldImage = Message<"gantry.images.v1.ToldImage"> & {
+  /**
+   * Name of the repo.
+   *
+   * @generated from field: string repo = 1;
+   */
+  repo: string;
+
+  /**
+   * The repo, where the group has one of that name.
+   *
+   * @generated from field: string repo_uid = 2;
+   */
+  repoUid: string;
+
+  /**
+   * Digest behind the tags; empty where the repo does not have them.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * Tags of the image.
+   *
+   * @generated from field: repeated string tags = 4;
+   */
+  tags: string[];
+};
+
+/**
+ * An image as an event names it.
+ *
+ * @generated from message gantry.images.v1.ToldImage
+ */
+export declare type ToldImageJson = {
+  /**
+   * Name of the repo.
+   *
+   * @generated from field: string repo = 1;
+   */
+  repo?: string;
+
+  /**
+   * The repo, where the group has one of that name.
+   *
+   * @generated from field: string repo_uid = 2;
+   */
+  repoUid?: string;
+
+  /**
+   * Digest behind the tags; empty where the repo does not have them.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest?: string;
+
+  /**
+   * Tags of the image.
+   *
+   * @generated from field: repeated string tags = 4;
+   */
+  tags?: string[];
+};
+
+/**
+ * Describes the message gantry.images.v1.ToldImage.
+ * Use `create(ToldImageSchema)` to create a new message.
+ */
+export declare const ToldImageSchema: GenMessage<ToldImage, {jsonType: ToldImageJson}>;
+
+/**
  * Which of them to list.
  *
  * @generated from message gantry.images.v1.ListAffectedImagesRequest

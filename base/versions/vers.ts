@@ -1,0 +1,107 @@
+// Ranges of versions as package URLs' specification writes them, "vers:npm/>=1.0.0|<2.0.0" (CSAF 2.0, 3.1.2.3), in the order
+// that each type's ecosystem has. Pure.
+
+import { limits } from "../limits.ts";
+import { compareVersions } from "./ecosystem.ts";
+
+const ecosystems: ReadonlyMap<string, string> = new Map([
+  ["alpine", "Alpine"],
+  ["apk", "Alpine"],
+  ["cargo", "crates.io"],
+  ["composer", "Packagist"],
+  ["cran", "CRAN"],
+  ["deb", "Debian"],
+  ["gem", "RubyGems"],
+  ["golang", "Go"],
+  ["hackage", "Hackage"],
+  ["hex", "Hex"],
+  ["maven", "Maven"],
+  ["npm", "npm"],
+  ["nuget", "NuGet"],
+  ["pub", "Pub"],
+  ["pypi", "PyPI"],
+  ["rpm", "Red Hat"],
+  ["semver", "npm"],
+]);
+
+/** OSV's ecosystem in whose order versions of a type of package URLs stand; undefined where none is known. */
+export const ecosystemOfPurlType = (type: string): string | undefined => ecosystems.get(type);
+
+interface Constraint {
+  readonly comparator: "=" | "!=" | "<" | "<=" | ">" | ">=";
+  readonly version: string;
+}
+
+/** A range that can be judged. */
+export interface VersionRange {
+  readonly ecosystem: string;
+  /** None: every version. In the order of their versions. */
+  readonly constraints: readonly Constraint[];
+}
+
+const form = /^vers:([a-z.+-][a-z0-9.+-]*)\/(.+)$/;
+const constraintForm = /^(!=|<=|>=|<|>|=)?(.+)$/;
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** Undefined for what is no such range, or has no order of versions that is known, or a bound that is no version there. */
+export const readVersionRange = (text: string): VersionRange | undefined => {
+  const [, type = "", list = ""] = form.exec(text.trim()) ?? [];
+  const ecosystem = ecosystems.get(type);
+  if (ecosystem === undefined) return undefined;
+  if (list.trim() === "*") return { ecosystem, constraints: [] };
+  const parts = list.split("|").map((part) => part.replaceAll(/\s/g, ""));
+  if (parts.length > limits.rangeEventsMax) return undefined;
+  const constraints: Constraint[] = [];
+  for (const part of parts) {
+    const [, comparator = "=", version = ""] = constraintForm.exec(part) ?? [];
+    const bound = decoded(version);
+    if (bound === "" || bound === "*" || compareVersions(ecosystem, bound, bound) === undefined) return undefined;
+    constraints.push({ comparator: comparator as Constraint["comparator"], version: bound });
+  }
+  constraints.sort((one, other) => compareVersions(ecosystem, one.version, other.version) ?? 0);
+  return { ecosystem, constraints };
+};
+
+const holds = ({ comparator }: Constraint, order: number): boolean => {
+  switch (comparator) {
+    case "=":
+      return order === 0;
+    case "!=":
+      return order !== 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
+  }
+};
+
+const isUpper = ({ comparator }: Constraint): boolean => comparator === "<" || comparator === "<=";
+
+/** Whether a version lies in the range; undefined where it is none in the ecosystem's order. */
+export const isInRange = ({ ecosystem, constraints }: VersionRange, version: string): boolean | undefined => {
+  if (compareVersions(ecosystem, version, version) === undefined) return undefined;
+  if (constraints.length === 0) return true;
+  const orders = constraints.map((constraint) => ({ constraint, order: compareVersions(ecosystem, version, constraint.version) ?? 0 }));
+  const single = orders.find(({ constraint, order }) => order === 0 && (constraint.comparator === "=" || constraint.comparator === "!="));
+  if (single) return single.constraint.comparator === "=";
+  const bounds = orders.filter(({ constraint }) => constraint.comparator !== "=" && constraint.comparator !== "!=");
+  // What is not one of the exceptions, where there is nothing else.
+  if (bounds.length === 0) return !constraints.some(({ comparator }) => comparator === "=");
+  return bounds.some(({ constraint, order }, index) => {
+    if (!holds(constraint, order)) return false;
+    const [before, after] = [bounds[index - 1], bounds[index + 1]];
+    if (isUpper(constraint)) return before === undefined || (!isUpper(before.constraint) && holds(before.constraint, before.order));
+    return after === undefined || (isUpper(after.constraint) && holds(after.constraint, after.order));
+  });
+};

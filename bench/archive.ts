@@ -1,0 +1,115 @@
+// The variants of the figures about a large archive of OSV records: what its import holds in memory, and what a scanner's
+// batch of a thousand packages costs behind it.
+
+import { createWriteStream } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { deflateRawSync } from "node:zlib";
+import { zipPieces, type ZipEntry } from "../server/feeds/osv/zip.ts";
+import type { Variant } from "./environment.ts";
+import type { Fixture } from "./fixture.ts";
+import { emptyImported, importInto } from "./imports.ts";
+import { withClient } from "./seed.ts";
+
+const recordCount = 200_000;
+/** Four records of each. */
+const packageCount = 50_000;
+const batchSize = 1_000;
+const batches = 20;
+/** As `man 5 proc` has it: times are in hundredths of a second. */
+const tickMs = 10;
+
+/** As large as records usually are, of text that packs as theirs does. */
+const recordOf = (index: number): ZipEntry => {
+  const id = `MADE-2024-${String(index).padStart(7, "0")}`;
+  const content = Buffer.from(
+    JSON.stringify({
+      schema_version: "1.7.0",
+      id,
+      modified: new Date(Date.UTC(2024, 0, 1) + index * 60_000).toISOString(),
+      published: "2024-01-01T00:00:00Z",
+      aliases: [`CVE-2024-${100_000 + index}`],
+      summary: `A made record ${index}`,
+      details: `What is said of the record ${index}, at some length. `.repeat(15),
+      affected: [
+        {
+          package: { ecosystem: "npm", name: `package-${index % packageCount}` },
+          ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: `1.${index % 100}.${index % 7}` }] }],
+          versions: Array.from({ length: index % 10 }, (_, version) => `0.${version}.0`),
+        },
+      ],
+      references: [{ type: "WEB", url: `https://example.com/${index}` }],
+    }),
+  );
+  return { name: `${id}.json`, content, deflated: deflateRawSync(content, { level: 1, chunkSize: 4096 }), modifiedMs: 0 };
+};
+
+async function* recordPages(): AsyncGenerator<ZipEntry[]> {
+  for (let from = 0; from < recordCount; from += 1_000) yield Array.from({ length: 1_000 }, (_, index) => recordOf(from + index));
+}
+
+const importArchive = async (fixture: Fixture, folder: string): Promise<{ readonly mb: number }> => {
+  const archive = join(folder, "archive.zip");
+  await pipeline(zipPieces(recordPages()), createWriteStream(archive));
+  await emptyImported(fixture);
+  return importInto(fixture, archive, ["--public", "--licence", "CC0-1.0"]);
+};
+
+/** What a process and all below it have had of the processors, in milliseconds: the server's, and its database's. Linux. */
+const processorMs = async (pid: number): Promise<number> => {
+  const spentMs = new Map<number, number>();
+  const below = new Map<number, number[]>();
+  for (const name of (await readdir("/proc")).filter((each) => /^\d+$/.test(each))) {
+    const text = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
+    const fields = text.replace(/^.*\) /s, "").split(" ");
+    const [parent, each] = [Number(fields[1]), Number(name)];
+    // With those that have ended and were waited for.
+    spentMs.set(each, [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field]), 0) * tickMs);
+    below.set(parent, [...(below.get(parent) ?? []), each]);
+  }
+  const sumOf = (each: number): number => (spentMs.get(each) ?? 0) + (below.get(each) ?? []).reduce((sum, child) => sum + sumOf(child), 0);
+  return sumOf(pid);
+};
+
+const batchOf = (from: number): string =>
+  JSON.stringify({
+    queries: Array.from({ length: batchSize }, (_, index) => ({
+      package: { ecosystem: "npm", name: `package-${(from + index * 37) % packageCount}` },
+      version: `1.${index % 100}.0`,
+    })),
+  });
+
+const ask = async ({ process: { url } }: Fixture, body: string): Promise<number> => {
+  const answer = await fetch(`${url}/osv/v1/querybatch`, { method: "POST", body });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`a batch is answered with ${answer.status}: ${text.slice(0, 200)}`);
+  return text.split('"MADE-').length - 1;
+};
+
+export const archiveVariants: Readonly<Record<string, Variant>> = {
+  archiveImporting: {
+    label: `gantry import advisories, an archive of ${recordCount} records, resident at its highest`,
+    unit: "MB",
+    async prepare({ blank, folder }) {
+      const fixture = await blank();
+      return async () => (await importArchive(fixture, folder.path)).mb;
+    },
+  },
+  archiveBatch: {
+    label: `a batch of ${batchSize} packages at ${recordCount} records, processor time of server and database`,
+    unit: "ms",
+    async prepare({ blank, folder }) {
+      const fixture = await blank();
+      await importArchive(fixture, folder.path);
+      await withClient(fixture.database, (client) => client.query("vacuum analyze affected_packages, source_documents, advisories"));
+      const found = await ask(fixture, batchOf(0));
+      if (found < batchSize) throw new Error(`a batch finds ${found} records only`);
+      return async () => {
+        const before = await processorMs(fixture.process.pid);
+        for (let batch = 1; batch <= batches; batch++) await ask(fixture, batchOf(batch * 101));
+        return ((await processorMs(fixture.process.pid)) - before) / batches;
+      };
+    },
+  },
+};

@@ -1,0 +1,155 @@
+// Whether a document of a CSAF provider is what the provider has written: by the hashes and OpenPGP signatures that lie
+// beside it (CSAF 2.0, requirements 18 to 20), with the keys that its metadata names. What is there must be right; what is
+// not there is not asked for by anybody.
+
+import { createHash } from "node:crypto";
+import type { PublicKey } from "openpgp";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { Field } from "./field.ts";
+import { addressLabel, AnswerFault, type Fetching } from "./fetching.ts";
+import { DocumentError } from "./invalid.ts";
+import type { StoredFile } from "./stored-file.ts";
+
+/** What lies beside a document. */
+export interface Checks {
+  readonly hashes: readonly URL[];
+  readonly signatures: readonly URL[];
+}
+
+/** A short file, held while it is read. Throws a Fault, of another status an AnswerFault, and DocumentError where it is longer. */
+export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL, bytesMax: number): Promise<Buffer> => {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  const { status } = await fetch(url.href, {
+    headers: {},
+    receive: async (piece) => {
+      sizeBytes += piece.byteLength;
+      if (sizeBytes > bytesMax) throw new DocumentError(1, `is longer than ${bytesMax} bytes`);
+      pieces.push(piece);
+    },
+  });
+  if (status !== 200) throw new AnswerFault(status, `${addressLabel(url)} answers with status ${status}`);
+  return Buffer.concat(pieces);
+};
+
+const absentStatuses: ReadonlySet<number> = new Set([403, 404, 410]);
+
+/** Undefined where there is none. */
+const readIfThere = async (fetching: Fetching, url: URL): Promise<Buffer | undefined> => {
+  try {
+    return await readShortFile(fetching, url, limits.feedCheckBytesMax);
+  } catch (thrown) {
+    if (thrown instanceof AnswerFault && absentStatuses.has(thrown.status)) return undefined;
+    throw thrown;
+  }
+};
+
+type OpenPgp = typeof import("openpgp");
+
+/** Keys by which a provider signs. */
+export interface SigningKeys {
+  /** The provider names keys; without any a signature says nothing. */
+  readonly isNamed: boolean;
+  readonly keys: readonly PublicKey[];
+  /** Keys that could not be had, each with its reason. */
+  readonly missing: readonly string[];
+}
+
+export const noSigningKeys: SigningKeys = { isNamed: false, keys: [], missing: [] };
+
+const readKeys = async (library: OpenPgp, bytes: Buffer): Promise<PublicKey[]> => {
+  const text = bytes.toString("latin1");
+  const found = await (text.includes("-----BEGIN PGP") ? library.readKeys({ armoredKeys: text }) : library.readKeys({ binaryKeys: bytes }));
+  return found.map((key) => key.toPublic());
+};
+
+const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/** The keys that a provider's metadata names, each of which must have the fingerprint that stands there. */
+export const openSigningKeys = async (fetching: Fetching, base: URL, metadata: Field): Promise<SigningKeys> => {
+  const named = metadata.at("public_openpgp_keys").list();
+  if (named.length === 0) return noSigningKeys;
+  const library = await import("openpgp");
+  const keys: PublicKey[] = [];
+  const missing: string[] = [];
+  for (const each of named.slice(0, limits.feedSigningKeysMax)) {
+    const url = URL.parse(each.at("url").url(), base.href);
+    const fingerprint = each.at("fingerprint").name().replace(/\s/g, "").toLowerCase();
+    try {
+      if (url === null || !["https:", "http:"].includes(url.protocol)) throw new Fault("UNAVAILABLE", "is at no address");
+      const read = await readKeys(library, await readShortFile(fetching, url, limits.feedKeyBytesMax));
+      const found = read.filter((key) => fingerprint === "" || key.getFingerprint() === fingerprint);
+      if (found.length === 0) throw new Fault("UNAVAILABLE", `${addressLabel(url)} holds no key of the fingerprint ${fingerprint}`);
+      keys.push(...found);
+    } catch (thrown) {
+      if (thrown instanceof Fault && thrown.code === "ABORTED") throw thrown;
+      missing.push(messageOf(thrown));
+    }
+  }
+  return { isNamed: true, keys, missing };
+};
+
+const digestNames: ReadonlyMap<number, readonly [name: string, label: string]> = new Map([
+  [64, ["sha256", "SHA-256"]],
+  [128, ["sha512", "SHA-512"]],
+]);
+
+const checkHash = async (file: StoredFile, content: Buffer): Promise<void> => {
+  const [wanted = ""] = content.toString("latin1").trim().split(/\s/, 1);
+  const [name, label] = (/^[0-9a-f]+$/i.test(wanted) && digestNames.get(wanted.length)) || [];
+  if (name === undefined || label === undefined) throw new DocumentError(1, "has a hash beside it that is neither SHA-256 nor SHA-512");
+  const hash = createHash(name);
+  for await (const piece of file.bytes()) hash.update(piece);
+  if (hash.digest("hex") !== wanted.toLowerCase()) throw new DocumentError(1, `is not what its provider has written: its ${label} is another one`);
+};
+
+const checkSignature = async ({ nowMs }: Fetching, file: StoredFile, content: Buffer, { keys, missing }: SigningKeys): Promise<void> => {
+  if (keys.length === 0) throw new DocumentError(1, `is signed, and no key of its provider can be had: ${missing.join("; ")}`);
+  if (file.sizeBytes > limits.feedDocumentBytesMax) throw new DocumentError(1, `is longer than ${limits.feedDocumentBytesMax} bytes`);
+  const library = await import("openpgp");
+  const reasons: string[] = [];
+  try {
+    const text = content.toString("latin1");
+    const signature = await (text.includes("-----BEGIN PGP")
+      ? library.readSignature({ armoredSignature: text })
+      : library.readSignature({ binarySignature: content }));
+    const { signatures } = await library.verify({
+      message: await library.createMessage({ binary: await file.read(0, file.sizeBytes) }),
+      signature,
+      verificationKeys: [...keys],
+      format: "binary",
+      date: new Date(nowMs + limits.clockSkewMs),
+    });
+    for (const { verified } of signatures) {
+      const isRight = await verified.catch((thrown: unknown) => {
+        reasons.push(messageOf(thrown));
+        return false;
+      });
+      if (isRight) return;
+    }
+  } catch (thrown) {
+    reasons.push(messageOf(thrown));
+  }
+  throw new DocumentError(1, `has a signature that is none of its provider's: ${reasons.join("; ") || "it holds none"}`);
+};
+
+/** Whether there was anything to check. Throws DocumentError where something is wrong, and a Fault where it cannot be had. */
+export const checkDocument = async (fetching: Fetching, file: StoredFile, { hashes, signatures }: Checks, keys: SigningKeys): Promise<boolean> => {
+  let isChecked = false;
+  for (const url of hashes) {
+    const content = await readIfThere(fetching, url);
+    if (!content) continue;
+    isChecked = true;
+    await checkHash(file, content);
+    // The first is the longest that there is.
+    break;
+  }
+  for (const url of keys.isNamed ? signatures : []) {
+    const content = await readIfThere(fetching, url);
+    if (!content) continue;
+    isChecked = true;
+    await checkSignature(fetching, file, content, keys);
+  }
+  return isChecked;
+};
