@@ -353,6 +353,30 @@ export const limits = {
   feedChunkBytes: 4 * 1024 * 1024,
   /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
   matchedDocuments: 100,
+  /**
+   * An SBOM that was pushed: its bytes unpacked, its packages, and the time that a thread of its own has for it. Its
+   * values are what 200,000 packages with everything that tools write about them have; so many take 700 MB while they are read.
+   */
+  sbomBytesMax: 64 * 1024 * 1024,
+  sbomPackagesMax: 200_000,
+  sbomReadMs: 30_000,
+  sbomValuesMax: 8_000_000,
+  sbomMemoryMb: 1024,
+  /**
+   * How often a server looks for them, how long it may hold one (to be fetched and read), how long after
+   * a failure it is tried again, at first and at most, and how often in all; and organizations that it remembers to have served.
+   */
+  sbomLookMs: 2_000,
+  /** Documents of one manifest, or manifests of one index, that are looked at. */
+  sbomsOfManifestMax: 100,
+  sbomHoldMs: 5 * 60 * 1000,
+  sbomRetryMs: 10_000,
+  sbomRetryMaxMs: 60 * 60 * 1000,
+  sbomTriesMax: 20,
+  sbomServedMax: 1_000,
+  /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
+  endedTagsMax: 200,
+  tagEndsMs: 60_000,
   /** Matching of images, in pieces: packages whose advisories are read together, images, rows of one statement, and changes. */
   matchedNames: 200,
   matchedImages: 500,
@@ -480,6 +504,20 @@ export const limits = {
   /** `gantry login`: one question to the server; a last page for the browser before the program ends. */
   signInAskTimeoutMs: 15_000,
   signInLastPageMs: 1_000,
+  /**
+   * Of its token that another program is given: a large push asks for registry tokens with it until it is done. One program
+   * renews at a time, with two questions; how long its lock is believed, how often the others look, and what a client of the
+   * registry waits in all.
+   */
+  registryTokenLeftMs: 30 * 60 * 1000,
+  sessionTokenLeftMs: 60 * 1000,
+  sessionLockMs: 40_000,
+  sessionLockLookMs: 50,
+  credentialHelperMs: 60_000,
+  /** All that one command asks of a server. */
+  callsOfCommandMs: 2 * 60 * 1000,
+  /** docker's config.json and podman's auth.json: a line for each registry. */
+  registryFileBytesMax: 1024 * 1024,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,

@@ -2,7 +2,8 @@
 //
 //   gantry serve | token | register | suspend | resume | import | export | explain | who-can | events | audit | health
 //   gantry login | logout | config | doctor | mcp     what a client does
-//   gantry admin migrate | quota | registry                      what needs the data directory or the database
+//   gantry iam pull-tokens                            the same, for what the API's resources are made of
+//   gantry admin migrate | quota | registry | end-of-life        what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
@@ -21,6 +22,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
   login: { summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
   logout: { summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  iam: { summary: "make, list and revoke tokens that pull images", load: async () => (await import("./commands/iam.ts")).iamCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },

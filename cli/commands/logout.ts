@@ -14,12 +14,13 @@ export const logoutCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "logout",
     usage: "[--issuer URL] [--audience AUDIENCE]",
-    description: "Removes what gantry login has kept for this server, or for this audience.",
+    description: `Removes what gantry login has kept for this server, or for this audience; of the server also what it has written for
+docker, podman and their like.`,
     notes: "Example:  gantry logout --issuer https://gantry.example.com",
   })
     .option("--issuer <URL>", "the server's address (GANTRY_PUBLIC_URL, or else this machine's own server)")
     .option("--audience <NAME>", "what the token was for (the server itself)")
     .action(async ({ issuer, audience }: Options) => {
       const { signOut } = await import("#login");
-      signOut({ audience: audience ?? issuer ?? readPublicUrl(environment), environment, out });
+      signOut({ issuer: issuer ?? readPublicUrl(environment), audience, environment, out });
     });

@@ -51,12 +51,17 @@ const parseObject = (raw: string): JsonObject | undefined => {
   }
 };
 
-/** Gets the address, or posts the form to it. Throws UNAVAILABLE where no answer comes, or one that is no JSON object. */
-export const requestJson = async (
-  address: string,
-  stop: AbortSignal,
-  { form, token }: { readonly form?: URLSearchParams; readonly token?: string } = {},
-): Promise<JsonResponse> => {
+export interface RequestOptions {
+  readonly token?: string;
+  readonly form?: URLSearchParams;
+  readonly json?: JsonObject;
+  /** GET, or POST where there is something to post. */
+  readonly method?: "DELETE";
+}
+
+/** Gets the address, or posts to it. Throws UNAVAILABLE where no answer comes, or one that is no JSON object. */
+export const requestJson = async (address: string, stop: AbortSignal, { form, json, token, method }: RequestOptions = {}): Promise<JsonResponse> => {
+  const content = json === undefined ? form : JSON.stringify(json);
   let response: Response;
   let raw: string;
   try {
@@ -64,15 +69,21 @@ export const requestJson = async (
       signal: AbortSignal.any([stop, AbortSignal.timeout(limits.signInAskTimeoutMs)]),
       // A token or code is meant for this address and no other.
       redirect: "manual",
-      headers: { accept: "application/json", ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      ...(form === undefined ? {} : { method: "POST", body: form }),
+      headers: {
+        accept: "application/json",
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(content === undefined ? {} : { body: content }),
+      method: method ?? (content === undefined ? "GET" : "POST"),
     });
     raw = await response.text();
   } catch (thrown) {
     stop.throwIfAborted();
     throw new Fault("UNAVAILABLE", unreachableReason(address, thrown), { cause: thrown });
   }
-  const body = parseObject(raw);
+  // A deletion is answered with nothing.
+  const body = method === "DELETE" && raw === "" ? {} : parseObject(raw);
   if (body === undefined) throw new Fault("UNAVAILABLE", `${new URL(address).host} does not answer as Gantry does (HTTP ${response.status})`);
   return { status: response.status, body };
 };

@@ -1,11 +1,11 @@
 // Where clients of the platform look for tokens (authentication.md: 8): a file for each kind below a folder for each
 // audience, in the user's cache. The Go SDK and what is built on it, the Terraform provider among them, read it there.
 
-import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { Fault } from "#base/fault.ts";
+import { writePrivateFile } from "./private-file.ts";
 
 export type TokenKind = "oidc-token" | "refresh-token";
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -42,19 +42,40 @@ export const storeToken = (environment: Environment, audience: string, kind: Tok
     rmSync(file, { force: true });
     return file;
   }
-  const draft = `${file}.${randomBytes(4).toString("hex")}`;
   try {
-    mkdirSync(audienceFolder(environment, audience), { recursive: true, mode: 0o700 });
-    // A rename: a program that reads at this moment finds a whole token, and a link that stands there is not followed.
-    writeFileSync(draft, token, { mode: 0o600, flag: "wx" });
-    // Whatever the umask took away or an odd file system made of it.
-    chmodSync(draft, 0o600);
-    renameSync(draft, file);
+    writePrivateFile(file, token);
   } catch (error) {
-    rmSync(draft, { force: true });
     throw cacheFault("the token cannot be stored", error);
   }
   return file;
+};
+
+/** The token of this kind for this audience; undefined where there is none that can be read. */
+export const readStoredToken = (environment: Environment, audience: string, kind: TokenKind): string | undefined => {
+  try {
+    return readFileSync(tokenFile(environment, audience, kind), "utf8").trim();
+  } catch {
+    return undefined;
+  }
+};
+
+/** Every access token of the cache, with its file. */
+export const listStoredTokens = (environment: Environment): { readonly file: string; readonly token: string }[] => {
+  const cache = join(userCacheFolder(environment), "chainguard");
+  let names: string[];
+  try {
+    names = readdirSync(cache).sort();
+  } catch {
+    return [];
+  }
+  return names.flatMap((name) => {
+    const file = join(cache, name, "oidc-token");
+    try {
+      return [{ file, token: readFileSync(file, "utf8").trim() }];
+    } catch {
+      return [];
+    }
+  });
 };
 
 /** Removes the tokens for this audience. False where there were none. */

@@ -40,6 +40,7 @@ import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
+import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
@@ -85,6 +86,7 @@ export const files = [
   file_gantry_audit_v1_audit,
   file_gantry_events_v1_events,
   file_gantry_images_v1_affected_images,
+  file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
   file_gantry_registry_v1_distribution,

@@ -12,6 +12,7 @@ import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
+import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
@@ -59,3 +60,10 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     bound.stop();
   }
 };
+
+export const listTagPolicies = async (kernel: Kernel): Promise<TagPolicy[]> => (await import("./tag-ends.ts")).listTagPolicies(kernel);
+
+export const setTagPolicy = async (kernel: Kernel, policy: TagPolicyDraft): Promise<void> => (await import("./tag-ends.ts")).setTagPolicy(kernel, policy);
+
+export const unsetTagPolicy = async (kernel: Kernel, policy: Omit<TagPolicyDraft, "endDate">): Promise<void> =>
+  (await import("./tag-ends.ts")).unsetTagPolicy(kernel, policy);

@@ -6,7 +6,21 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { countOutdatedFeeds, openCsaf, openDocuments, openOsv, openSecdb, openVexRepository, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
+import {
+  countOutdatedFeeds,
+  openCsaf,
+  openDocuments,
+  openOsv,
+  openSbomReaders,
+  openSecdb,
+  openVexRepository,
+  type OpenDocument,
+  type OsvEndpoint,
+  type SbomReaders,
+  type Schedule,
+  startFeeds,
+} from "#feeds";
+import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -16,6 +30,7 @@ import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { watchMemory } from "./memory.ts";
 import type { Settings } from "./settings.ts";
+import { startTagEnds } from "./tag-ends.ts";
 import { version } from "./version.ts";
 
 export interface ServerOptions {
@@ -34,6 +49,8 @@ export interface Server {
   readonly firstOrganization: string | undefined;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
+  /** Reads the SBOMs that were pushed, behind the pushes. */
+  readonly sboms: SbomReaders;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
@@ -53,6 +70,14 @@ const limitedDocuments =
         return handle(request);
       };
     return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+  };
+
+/** A blob is read through a repo that has it. */
+const openDocumentOf =
+  ({ store, blobs }: Application["services"]): OpenDocument =>
+  async (repo, digest) => {
+    const blob = await findRepoBlob(store.read, repo, digest);
+    return blob && (await blobs.read(blob.key));
   };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
@@ -97,8 +122,10 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     );
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const tagEnds = startTagEnds(kernel);
     const memory = watchMemory();
     const patternReport = authn.startPatternReport();
+    const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
     return {
       application,
@@ -106,6 +133,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       firstOrganization,
       feeds,
       delivery,
+      sboms,
       async close() {
         maintenance.stop();
         memory.stop();
@@ -113,7 +141,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), transport.close(), delivery.stop(), patternReport.ended]);
         await application.close();
         clearTimeout(late);
       },

@@ -12,6 +12,7 @@ export { type OsvEndpoint, openOsv } from "./osv/index.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
+export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";

@@ -38,9 +38,12 @@ const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory:
   }
 };
 
-const judgeOfEvents = ({ events }: MatchableAdvisory): Judge => {
+/** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
+const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
+
+const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
   const approved = approvedEventsOf(events);
-  return (_, version) => judgeByEvents(approved, version);
+  return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
 };
 
 /** The advisories that can be judged by version, each with its judge. */

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, part, text, texts } from "#base/j
 import { judgeVersion } from "#base/versions/affected.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import { artifactTypeOf } from "./formats/osv.ts";
-import { packageName, readPurl } from "./formats/purl.ts";
+import { packageName, readPurlParts } from "./formats/purl.ts";
 
 /** A package as an image names it. */
 export interface InstalledPackage {
@@ -19,6 +19,8 @@ export interface InstalledPackage {
   readonly distribution: string;
   /** Its release, such as "12"; "" for unknown. */
   readonly release: string;
+  /** The package that it is built from, where the image's documents say it; "" otherwise. */
+  readonly origin: string;
 }
 
 export interface PackageVerdict {
@@ -31,11 +33,18 @@ export interface PackageVerdict {
 
 /** Without a type it is a package of the distribution that the image is made of: apko's. */
 export const installedPackageOf = (label: string): InstalledPackage => {
-  const purl = label.startsWith("pkg:") ? readPurl(label) : undefined;
-  if (!purl) return { label, type: "apk", name: label, distribution: "", release: "" };
+  const purl = label.startsWith("pkg:") ? readPurlParts(label) : undefined;
+  if (!purl) return { label, type: "apk", name: label, distribution: "", release: "", origin: "" };
   // "debian-12", "alpine-3.18.4"
   const [, release = ""] = /-(\d[^-]*)$/.exec(purl.distribution) ?? [];
-  return { label, type: purl.type, name: packageName(purl), distribution: purl.namespace.toLowerCase(), release };
+  return {
+    label,
+    type: purl.type,
+    name: packageName(purl),
+    distribution: purl.namespace.toLowerCase(),
+    release,
+    origin: purl.qualifiers.get("upstream") ?? "",
+  };
 };
 
 const distributions = new Set(["apk", "deb", "rpm"]);

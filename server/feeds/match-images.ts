@@ -26,8 +26,9 @@ import {
   findOrigins,
   findTaggedImages,
   lockMatching,
+  markMatched,
   type MatchableAdvisory,
-  type NamedRepo,
+  type ImageRepo,
   type TaggedImage,
   writeAffectedImages,
   type Write,
@@ -50,7 +51,7 @@ interface Matching {
   readonly repos: ReadonlySet<string>;
 }
 
-const repoKey = ({ owner, repo }: NamedRepo): string => JSON.stringify([owner, repo]);
+const repoKey = ({ owner, repo }: ImageRepo): string => JSON.stringify([owner, repo]);
 
 /** Undefined where nothing of it is. */
 const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching | undefined => {
@@ -74,14 +75,14 @@ interface Held {
   readonly versions: Map<string, Set<string>>;
 }
 
-const namesOf = ({ type, name }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
+const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
   // PyPI's names are the same however they are written (PEP 503).
   const others = type === "pypi" ? [name.toLowerCase().replace(/[-_.]+/g, "-")] : type === "apk" ? [origins.get(name) ?? name] : [];
-  return [...new Set([name, ...others])];
+  return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
 /** What the images of these repos are made of, by the packages' labels. */
-const findHeld = async (rows: Write, repos: readonly NamedRepo[]): Promise<Map<string, Held>> => {
+const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
   const found = await findInstalledVersions(rows, repos);
   const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
   const origins = await findOrigins(
@@ -163,7 +164,8 @@ const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<strin
   const found = new Map<string, ImagePackage>();
   for (const image of images) {
     const identity = image.digest === "" ? image.packagesDigest : image.digest;
-    for (const [name, version] of Object.entries(JSON.parse(image.packages) as Record<string, string>)) {
+    const versions = Object.entries(JSON.parse(image.packages) as Record<string, string | string[]>);
+    for (const [name, version] of versions.flatMap(([each, some]) => [some].flat().map((one): [string, string] => [each, one]))) {
       if (!affecting.has(versionKey(image.owner, name, version))) continue;
       const key = JSON.stringify([image.owner, image.repo, identity, name, version]);
       const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>() };
@@ -206,8 +208,8 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
 };
 
 /** Repos whose images are read together. */
-const chunksOf = function* (repos: readonly (NamedRepo & { readonly images: number })[]): Generator<NamedRepo[]> {
-  let chunk: NamedRepo[] = [];
+const chunksOf = function* (repos: readonly (ImageRepo & { readonly images: number })[]): Generator<ImageRepo[]> {
+  let chunk: ImageRepo[] = [];
   let images = 0;
   for (const each of repos) {
     chunk.push(each);
@@ -249,7 +251,7 @@ const slicesOf = <T>(rows: readonly T[]): T[][] =>
 const matchRepos = async (
   rows: Write,
   root: string,
-  repos: readonly (NamedRepo & { readonly images: number })[],
+  repos: readonly (ImageRepo & { readonly images: number })[],
   names: ReadonlySet<string> | undefined,
   nowMs: number,
   newly: Newly,
@@ -321,6 +323,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
     await store.write(async (rows) => {
       await lockMatching(rows, root);
       const nowMs = clock();
+      if (matching.isWhole) await markMatched(rows, root);
       await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
     });
     return true;
@@ -329,6 +332,10 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
     return false;
   }
 };
+
+/** Matches all images of one organization; false where that failed. */
+export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
+  matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Set() }, telling);
 
 /**
  * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for

@@ -18,6 +18,7 @@ import { roleBinding } from "./iam/role-binding.ts";
 import { role } from "./iam/role.ts";
 import { terms } from "./iam/terms.ts";
 import { affectedImage } from "./images/affected-image.ts";
+import { imageSbom } from "./images/image-sbom.ts";
 import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
@@ -47,6 +48,7 @@ export const resources = [
   role,
   terms,
   affectedImage,
+  imageSbom,
   artifact,
   membership,
   securityToken,

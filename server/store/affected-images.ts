@@ -5,6 +5,7 @@ import { hash } from "node:crypto";
 import { columns, expression, number, text } from "./columns.ts";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
+import { imagesText, packageVersionsText } from "./image-packages.ts";
 
 // Any number that no other lock has (lock.ts); with the organization.
 const matchingKey = 730_141_291;
@@ -16,8 +17,8 @@ export const lockMatching = async (rows: Write, root: string): Promise<void> => 
 
 const installed = columns<InstalledVersion>({
   owner: expression("image.owner", text),
-  name: expression("package.key", text),
-  version: expression("package.value", text),
+  name: expression("package.name", text),
+  version: expression("installed.version", text),
 });
 
 /** A version of a package that some image of a group has. */
@@ -28,20 +29,20 @@ export interface InstalledVersion {
 }
 
 /** A repo by its group and its name. */
-export interface NamedRepo {
+export interface ImageRepo {
   readonly owner: string;
   readonly repo: string;
 }
 
-const repoColumns = (repos: readonly NamedRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
+const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
 /** What the images of these repos are made of, each version of a package once for each group. */
-export const findInstalledVersions = (rows: Read, repos: readonly NamedRepo[]): Promise<InstalledVersion[]> =>
+export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): Promise<InstalledVersion[]> =>
   installed.find(
     rows,
     `select distinct ${installed.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
-     cross join lateral (select owner, packages from image_packages where owner = given.owner and repo = given.repo and delete_time is null offset 0) as image
-     cross join lateral jsonb_each_text(image.packages) as package`,
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+     cross join ${packageVersionsText}`,
     repoColumns(repos),
   );
 
@@ -53,6 +54,7 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
     rows,
     `select ${imageRoot.list} from (
        select distinct left(owner, 40) as root from image_packages where owner <> ''
+       union select distinct left(uid, 40) from image_sboms
        union select root from access_versions where exists (
          select from affected_images where left(uid, 40) = access_versions.root)) as organization
      where exists (select from groups where uid = root) order by root`,
@@ -60,19 +62,18 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-const sizedRepo = columns<NamedRepo & { readonly images: number }>({
+const sizedRepo = columns<ImageRepo & { readonly images: number }>({
   owner: expression("found.owner", text),
   repo: expression("found.repo", text),
   images: expression("sum(found.images)", number),
 });
 
 /** The repos of an organization that have images, and how many; and those that had affected ones. */
-export const findImageRepos = (rows: Read, root: string): Promise<(NamedRepo & { readonly images: number })[]> =>
+export const findImageRepos = (rows: Read, root: string): Promise<(ImageRepo & { readonly images: number })[]> =>
   sizedRepo.find(
     rows,
     `select ${sizedRepo.list} from (
-       select owner, repo, count(*) as images from image_packages
-       where owner >= $1 and owner < $1 || '0' and delete_time is null group by owner, repo
+       select owner, repo, count(*) as images from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image group by owner, repo
        union all
        select distinct left(uid, -17), repo, 0 from affected_images where uid > $1 and uid < $1 || '0' and end_time is null
      ) as found group by found.owner, found.repo order by found.owner, found.repo`,
@@ -80,7 +81,7 @@ export const findImageRepos = (rows: Read, root: string): Promise<(NamedRepo & {
   );
 
 /** What an image of a tag is made of, for one architecture. */
-export interface TaggedImage extends NamedRepo {
+export interface TaggedImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
   /** Of what it is made of. */
@@ -104,13 +105,13 @@ const taggedImage = columns<TaggedImage>({
 });
 
 /** The images of these repos that have any of these packages, with these of their packages. */
-export const findTaggedImages = (rows: Read, repos: readonly NamedRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
+export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
   taggedImage.find(
     rows,
     // One by one, by the indexes: without statistics of tables that have just been filled the planner reads all of them.
     `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
      cross join lateral (
-       select * from image_packages where owner = given.owner and repo = given.repo and delete_time is null and packages ?| $3::text[] offset 0) as image
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each where packages ?| $3::text[] offset 0) as image
      cross join lateral (
        select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where key = any($3)) as held
      left join lateral (
@@ -123,7 +124,7 @@ export const findTaggedImages = (rows: Read, repos: readonly NamedRepo[], names:
   );
 
 /** A package of an image, and an advisory that says it to be affected. */
-export interface AffectedImageDraft extends NamedRepo {
+export interface AffectedImageDraft extends ImageRepo {
   readonly uid: string;
   readonly repoUid: string;
   readonly tags: readonly string[];
@@ -148,11 +149,11 @@ export const affectedImageUid = (owner: string, repo: string, image: string, nam
   return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
 
-const affectedRepo = columns<NamedRepo & { readonly uid: string }>({ uid: text, owner: expression("left(uid, -17)", text), repo: text });
+const affectedRepo = columns<ImageRepo & { readonly uid: string }>({ uid: text, owner: expression("left(uid, -17)", text), repo: text });
 
 /** What is affected in an organization, of these packages or of all (undefined), by uid: which repo it is of. */
-export const findAffectedRepos = async (rows: Read, root: string, names: readonly string[] | undefined): Promise<Map<string, NamedRepo>> => {
-  const found = new Map<string, NamedRepo>();
+export const findAffectedRepos = async (rows: Read, root: string, names: readonly string[] | undefined): Promise<Map<string, ImageRepo>> => {
+  const found = new Map<string, ImageRepo>();
   for (let after = `${root}/`; ; ) {
     // Step by step in the order of the primary key: without statistics of what was just written the planner is wrong of all others.
     const step = await affectedRepo.find(

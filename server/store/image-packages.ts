@@ -1,5 +1,5 @@
 // Table image_packages: what images are made of, written by imports and read for what was resolved. Kept for good: what a
-// source tells no longer is withdrawn.
+// source tells no longer is withdrawn. Where SBOMs were pushed for the digest that a tag has, they say it (image_sboms).
 
 import { columns, text } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
@@ -7,8 +7,42 @@ import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, 
 import type { Read, Write } from "./handle.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-const packagesJson = ({ packages }: ImagePackagesRecord): string =>
-  JSON.stringify(Object.fromEntries(packages.map(({ name, version }): [string, string] => [name, version]).sort(([one], [other]) => (one < other ? -1 : 1))));
+/** {"name": "version"}, or {"name": ["version", "version"]}: an image may have a package several times. */
+const packagesJson = ({ packages }: ImagePackagesRecord): string => {
+  const versions = new Map<string, Set<string>>();
+  for (const { name, version } of packages) versions.set(name, (versions.get(name) ?? new Set()).add(version));
+  const sorted = [...versions].sort(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify(
+    Object.fromEntries(sorted.map(([name, each]): [string, string | string[]] => [name, each.size === 1 ? ([...each][0] ?? "") : [...each].sort()])),
+  );
+};
+
+/**
+ * What stands behind `from`: each tag's image with an architecture and its packages.
+ * @param condition about image.owner, image.repo, image.short_repo and image.tag
+ */
+export const imagesText = (condition: string): string => `(
+  with pushed as (
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, sbom.packages
+    from image_sboms as sbom
+    join repos as repo on repo.uid = sbom.repo_uid
+    join tags as tag on left(tag.uid, -17) = repo.uid
+    left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest
+    cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
+    where sbom.state = 'IMAGE_SBOM_STATE_READ' and (sbom.digest = tag.digest or sbom.digest = manifest.digest) and ${condition}
+  )
+  select owner, repo, short_repo, tag, architecture, digest, packages from pushed
+  union all
+  select owner, repo, short_repo, tag, architecture, digest, packages from image_packages as image
+  where delete_time is null and ${condition} and not exists (
+    select from pushed where pushed.owner = image.owner and pushed.repo in (image.repo, image.short_repo) and pushed.tag = image.tag
+      and pushed.architecture in (image.architecture, ''))
+)`;
+
+/** Each version of each package of an image's column. */
+export const packageVersionsText = `lateral jsonb_each(image.packages) as package(name, versions)
+  cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
+    else jsonb_build_array(package.versions) end) as installed(version)`;
 
 const imageKey = columns({ repo: text, tag: text, architecture: text });
 
@@ -93,7 +127,8 @@ export interface ImagePackages {
   readonly owner: string;
   readonly repo: string;
   readonly tag: string;
-  readonly packages: Readonly<Record<string, string>>;
+  /** Versions by name. */
+  readonly packages: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Whose images count. */
@@ -110,12 +145,15 @@ export interface ImageOwners {
 export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: string, tags: readonly string[]): Promise<ImagePackages[]> => {
   const found = await imagePackages.find(
     rows,
-    `select ${imagePackages.list} from image_packages where (repo = $1 or short_repo = $1) and tag = any($2) and delete_time is null
-       and case when owner = '' then $5 else ($4::text[] is null or owner = any($4))
-         and exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%') end`,
+    `select ${imagePackages.list} from ${imagesText(`case when image.owner = '' then $5 else ($4::text[] is null or image.owner = any($4))
+         and exists (select from unnest($3::text[]) as place where place = '' or image.owner = place or image.owner like place || '/%') end
+         and (image.repo = $1 or image.short_repo = $1) and image.tag = any($2)`)} as image`,
     [repo, tags, owners.paths, owners.groups ?? null, owners.public],
   );
-  return found.map(({ packages, ...of }) => ({ ...of, packages: JSON.parse(packages) as Record<string, string> }));
+  return found.map(({ packages, ...of }) => {
+    const versions = Object.entries(JSON.parse(packages) as Record<string, string | string[]>);
+    return { ...of, packages: Object.fromEntries(versions.map(([name, each]) => [name, [each].flat()])) };
+  });
 };
 
 export const refreshImageStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "image_packages");

@@ -177,12 +177,42 @@ export {
   findLeftAdvisories,
   findTaggedImages,
   lockMatching,
-  type NamedRepo,
+  type ImageRepo,
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  deleteEndedTag,
+  deleteTagPolicy,
+  findDuePatterns,
+  findTagPolicies,
+  type HeldTag,
+  insertEndedTag,
+  lockDuePolicy,
+  lockEndedTags,
+  lockTagsBehind,
+  lockTagsToCheck,
+  noteSeenTags,
+  recheckTag,
+  recheckTagsOf,
+  type TagPolicy,
+  writeTagPolicy,
+} from "./tag-policies.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
+export {
+  claimSbom,
+  completeSbom,
+  findUnmatchedRoots,
+  insertSboms,
+  isSbomDue,
+  markMatched,
+  postponeSbom,
+  type PushedSbom,
+  requireMatching,
+  type WaitingSbom,
+  withdrawSbomsOf,
+} from "./image-sboms.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";

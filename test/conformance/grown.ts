@@ -1,9 +1,9 @@
 // What no operation makes: it comes of something else, or with an import. For the conformance suites, which want one
 // of everything.
 
-import type { JsonObject } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { matchImages } from "#feeds";
-import type { FeedRecord } from "#store";
+import { type FeedRecord, insertSboms } from "#store";
 import { advisory, eventAt, writeTestFacts, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
@@ -106,6 +106,15 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
   return firstRow(await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", { packages: [name] }), "affectedImages");
 };
 
+/** An SBOM that a push has left to be read. */
+const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
+  const repo = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
+  const digest = `sha256:${String(made).padStart(64, "0")}`;
+  const { store, clock } = world.server.application.services;
+  await store.write((rows) => insertSboms(rows, text(repo, "uid"), [{ digest, manifestDigest: digest, documentDigest: digest }], clock()));
+  return firstRow(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
+};
+
 /** A report of a day is there without anything to report. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
@@ -120,6 +129,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.events.v1.Event": grownEvent,
   "gantry.audit.v1.AuditEntry": grownEntry,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
+  "gantry.images.v1.ImageSbom": grownSbom,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
   "chainguard.platform.advisory.v2.Document": grownDocument,
   "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,

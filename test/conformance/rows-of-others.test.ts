@@ -41,6 +41,7 @@ const nobodys: Readonly<Record<string, string>> = {
   audit_progress: "the server's",
   audit_retention: "the server's",
   aws_requests: "of one request",
+  blob_places: "the server's",
   blob_removals: "of no row at all",
   blobs: "of each repo that has the content",
   csaf_documents: "an import's",
@@ -112,6 +113,8 @@ const fill = async (organization: string): Promise<void> => {
   const request = { parent: organization, repo: { name: `repo-${freshKey()}` } };
   const repo = text(await world.ok("registry.ReposService/CreateRepo", request, { token: holder.token, headers: { "idempotency-key": freshKey() } }), "uid");
   const digest = `sha256:${"a".repeat(64)}`;
+  await query("insert into ended_tags (tag_uid) select min(uid) from tags where uid like $1", [`${organization}/%`]);
+  await query("insert into tag_policies (organization, pattern, end_date) values ($1, 'never:.*', '2020-01-01')", [organization]);
   await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
   // What is pushed, and what is being pushed.
   const [blob, pushed] = [`sha256:${freshKey()}`, `sha256:${"c".repeat(64)}`];

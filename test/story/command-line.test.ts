@@ -49,6 +49,7 @@ const commandNames = [
   "serve",
   "login",
   "logout",
+  "iam",
   "token",
   "register",
   "suspend",
@@ -146,7 +147,13 @@ test("what no command understands fails with one line", async () => {
     [["admin", "quota", "set", "repos", "1000000001"], /^gantry: repos must be a whole number from 0 to 1000000000, not "1000000001"\n$/],
     [["admin", "quota", "set", "identity-requests", "0"], /^gantry: identity-requests must be a whole number from 1 to 1000000, not "0"\n$/],
     [["admin", "quota", "set", "repos", "1", "--organization", "acme"], /^gantry: --organization must be a uid, not "acme"\n$/],
-    [["admin"], /^gantry: what of admin\? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas\n$/],
+    [
+      ["admin"],
+      new RegExp(
+        "^gantry: what of admin\\? gantry admin migrate brings the database to this version, " +
+          "quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
+      ),
+    ],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));

@@ -57,7 +57,7 @@ export const readPurlParts = (url: string): PurlParts | undefined => {
 };
 
 /** The name under which the package's own ecosystem knows it. */
-export const packageName = ({ type, namespace, name }: Package): string => {
+export const packageName = ({ type, namespace, name }: Pick<Package, "type" | "namespace" | "name"> & Partial<Package>): string => {
   if (namespace === "" || ["apk", "deb", "rpm", "oci", "alpm"].includes(type)) return name;
   return type === "maven" ? `${namespace}:${name}` : `${namespace}/${name}`;
 };

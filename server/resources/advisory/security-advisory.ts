@@ -31,7 +31,7 @@ import {
   type VulnerabilityRow,
 } from "#store";
 import { feedDocument } from "./rules/document.ts";
-import { type ImageSet, resolvedIn, versionsByName } from "./rules/resolved.ts";
+import { type ImageSet, reportedPackages, resolvedIn, versionsByName } from "./rules/resolved.ts";
 
 /** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
 const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
@@ -170,7 +170,7 @@ const imageOwners = ({ request, visiblePaths }: ReadContext): ImageOwners => {
 const imagesOf = async (context: ReadContext): Promise<ImagePackages[]> => {
   const owners = imageOwners(context);
   const found = await Promise.all(askedImages(context.request).map(({ repo, tags }) => findImagePackages(context.rows, owners, repo, tags)));
-  return found.flat();
+  return found.flat().map((image) => ({ ...image, packages: reportedPackages(image.packages) }));
 };
 
 const tagKey = ({ owner, repo, tag }: Omit<ImagePackages, "packages">): string => JSON.stringify([owner, repo, tag]);

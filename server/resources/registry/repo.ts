@@ -93,6 +93,8 @@ export const repo = resource({
   rules,
   // In this order: a manifest keeps the blobs that it needs.
   sideTables: [
+    { table: "ended_tags", column: "tag_uid" },
+    { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },

@@ -18,5 +18,6 @@ export const tag = resource({
   service: TagsService,
   message: TagSchema,
   table: "tags",
+  sideTables: [{ table: "ended_tags", column: "tag_uid" }],
   methods: { CreateTag: { writes: createTag } },
 });

@@ -17,8 +17,29 @@ export interface Resolved {
   readonly advisory: AdvisoryRow;
 }
 
+/** Versions of packages by their names. */
+export type PackageVersions = Readonly<Record<string, readonly string[]>>;
+
+/** Distributions whose advisories these reports are made of. */
+const reported = /^apk\/(?:wolfi|chainguard)\/([^/]+)$/;
+
+/**
+ * The packages that these reports can say something of, under the names that advisories have: SBOMs name them by package URLs,
+ * lists of images without.
+ */
+export const reportedPackages = (packages: PackageVersions): PackageVersions => {
+  const found = new Map<string, readonly string[]>();
+  for (const [label, versions] of Object.entries(packages)) {
+    const purl = label.startsWith("pkg:") ? URL.parse(label) : undefined;
+    const [, name] = reported.exec(purl?.pathname ?? "") ?? [];
+    const names = purl === undefined ? [label] : name === undefined ? [] : [decodeURIComponent(name), purl?.searchParams.get("upstream") ?? ""];
+    for (const each of new Set(names)) if (each !== "") found.set(each, [...(found.get(each) ?? []), ...versions]);
+  }
+  return Object.fromEntries(found);
+};
+
 /** Versions of packages in the images, by every name that an advisory may call them: their own and their origin's. */
-export const versionsByName = (images: readonly Readonly<Record<string, string>>[], origins: ReadonlyMap<string, string>): Map<string, Set<string>> => {
+export const versionsByName = (images: readonly PackageVersions[], origins: ReadonlyMap<string, string>): Map<string, Set<string>> => {
   const found = new Map<string, Set<string>>();
   const add = (name: string, version: string): void => {
     const known = found.get(name);
@@ -26,10 +47,12 @@ export const versionsByName = (images: readonly Readonly<Record<string, string>>
     else found.set(name, new Set([version]));
   };
   for (const packages of images) {
-    for (const [name, version] of Object.entries(packages)) {
-      add(name, version);
+    for (const [name, versions] of Object.entries(packages)) {
       const origin = origins.get(name);
-      if (origin !== undefined && origin !== name) add(origin, version);
+      for (const version of versions) {
+        add(name, version);
+        if (origin !== undefined && origin !== name) add(origin, version);
+      }
     }
   }
   return found;

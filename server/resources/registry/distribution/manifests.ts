@@ -15,7 +15,9 @@ import {
   findTagsOfDigest,
   lockManifest,
   lockNamed,
+  recheckTagsOf,
   type Referrer,
+  withdrawSbomsOf,
 } from "#store";
 import { isDigest, readDigest } from "./digest.ts";
 import { manifestUnknown, pageInvalid } from "./faults.ts";
@@ -49,6 +51,8 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   const resource = boundOf(context, TagSchema);
   for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
+  await withdrawSbomsOf(rows, repo.uid, found.sha256);
+  await recheckTagsOf(rows, repo.uid);
   await deleteManifestRow(rows, repo.uid, found.sha256);
   return { reply: {} };
 };

@@ -1,5 +1,5 @@
 // What a push is answered where its organization may have no more bytes. They are counted when a repo is given a blob, exactly and
-// across servers, by triggers (store/migrations/0017_registry.sql): a content once for all repos of the organization.
+// across servers, by triggers (store/migrations/0016_registry.sql): a content once for all repos of the organization.
 
 import { type Fault, quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";

@@ -2,7 +2,15 @@
 
 import { type JsonObject, text } from "#base/json.ts";
 import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
-import { lockNamed } from "#store";
+import { fitsTagPolicy } from "#base/tag-policy.ts";
+import { timestamp } from "#base/time.ts";
+import { findDuePatterns, insertEndedTag, lockNamed, recheckTag, requireMatching } from "#store";
+
+/** Whether a policy of the operator's has ended tags of this name. */
+const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
+  const { patterns, repoName } = await findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
+  return fitsTagPolicy(patterns, repoName, name);
+};
 
 export interface WrittenTag {
   readonly record: JsonObject;
@@ -24,14 +32,23 @@ export const writeTag = async (
   toldBy: ToldBy,
   { keeping = false }: { readonly keeping?: boolean } = {},
 ): Promise<WrittenTag> => {
-  const made = await change(context, tags, { kind: "create", parent: repo, body, unlessTaken: true }, toldBy);
-  if (made.changed) return { record: made.record, changed: true, before: undefined };
+  const ended = await isEnded(context, repo, text(body, "name"));
+  const end = ended ? { deprecated: true } : {};
+  const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
+  if (made.changed) {
+    if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
+    await requireMatching(context.rows, repo);
+    return { record: made.record, changed: true, before: undefined };
+  }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
   // Deleted between the two statements: the next try makes it anew.
   if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
-  const draft = { ...(keeping ? before : {}), ...body, ...common };
+  const draft = { ...(keeping ? before : {}), ...body, ...end, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
+  if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
+  if (changed) await requireMatching(context.rows, repo);
+  if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
   return { record, changed, before };
 };

@@ -1,0 +1,37 @@
+// docker-credential-gantry: the credential helper that docker, podman and their like start (cli/login/credential-helper.ts).
+
+import { text } from "node:stream/consumers";
+import { version } from "#application";
+import { answerCredentialRequest } from "#login";
+
+const usage = `Usage: docker-credential-gantry <store|get|erase|list|version>
+
+Clients of registries call it, where docker's config.json or podman's auth.json names it for a host:
+gantry login --docker-helper writes that. It gives them the token of that sign-in, renewed when it is about to end.
+`;
+
+const main = async (args: readonly string[]): Promise<number> => {
+  const [action = ""] = args;
+  if (["--version", "-v", "version"].includes(action)) {
+    process.stdout.write(`docker-credential-gantry ${version}\n`);
+    return 0;
+  }
+  if (args.length !== 1 || ["--help", "-h"].includes(action)) {
+    process.stdout.write(usage);
+    return args.length === 1 ? 0 : 1;
+  }
+  // `list` may come with standard input left open.
+  const input = action === "list" ? "" : await text(process.stdin);
+  const { status, out, err } = await answerCredentialRequest({ action, input, environment: process.env });
+  process.stderr.write(err);
+  process.stdout.write(out);
+  return status;
+};
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (thrown) {
+  // Clients show what stands on standard output.
+  process.stdout.write(`docker-credential-gantry: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,107 @@
+// The sign-in that `gantry login` has kept, as other commands and docker's credential helper use it: its token, renewed when it
+// is about to end. A refresh token works once, and using it twice ends the sign-in (server/signin/refresh.ts), so that one
+// program of this machine renews at a time, and the others find what it has brought.
+
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { discoverIssuer, refusalText, requestJson } from "./issuer-client.ts";
+import { unverifiedClaims } from "./person.ts";
+import { listStoredTokens, readStoredToken, storeToken, tokenFile } from "./token-cache.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Milliseconds since 1970; 0 where the token does not say. */
+export const tokenEndMs = (token: string): number => {
+  const { exp } = unverifiedClaims(token);
+  return typeof exp === "number" ? exp * 1000 : 0;
+};
+
+/**
+ * The servers that this machine's user is signed in at. A token counts for the server that it names as its issuer and for no
+ * other, and only where a sign-in at that server has put it.
+ */
+export const listSessionIssuers = (environment: Environment): string[] =>
+  listStoredTokens(environment).flatMap(({ file, token }) => {
+    const issuer = text(unverifiedClaims(token), "iss");
+    const protocol = URL.parse(issuer)?.protocol;
+    return (protocol === "https:" || protocol === "http:") && tokenFile(environment, issuer, "oidc-token") === file ? [issuer] : [];
+  });
+
+const takeLock = (file: string): boolean => {
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  }
+};
+
+/** Left by a program that was killed while it renewed. */
+const removeStaleLock = (file: string): void => {
+  try {
+    if (Date.now() - statSync(file).mtimeMs > limits.sessionLockMs) rmSync(file, { force: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+};
+
+const withLock = async <T>(file: string, stop: AbortSignal, work: () => Promise<T>): Promise<T> => {
+  while (!takeLock(file)) {
+    removeStaleLock(file);
+    await sleep(limits.sessionLockLookMs, undefined, { signal: stop });
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(file, { force: true });
+  }
+};
+
+/** Uses the refresh token up. Throws UNAUTHENTICATED where the server takes it no longer. */
+const renewTokens = async (environment: Environment, issuer: string, refreshToken: string, stop: AbortSignal): Promise<string> => {
+  const { tokenEndpoint } = await discoverIssuer(issuer, stop);
+  const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken });
+  const response = await requestJson(tokenEndpoint, stop, { form });
+  const { status, body } = response;
+  if (status !== 200 && status !== 400 && status !== 401) throw new Fault("UNAVAILABLE", `${issuer} does not renew the sign-in now: ${refusalText(response)}`);
+  const [access, refresh] = [text(body, "access_token"), text(body, "refresh_token")];
+  if (status !== 200 || access === "" || refresh === "") {
+    // Not to be asked again; another program may have stored the next one meanwhile.
+    if (readStoredToken(environment, issuer, "refresh-token") === refreshToken) storeToken(environment, issuer, "refresh-token", undefined);
+    throw new Fault("UNAUTHENTICATED", `the sign-in at ${issuer} has ended: ${refusalText(response)}`);
+  }
+  storeToken(environment, issuer, "refresh-token", refresh);
+  storeToken(environment, issuer, "oidc-token", access);
+  return access;
+};
+
+/**
+ * The access token of the sign-in at a server, good for `leftMs` more where it can be renewed, and for as long as it is where
+ * it cannot. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
+ */
+export const sessionToken = async (environment: Environment, issuer: string, leftMs: number, stop: AbortSignal): Promise<string> => {
+  const stored = (): string => readStoredToken(environment, issuer, "oidc-token") ?? "";
+  const isGood = (token: string, forMs: number): boolean => tokenEndMs(token) > Date.now() + forMs;
+  if (isGood(stored(), leftMs)) return stored();
+  const none = new Fault("UNAUTHENTICATED", `nobody is signed in at ${issuer} here; gantry login --issuer ${issuer} signs you in`);
+  if (readStoredToken(environment, issuer, "refresh-token") === undefined) {
+    if (isGood(stored(), 0)) return stored();
+    throw none;
+  }
+  return withLock(`${tokenFile(environment, issuer, "refresh-token")}.lock`, stop, async () => {
+    if (isGood(stored(), leftMs)) return stored();
+    const refreshToken = readStoredToken(environment, issuer, "refresh-token");
+    try {
+      if (refreshToken === undefined) throw none;
+      return await renewTokens(environment, issuer, refreshToken, stop);
+    } catch (thrown) {
+      // What there is serves for a while.
+      if (thrown instanceof Fault && isGood(stored(), 0)) return stored();
+      throw thrown;
+    }
+  });
+};

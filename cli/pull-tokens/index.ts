@@ -1,0 +1,149 @@
+// The public entry: pull tokens, for machines that pull images and can sign in nowhere. One is an identity with keys of its own
+// (staticKeys), bound to the role registry.pull, and a JWT that its key has signed. The private key is made here, signs once and
+// is forgotten, so that nobody can make another token of it: neither the server, which has the public key alone, nor who holds
+// the token. Registries take the identity's uid as the user name and the JWT as the password (authentication.md: 9).
+
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { randomBytes } from "node:crypto";
+import { Fault } from "#base/fault.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import { withoutTrailing } from "#base/trailing.ts";
+import { type CallApi, openApi } from "./api.ts";
+
+export { type CallApi, openApi };
+
+export interface PullToken {
+  /** The identity: the user name. */
+  readonly uid: string;
+  readonly name: string;
+  readonly description: string;
+  readonly createTime: string;
+  /** RFC 3339. */
+  readonly expireTime: string;
+  /** When it was last exchanged; the time of its making where it never was. */
+  readonly lastSeenTime: string;
+}
+
+export interface NewPullToken extends PullToken {
+  readonly group: string;
+  /** The JWT, shown once. */
+  readonly password: string;
+}
+
+export interface PullTokenDraft {
+  readonly group: string;
+  readonly name: string;
+  readonly description: string;
+  readonly lifetimeMs: number;
+}
+
+const roleName = "registry.pull";
+const signingAlgorithm = "ES256";
+
+/** Whom their JWTs name as issuer, and by which the identities are told from others with static keys. */
+const issuerOf = (server: string): string => `${withoutTrailing(server, "/")}/pull-tokens`;
+
+/** All objects of a list, page by page. */
+const listAll = async (call: CallApi, path: string, query: Readonly<Record<string, string>>, key: string): Promise<JsonObject[]> => {
+  const found: JsonObject[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await call(`${path}?${new URLSearchParams({ ...query, page_size: String(limits.pageSizeMax), ...(pageToken && { page_token: pageToken }) })}`);
+    found.push(...objectList(page, key));
+    pageToken = text(page, "nextPageToken");
+    if (pageToken === "") return found;
+  }
+};
+
+/** The group that is named, or the only organization that the caller sees. */
+export const findGroup = async (call: CallApi, group: string | undefined): Promise<string> => {
+  if (group !== undefined) {
+    if (!isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
+    return group;
+  }
+  const organizations = await listAll(call, "/iam/v2/groups", { "uidp.in_root": "true" }, "groups");
+  const [only, ...others] = organizations;
+  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "you see no organization there; name the group with --group UID");
+  if (others.length > 0) {
+    const lines = organizations.slice(0, limits.offeredProvidersMax).map((each) => `${text(each, "uid")} (${text(each, "name")})`);
+    throw new Fault("INVALID_ARGUMENT", `you see ${organizations.length} organizations; name the group with --group UID: ${lines.join(", ")}`);
+  }
+  return text(only, "uid");
+};
+
+/** The built-in role: a custom one of the same name lies in a group. */
+const findRole = async (call: CallApi): Promise<string> => {
+  const roles = await listAll(call, "/iam/v2/roles", { name: roleName }, "roles");
+  const uid = roles.map((role) => text(role, "uid")).find((each) => !each.includes("/"));
+  if (uid === undefined) throw new Fault("FAILED_PRECONDITION", `the server has no role ${roleName}`);
+  return uid;
+};
+
+const pullTokenOf = (identity: JsonObject): PullToken => ({
+  uid: text(identity, "uid"),
+  name: text(identity, "name"),
+  description: text(identity, "description"),
+  createTime: text(identity, "createTime"),
+  expireTime: text(part(identity, "staticKeys"), "expirationTime"),
+  lastSeenTime: text(identity, "lastSeenTime"),
+});
+
+/** A uid's slashes stand in a path as they are. */
+const identityPath = (uid: string): string => `/iam/v2/identities/${uid}`;
+
+/** Makes one; where a step is refused, nothing is left of the steps before. */
+export const createPullToken = async (call: CallApi, server: string, { group, name, description, lifetimeMs }: PullTokenDraft): Promise<NewPullToken> => {
+  const role = await findRole(call);
+  const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true });
+  const kid = randomBytes(8).toString("hex");
+  const subject = `pull-token-${kid}`;
+  const key = { ...(await exportJWK(publicKey)), alg: signingAlgorithm, use: "sig", kid };
+  // A token says whole seconds.
+  const endSeconds = Math.floor((Date.now() + lifetimeMs) / 1000);
+  const expirationTime = timestamp(endSeconds * 1000);
+  const issuer = issuerOf(server);
+  const staticKeys = { issuer, subject, issuerKeys: JSON.stringify({ keys: [key] }), expirationTime };
+  // Both ends: of the keys, and of whatever was exchanged for a token of theirs.
+  const draft = { name, ...(description === "" ? {} : { description }), staticKeys, expireTime: expirationTime };
+  const identity = await call(`/iam/v2/identities/${group}`, { json: draft });
+  const uid = text(identity, "uid");
+  try {
+    await call(`/iam/v2/roleBindings/${group}`, { json: { identityUid: uid, roleUid: role, expireTime: expirationTime } });
+    const password = await new SignJWT({})
+      .setProtectedHeader({ alg: signingAlgorithm, kid, typ: "JWT" })
+      .setIssuer(issuer)
+      .setSubject(subject)
+      .setAudience(withoutTrailing(server, "/"))
+      .setIssuedAt()
+      .setExpirationTime(endSeconds)
+      .sign(privateKey);
+    return { ...pullTokenOf(identity), group, password };
+  } catch (thrown) {
+    await call(identityPath(uid), { method: "DELETE" }).catch((cause: unknown) => {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      throw new Fault("FAILED_PRECONDITION", `${why}; the identity ${uid} was made and cannot be removed: gantry iam pull-tokens revoke ${uid}`, { cause });
+    });
+    throw thrown;
+  }
+};
+
+const isPullToken = (identity: JsonObject, server: string): boolean => text(part(identity, "staticKeys"), "issuer") === issuerOf(server);
+
+/** Those that the caller may see, at or below the group where one is named. */
+export const listPullTokens = async (call: CallApi, server: string, group: string | undefined): Promise<PullToken[]> => {
+  const query = { relationship_type: "RELATIONSHIP_TYPE_STATIC", order_by: "create_time", ...(group === undefined ? {} : { "uidp.descendants_of": group }) };
+  const identities = await listAll(call, "/iam/v2/identities", query, "identities");
+  return identities.filter((identity) => isPullToken(identity, server)).map(pullTokenOf);
+};
+
+/** Deletes the identity, and its bindings with it: the token counts no longer with the next request. */
+export const revokePullToken = async (call: CallApi, server: string, uid: string): Promise<PullToken> => {
+  if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `a pull token is named by its uid, not by ${JSON.stringify(uid)}`);
+  const identity = await call(identityPath(uid));
+  if (!isPullToken(identity, server))
+    throw new Fault("FAILED_PRECONDITION", `${uid} (${text(identity, "name")}) is no pull token of ${server}; it is left as it is`);
+  await call(identityPath(uid), { method: "DELETE" });
+  return pullTokenOf(identity);
+};

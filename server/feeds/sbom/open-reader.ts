@@ -1,0 +1,69 @@
+// Reads pushed SBOMs in threads of their own, one after the other: no parser promises a time or a memory for every text, so a
+// thread that takes too long or too much is ended, with what it reads and nothing else.
+
+import { Worker } from "node:worker_threads";
+import { limits } from "#base/limits.ts";
+import type { SbomReading } from "./read-sbom.ts";
+
+/**
+ * Reads the document of a stream of bytes about the image with these digests.
+ * @throws what the stream throws
+ */
+export type ReadSbomStream = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<SbomReading>;
+
+export interface SbomReaderOptions {
+  /** What the thread runs. */
+  readonly script?: URL;
+  readonly longestMs?: number;
+  readonly memoryMb?: number;
+}
+
+/** Sends all bytes to the thread; false where they are too many. */
+const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > limits.sbomBytesMax) return false;
+    // Its bytes alone: a view would be sent with all that it looks into.
+    const copy = new Uint8Array(chunk);
+    worker.postMessage(copy, [copy.buffer]);
+  }
+  worker.postMessage("end");
+  return true;
+};
+
+export const openSbomReader = ({
+  script = new URL("./worker.ts", import.meta.url),
+  longestMs = limits.sbomReadMs,
+  memoryMb = limits.sbomMemoryMb,
+}: SbomReaderOptions = {}): ReadSbomStream => {
+  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<SbomReading> => {
+    const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
+    let timer: NodeJS.Timeout | undefined;
+    // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
+    const answered = new Promise<SbomReading>((resolve) => {
+      worker.once("message", (reading: SbomReading) => resolve(reading));
+      worker.once("error", (error: NodeJS.ErrnoException) =>
+        resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${memoryMb} MiB to read` : "cannot be read" }),
+      );
+      worker.once("exit", () => resolve({ problem: "cannot be read" }));
+    });
+    try {
+      if (!(await sendBytes(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
+      const late = new Promise<SbomReading>((resolve) => {
+        timer = setTimeout(() => resolve({ problem: `takes more than ${longestMs / 1000} s to read` }), longestMs);
+      });
+      return await Promise.race([answered, late]);
+    } finally {
+      clearTimeout(timer);
+      await worker.terminate();
+    }
+  };
+
+  let last: Promise<unknown> = Promise.resolve();
+  return (bytes, about) => {
+    const reading = last.then(() => readInThread(bytes, about));
+    last = reading.catch(() => undefined);
+    return reading;
+  };
+};

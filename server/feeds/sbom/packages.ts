@@ -1,0 +1,89 @@
+// The packages that an SBOM tells, collected as image_packages has them: under the package URL without its version, with the
+// release of the distribution and the package that it is built from, which advisories of distributions name.
+
+import { limits } from "#base/limits.ts";
+import { type PurlParts, readPurlParts } from "../formats/purl.ts";
+import type { Field } from "../field.ts";
+
+/** What a document says of one package. */
+export interface ToldPackage {
+  readonly purl: Field;
+  /** Beside the package URL; "" where nothing. */
+  readonly version: string;
+  /** The package that it is built from; "" where the package URL says it, or nobody does. */
+  readonly origin: string;
+}
+
+export interface Packages {
+  /** Versions by name. */
+  readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Components without a package URL that can be read, or without a version: nothing can be matched with them. */
+  readonly unnamed: number;
+}
+
+export interface PackageCollection extends Packages {
+  add(told: ToldPackage): void;
+}
+
+// Images and their layers: what packages are in, and no packages.
+const containers = new Set(["oci", "docker"]);
+
+const named = (parts: PurlParts, origin: string): string => {
+  // As syft wrote it before package URLs had the type.
+  const [type, namespace] = parts.type === "alpine" ? ["apk", "alpine"] : [parts.type, parts.namespace];
+  const path = [...namespace.split("/").filter((step) => step !== ""), parts.name].map(encodeURIComponent).join("/");
+  // "openssl", or "openssl@3.0.9-1".
+  const [upstream = ""] = (parts.qualifiers.get("upstream") ?? "").split("@");
+  const builtFrom = upstream || origin;
+  const qualifiers = [
+    ...(parts.distribution === "" ? [] : [`distro=${encodeURIComponent(parts.distribution)}`]),
+    ...(builtFrom === "" || builtFrom === parts.name ? [] : [`upstream=${encodeURIComponent(builtFrom)}`]),
+  ];
+  return `pkg:${type}/${path}${qualifiers.length === 0 ? "" : `?${qualifiers.join("&")}`}`;
+};
+
+/** Of deb and rpm the epoch is part of the version; some write it as a qualifier. */
+const versionOf = ({ type, qualifiers, version }: PurlParts): string => {
+  const epoch = qualifiers.get("epoch") ?? "";
+  return (type === "deb" || type === "rpm") && /^[1-9]\d*$/.test(epoch) && !/^\d+:/.test(version) ? `${epoch}:${version}` : version;
+};
+
+export const collectPackages = (): PackageCollection => {
+  const versions = new Map<string, Set<string>>();
+  let [found, unnamed] = [0, 0];
+  return {
+    versions,
+    get unnamed() {
+      return unnamed;
+    },
+    add({ purl, version: beside, origin }) {
+      const text = purl.name(limits.feedUrlLengthMax);
+      const parts = text === "" ? undefined : readPurlParts(text);
+      if (parts && containers.has(parts.type)) return;
+      const version = parts === undefined ? "" : versionOf({ ...parts, version: parts.version || beside });
+      const name = parts === undefined ? "" : named(parts, origin);
+      if (name === "" || name.length > limits.feedNameLengthMax || version === "" || version.length > limits.versionLengthMax) {
+        unnamed++;
+        return;
+      }
+      const known = versions.get(name);
+      if (known?.has(version)) return;
+      if (++found > limits.sbomPackagesMax) purl.refuse(`is one of more than ${limits.sbomPackagesMax} packages`);
+      if (known) known.add(version);
+      else versions.set(name, new Set([version]));
+    },
+  };
+};
+
+/** As the column has them: {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
+export const packagesText = ({ versions }: Packages): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      [...versions]
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .map(([name, each]): [string, string | string[]] => {
+          const [only = "", ...others] = [...each].sort();
+          return [name, others.length === 0 ? only : [only, ...others]];
+        }),
+    ),
+  );

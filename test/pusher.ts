@@ -1,0 +1,78 @@
+// A client that pushes to a world's registry over HTTP, as far as tests need one: what is pushed is whole, and each step must succeed.
+
+import { hash } from "node:crypto";
+import type { JsonObject } from "#base/json.ts";
+import type { World } from "./world.ts";
+
+export interface Pushed {
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly mediaType: string;
+}
+
+export const ociManifest = "application/vnd.oci.image.manifest.v1+json";
+export const ociIndex = "application/vnd.oci.image.index.v1+json";
+const ociConfig = "application/vnd.oci.image.config.v1+json";
+
+export interface Pusher {
+  /** Answers a request of the protocol; `path` is below the repo: "manifests/latest". */
+  send(method: string, path: string, body?: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  blob(content: string | Uint8Array, mediaType: string): Promise<Pushed>;
+  /** By the reference, or else by its digest. */
+  manifest(body: object, mediaType: string, reference?: string): Promise<Pushed>;
+  /** An image of this platform, with a layer of its own. */
+  image(architecture: string, reference?: string): Promise<Pushed>;
+  /** An artifact about another manifest, with these layers. */
+  artifact(layers: readonly Pushed[], about: { readonly subject?: Pushed; readonly reference?: string; readonly annotations?: JsonObject }): Promise<Pushed>;
+}
+
+export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObject => ({ mediaType, digest, size: sizeBytes });
+
+const digestOf = (content: string | Uint8Array): string => `sha256:${hash("sha256", content, "hex")}`;
+
+/**
+ * Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set.
+ * Images of the same `seed`, platform and reference are the same.
+ */
+export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
+  const send: Pusher["send"] = async (method, path, body, headers = {}) =>
+    fetch(`${url}/v2/${repo}/${path}`, {
+      method,
+      headers: { authorization: `Basic ${Buffer.from(`_token:${typeof token === "string" ? token : await token()}`).toString("base64")}`, ...headers },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Uint8Array(body) }),
+    });
+  const sent = async (method: string, path: string, body: string | Uint8Array, contentType: string): Promise<void> => {
+    const response = await send(method, path, body, { "content-type": contentType });
+    if (response.status !== 201) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    await response.body?.cancel();
+  };
+  const blob: Pusher["blob"] = async (content, mediaType) => {
+    const digest = digestOf(content);
+    await sent("POST", `blobs/uploads/?digest=${digest}`, content, "application/octet-stream");
+    return { digest, sizeBytes: Buffer.byteLength(content), mediaType };
+  };
+  const manifest: Pusher["manifest"] = async (body, mediaType, reference) => {
+    const content = JSON.stringify(body);
+    const digest = digestOf(content);
+    await sent("PUT", `manifests/${reference ?? digest}`, content, mediaType);
+    return { digest, sizeBytes: Buffer.byteLength(content), mediaType };
+  };
+  return {
+    send,
+    blob,
+    manifest,
+    image: async (architecture, reference) => {
+      const config = await blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), ociConfig);
+      const layer = await blob(`${seed}: a layer for ${architecture} of ${reference ?? "no tag"}`, "application/vnd.oci.image.layer.v1.tar");
+      const layers = [descriptorOf(layer)];
+      return manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers }, ociManifest, reference);
+    },
+    artifact: async (layers, { subject, reference, annotations }) => {
+      const config = descriptorOf(await blob("{}", "application/vnd.oci.empty.v1+json"));
+      const about = subject === undefined ? {} : { subject: descriptorOf(subject) };
+      const notes = annotations === undefined ? {} : { annotations };
+      const body = { schemaVersion: 2, mediaType: ociManifest, artifactType: "application/vnd.example", config, layers: layers.map(descriptorOf) };
+      return manifest({ ...body, ...about, ...notes }, ociManifest, reference);
+    },
+  };
+};
