@@ -41,6 +41,7 @@ const nobodys: Readonly<Record<string, string>> = {
   audit_progress: "the server's",
   audit_retention: "the server's",
   aws_requests: "of one request",
+  blob_places: "the server's",
   blob_removals: "of no row at all",
   blobs: "of each repo that has the content",
   csaf_documents: "an import's",
