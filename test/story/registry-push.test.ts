@@ -320,10 +320,12 @@ test("two requests never append to one upload at once", async () => {
   }
   const first = send("PATCH", upload, { body: ReadableStream.from(slow()) });
   await begun;
-  // The first is known to append once another one is told so.
-  let second: Response;
-  do second = await send("PATCH", upload, { body: "" });
-  while (second.status !== 409);
+  const { read } = world.server.application.services.store;
+  const isHeld = async (): Promise<boolean> =>
+    (await read.query("select 1 from uploads where id = $1 and holder <> ''", [upload.split("/").at(-1) ?? ""])).length > 0;
+  while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
+  const second = await send("PATCH", upload, { body: "" });
+  assert.equal(second.status, 409);
   assert.deepEqual(await errorsIn(second), ["BLOB_UPLOAD_INVALID"]);
   release();
   assert.equal((await first).headers.get("range"), "0-7");
