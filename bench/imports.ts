@@ -19,6 +19,7 @@ const importedTables = [
   "feed_files",
   "feed_validators",
   "source_documents",
+  "csaf_documents",
   "document_records",
   "affected_packages",
   "known_exploits",
