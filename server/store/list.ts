@@ -200,8 +200,12 @@ export const tablesByParentAndUid: ReadonlySet<string> = new Set([
 ]);
 
 /** The children of one parent, in the page's order. */
-const isInOrderOf = (path: AccessPath | undefined, { name }: Table, { column }: Selection["order"]): path is AccessPath =>
-  path?.by === "parent" && path.condition.comparison === "equal" && (column === "name" || (column === "uid" && tablesByParentAndUid.has(name)));
+const isInOrderOf = (path: AccessPath, { name }: Table, { column }: Selection["order"]): boolean =>
+  path.by === "parent" && path.condition.comparison === "equal" && (column === "name" || (column === "uid" && tablesByParentAndUid.has(name)));
+
+/** What is deleted stands in no index of an order: a list that shows it too is sorted, however many there are, by its keys alone. */
+const asksForDeleted = ({ columns }: Table, selection: Selection): boolean =>
+  columns.includes("delete_time") && selection.order.column !== "uid" && findCondition(selection, "null", "delete_time") === undefined;
 
 const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   const ofAnySize = strategyOfAnySize(selection);
@@ -212,7 +216,8 @@ const chooseStrategy = (table: Table, selection: Selection): Strategy => {
     return { path: countRanges(selection, path) * (selection.size ?? 0) <= limits.mergedRowsMax ? path : uidPath, sorts: false };
   }
   if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
-  if (isInOrderOf(path, table, selection.order)) return { path, sorts: false };
+  if (path && isInOrderOf(path, table, selection.order)) return { path, sorts: false };
+  if (path?.by === "field" && asksForDeleted(table, selection)) return { path, sorts: true };
   return { path: selection.order.column === "uid" ? uidPath : { by: "order" }, sorts: false };
 };
 
@@ -332,6 +337,8 @@ const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Cond
     case "uid":
       return mostSelectivePath(selection)?.by === "uid";
     case "order":
+      // Of several values of the order's own field the index gives each range in turn, and nothing between them.
+      if (condition.comparison === "any") return condition.column === selection.order.column;
       return condition.comparison === "after" && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
     case "values":
@@ -540,7 +547,7 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
       return `select t.* from ${found}${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
     }
     const allTerms = pathTerms(parameters, all, path, source, true);
-    if (path.by === "heap") {
+    if (path.by === "heap" || path.by === "field") {
       // They lie scattered and may be wide: only the columns of the order are sorted.
       const keys = [...new Set(["uid", selection.order.column])].join(", ");
       return fetchRows(
