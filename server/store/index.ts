@@ -112,8 +112,11 @@ export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFee
 export {
   type AffectedImageDraft,
   affectedImageUid,
+  countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  findAffectedByPackages,
+  findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
   findImageRoots,
@@ -122,6 +125,7 @@ export {
   findTaggedImages,
   lockMatching,
   type NamedRepo,
+  type SizedRepo,
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
