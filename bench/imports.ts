@@ -19,6 +19,7 @@ const importedTables = [
   "feed_files",
   "feed_validators",
   "source_documents",
+  "csaf_documents",
   "document_records",
   "affected_packages",
   "known_exploits",
@@ -122,8 +123,8 @@ const storedDocuments: Variant = {
   },
 };
 
-/** Images with two architectures and as many packages as images have. */
-const [imageCount, packagesEach] = [1000, 80];
+/** Images with two architectures and as many packages as images have; of these so many with advisories that no version fixes. */
+const [imageCount, packagesEach, openEach] = [1000, 80, 5];
 /** Of a package with more, whatever its version, some are mostly not fixed yet: hundreds for each image are not what images have. */
 const advisoriesMax = 5;
 
@@ -131,7 +132,11 @@ interface FixedPackage {
   readonly name: string;
   /** The newest first. */
   readonly fixes: readonly string[];
+  /** An advisory on it has no end. */
+  readonly isOpen: boolean;
 }
+
+const endOfAdvisory = /type: (?:fixed|false-positive-determination)/;
 
 const fixedPackages = async (folder: string): Promise<FixedPackage[]> => {
   const found: FixedPackage[] = [];
@@ -140,18 +145,22 @@ const fixedPackages = async (folder: string): Promise<FixedPackage[]> => {
     const [, name] = /^ +name: (\S+)/m.exec(text) ?? [];
     const fixes = [...new Set([...text.matchAll(/fixed-version: "?([^"\s]+)/g)].map(([, version = ""]) => version))];
     fixes.sort((one, other) => compareVersions("Wolfi", other, one) ?? 0);
-    if (name !== undefined && fixes.length > 0 && [...text.matchAll(/^ {2}- id:/gm)].length <= advisoriesMax) found.push({ name, fixes });
+    const [, ...advisories] = text.split(/^ {2}- id:/m);
+    if (name === undefined || fixes.length === 0 || advisories.length > advisoriesMax) continue;
+    found.push({ name, fixes, isOpen: !advisories.every((advisory) => endOfAdvisory.test(advisory)) });
   }
   return found;
 };
 
-/** Every package as it was last fixed, and in each image one as it was before. */
+/** Every package as it was last fixed, a few of them with open advisories, and in each image one as it was before. */
 const imageLines = (packages: readonly FixedPackage[]): string => {
+  const [open, closed] = [packages.filter(({ isOpen }) => isOpen), packages.filter(({ isOpen }) => !isOpen)];
   const lines = Array.from({ length: imageCount }, (_, image) => {
     const installed = new Map<string, string>();
-    for (let index = 0; installed.size < Math.min(packagesEach, packages.length); index++) {
-      const chosen = packages[(image * 7 + index * 13) % packages.length];
-      if (chosen) installed.set(chosen.name, `${chosen.name}=${chosen.fixes[index === 0 ? chosen.fixes.length - 1 : 0]}`);
+    for (let index = 0; index < packagesEach; index++) {
+      const from = index < openEach ? open : closed;
+      const chosen = from[(image * 7 + index * 13) % from.length];
+      if (chosen) installed.set(chosen.name, `${chosen.name}=${chosen.fixes[index === openEach ? chosen.fixes.length - 1 : 0]}`);
     }
     const made = { packages: [...installed.values()] };
     return JSON.stringify({ repo: `repo-${image % 200}`, tags: [`tag-${image}`], configs: { amd64: made, arm64: made } });

@@ -3,7 +3,8 @@
 
 import { limits } from "#base/limits.ts";
 import { findSourceDocuments, type MatchableAdvisory, type Read } from "#store";
-import { rustsecOsvRecord, UnsaidError } from "./documents/rustsec-osv.ts";
+import { osvForms, osvValueOf } from "./documents/osv-value.ts";
+import { UnsaidError } from "./documents/rustsec-osv.ts";
 import { approvedEventsOf, type InstalledPackage, judgeByEvents, judgeByRanges, type PackageVerdict } from "./judge-package.ts";
 import { judgeByProducts, judgeByStatements } from "./judge-statements.ts";
 import { valueOfStored } from "./stored-document.ts";
@@ -13,15 +14,15 @@ export type Judge = (installed: InstalledPackage, version: string) => PackageVer
 type JsonDocument = ReturnType<typeof valueOfStored>;
 type DocumentJudge = (document: JsonDocument, advisory: MatchableAdvisory) => Judge;
 
-const judgeRanges: DocumentJudge =
-  (document, { artifactName }) =>
-  (installed, version) =>
-    judgeByRanges(document, [artifactName], installed, version);
+/** As OSV says it, whatever the form. */
+const judgeRanges: DocumentJudge = (document, { artifactName, form }) => {
+  const record = osvValueOf(form, document);
+  return (installed, version) => judgeByRanges(record, [artifactName], installed, version);
+};
 
 /** The documents of these forms say what is affected. */
 const documentJudges: ReadonlyMap<string, DocumentJudge> = new Map<string, DocumentJudge>([
-  ["osv", judgeRanges],
-  ["rustsec", (document, advisory) => judgeRanges(rustsecOsvRecord(document), advisory)],
+  ...osvForms.map((form): [string, DocumentJudge] => [form, judgeRanges]),
   ["openvex", (document, { aliases }) => judgeByStatements(document, aliases)],
   ["csaf", (document, { aliases }) => judgeByProducts(document, aliases)],
 ]);

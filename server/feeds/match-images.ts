@@ -11,12 +11,15 @@ import { type Cause, type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
   addOrganizationToMatch,
+  countImagesOf,
   type AffectedImageDraft,
   affectedImageUid,
   type ChangeToMatch,
   deleteChangesToMatch,
   deleteResolvedBefore,
   endAffectedImages,
+  findAffectedByPackages,
+  findAffectedByRepos,
   findAffectedRepos,
   findChangesToMatch,
   findImageRepos,
@@ -29,6 +32,7 @@ import {
   markMatched,
   type MatchableAdvisory,
   type ImageRepo,
+  type SizedRepo,
   type TaggedImage,
   writeAffectedImages,
   type Write,
@@ -47,8 +51,8 @@ interface Matching {
   readonly isWhole: boolean;
   /** Packages of advisories that changed. */
   readonly names: ReadonlySet<string>;
-  /** Repos whose images changed. */
-  readonly repos: ReadonlySet<string>;
+  /** Repos whose images changed, by repoKey. */
+  readonly repos: ReadonlyMap<string, ImageRepo>;
 }
 
 const repoKey = ({ owner, repo }: ImageRepo): string => JSON.stringify([owner, repo]);
@@ -60,7 +64,7 @@ const matchingOf = (root: string, changes: readonly ChangeToMatch[]): Matching |
   return {
     isWhole: own.some(({ name, repo }) => name === "" && repo === ""),
     names: new Set(own.flatMap(({ name }) => (name === "" ? [] : [name]))),
-    repos: new Set(own.flatMap((change) => (change.repo === "" ? [] : [repoKey(change)]))),
+    repos: new Map(own.flatMap((change) => (change.repo === "" ? [] : [[repoKey(change), change] as const]))),
   };
 };
 
@@ -208,7 +212,7 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
 };
 
 /** Repos whose images are read together. */
-const chunksOf = function* (repos: readonly (ImageRepo & { readonly images: number })[]): Generator<ImageRepo[]> {
+const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
   let chunk: ImageRepo[] = [];
   let images = 0;
   for (const each of repos) {
@@ -247,43 +251,50 @@ class Newly {
 const slicesOf = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
 
-/** Matches these repos with the advisories on packages of these names; undefined: on all. */
-const matchRepos = async (
+/**
+ * Matches what these repos hold with what advisories say. `before`: what was affected of just that, by uid; what is not found
+ * again of it is affected no longer.
+ */
+const matchHeld = async (
   rows: Write,
   root: string,
-  repos: readonly (ImageRepo & { readonly images: number })[],
-  names: ReadonlySet<string> | undefined,
+  repos: readonly SizedRepo[],
+  held: ReadonlyMap<string, Held>,
+  before: Map<string, ImageRepo>,
   nowMs: number,
   newly: Newly,
 ): Promise<void> => {
-  const all = await findHeld(rows, repos);
-  const held = names ? new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name)))) : all;
-  const labels = names && [...held.keys()];
-  if (labels?.length === 0) return;
   const affecting = await findAffecting(rows, root, held);
   const affectedLabels = [...held].flatMap(([label, { versions }]) =>
     [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
   );
-  const before = await findAffectedRepos(rows, root, labels);
   for (const chunk of chunksOf(repos)) {
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
     const drafts = draftsOf(packagesOf(images, affecting), affecting);
     newly.add(drafts.filter(({ uid }) => !before.delete(uid)));
     for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, nowMs);
   }
-  // What is left of these repos is affected no longer.
-  const own = new Set(repos.map(repoKey));
-  const ended = [...before].flatMap(([uid, of]) => (own.has(repoKey(of)) ? [uid] : []));
-  for (const some of slicesOf(ended)) await endAffectedImages(rows, some, nowMs);
+  for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };
 
 const matchOrganization = async (rows: Write, root: string, { isWhole, names, repos }: Matching, nowMs: number): Promise<Newly> => {
   const newly = new Newly();
-  const all = await findImageRepos(rows, root);
-  const changed = isWhole ? all : all.filter((each) => repos.has(repoKey(each)));
-  if (changed.length > 0) await matchRepos(rows, root, changed, undefined, nowMs, newly);
-  const others = isWhole ? [] : all.filter((each) => !repos.has(repoKey(each)));
-  if (names.size > 0 && others.length > 0) await matchRepos(rows, root, others, names, nowMs, newly);
+  if (isWhole) {
+    const all = await findImageRepos(rows, root);
+    await matchHeld(rows, root, all, await findHeld(rows, all), await findAffectedRepos(rows, root), nowMs, newly);
+    return newly;
+  }
+  if (repos.size > 0) {
+    const changed = await countImagesOf(rows, [...repos.values()]);
+    await matchHeld(rows, root, changed, await findHeld(rows, changed), await findAffectedByRepos(rows, root, [...repos.values()]), nowMs, newly);
+  }
+  if (names.size === 0) return newly;
+  const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
+  const held = new Map([...(await findHeld(rows, others))].filter(([, each]) => each.names.some((name) => names.has(name))));
+  if (held.size === 0) return newly;
+  const before = await findAffectedByPackages(rows, root, [...held.keys()]);
+  for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);
+  await matchHeld(rows, root, others, held, before, nowMs, newly);
   return newly;
 };
 
@@ -335,7 +346,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
 
 /** Matches all images of one organization; false where that failed. */
 export const matchImagesOf = (services: Services, root: string, telling: Telling): Promise<boolean> =>
-  matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Set() }, telling);
+  matchRoot(services, root, { isWhole: true, names: new Set(), repos: new Map() }, telling);
 
 /**
  * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for

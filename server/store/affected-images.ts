@@ -62,22 +62,36 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-const sizedRepo = columns<ImageRepo & { readonly images: number }>({
+/** A repo, and how many images of it are known: of each tag one for each architecture. */
+export interface SizedRepo extends ImageRepo {
+  readonly images: number;
+}
+
+const sizedRepo = columns<SizedRepo>({
   owner: expression("found.owner", text),
   repo: expression("found.repo", text),
-  images: expression("sum(found.images)", number),
+  images: expression("found.images", number),
 });
 
-/** The repos of an organization that have images, and how many; and those that had affected ones. */
-export const findImageRepos = (rows: Read, root: string): Promise<(ImageRepo & { readonly images: number })[]> =>
+/** The repos of an organization that have images, and how many. */
+export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =>
   sizedRepo.find(
     rows,
     `select ${sizedRepo.list} from (
-       select owner, repo, count(*) as images from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image group by owner, repo
-       union all
-       select distinct left(uid, -17), repo, 0 from affected_images where uid > $1 and uid < $1 || '0' and end_time is null
-     ) as found group by found.owner, found.repo order by found.owner, found.repo`,
+       select owner, repo, count(*) as images from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image
+       group by owner, repo) as found order by found.owner, found.repo`,
     [root],
+  );
+
+/** How many images these repos have; those that have none are left out. */
+export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<SizedRepo[]> =>
+  sizedRepo.find(
+    rows,
+    `select ${sizedRepo.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select owner, repo, count(*) as images from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+       group by owner, repo) as found order by found.owner, found.repo`,
+    repoColumns(repos),
   );
 
 /** What an image of a tag is made of, for one architecture. */
@@ -111,16 +125,17 @@ export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names:
     // One by one, by the indexes: without statistics of tables that have just been filled the planner reads all of them.
     `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
      cross join lateral (
-       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each where packages ?| $3::text[] offset 0) as image
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
+     -- Names as the keys of an object are found by halving; in a list each package of each image is compared with all of them.
      cross join lateral (
-       select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where key = any($3)) as held
+       select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where $3::jsonb ? key having count(*) > 0) as held
      left join lateral (
        select uid from repos where left(uid, -17) = image.owner and name collate "POSIX" in (image.repo, image.short_repo)
          and length(uid) = length(image.owner) + 17 order by name <> image.repo limit 1) as repo on true
      left join lateral (
        select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag limit 1) as tag on true
      order by image.owner, image.repo, image.tag, image.architecture`,
-    [...repoColumns(repos), names],
+    [...repoColumns(repos), JSON.stringify(Object.fromEntries(names.map((name) => [name, true])))],
   );
 
 /** A package of an image, and an advisory that says it to be affected. */
@@ -151,16 +166,52 @@ export const affectedImageUid = (owner: string, repo: string, image: string, nam
 
 const affectedRepo = columns<ImageRepo & { readonly uid: string }>({ uid: text, owner: expression("left(uid, -17)", text), repo: text });
 
-/** What is affected in an organization, of these packages or of all (undefined), by uid: which repo it is of. */
-export const findAffectedRepos = async (rows: Read, root: string, names: readonly string[] | undefined): Promise<Map<string, ImageRepo>> => {
+const affectedRow = columns<ImageRepo & { readonly uid: string }>({
+  uid: expression("held.uid", text),
+  owner: expression("left(held.uid, -17)", text),
+  repo: expression("held.repo", text),
+});
+
+const byUid = (found: readonly (ImageRepo & { readonly uid: string })[]): Map<string, ImageRepo> =>
+  new Map(found.map(({ uid, owner, repo }) => [uid, { owner, repo }]));
+
+/** What is affected in an organization of these packages, by uid: which repo it is of. */
+export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, ImageRepo>> =>
+  byUid(
+    await affectedRow.find(
+      rows,
+      // Each package's range of its index alone: without statistics of what was just written the planner would read all rows.
+      `select ${affectedRow.list} from unnest($2::text[]) as given(name)
+       cross join lateral (
+         select uid, repo from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
+      [root, names],
+    ),
+  );
+
+/** What is affected of these repos of an organization, by uid. */
+export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, ImageRepo>> =>
+  byUid(
+    await affectedRow.find(
+      rows,
+      `select ${affectedRow.list} from unnest($2::text[], $3::text[]) as given(owner, repo)
+       cross join lateral (
+         select uid, repo from affected_images where left(uid, 40) = $1 and end_time is null
+           and (repo, uid) > (given.repo, given.owner || '/') and (repo, uid) < (given.repo, given.owner || '0')
+           and left(uid, -17) = given.owner offset 0) as held`,
+      [root, ...repoColumns(repos)],
+    ),
+  );
+
+/** All that is affected in an organization, by uid: which repo it is of. */
+export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, ImageRepo>> => {
   const found = new Map<string, ImageRepo>();
   for (let after = `${root}/`; ; ) {
     // Step by step in the order of the primary key: without statistics of what was just written the planner is wrong of all others.
     const step = await affectedRepo.find(
       rows,
       `select ${affectedRepo.list} from affected_images
-       where uid > $1 and uid < $2 and end_time is null and ($3::text[] is null or (package_name = any($3)) is true) order by uid limit ${stepRows}`,
-      [after, `${root}0`, names ?? null],
+       where uid > $1 and uid < $2 and end_time is null order by uid limit ${stepRows}`,
+      [after, `${root}0`],
     );
     for (const { uid, owner, repo } of step) found.set(uid, { owner, repo });
     const last = step.at(-1);

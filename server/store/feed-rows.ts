@@ -53,7 +53,10 @@ export const writtenCounts = columns({
   changed: expression("count(*) filter (where not fresh)", number),
 });
 
-/** Behind an import: what the indexes of lists have put off is put in, and the planner learns of the table's new rows. */
+/**
+ * Behind an import: what the indexes of lists have put off is put in, and the planner learns of the table's new rows. Not of
+ * a table that has none: its first import would look for each of its rows by reading all that it has written.
+ */
 export const refreshStatistics = async (rows: Write, table: string): Promise<void> => {
-  await rows.query("select refresh_import_statistics($1)", [table]);
+  await rows.query("select refresh_import_statistics($1) where pg_relation_size(to_regclass($1)) > 0", [table]);
 };

@@ -168,8 +168,11 @@ export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFee
 export {
   type AffectedImageDraft,
   affectedImageUid,
+  countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  findAffectedByPackages,
+  findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
   findImageRoots,
@@ -178,6 +181,7 @@ export {
   findTaggedImages,
   lockMatching,
   type ImageRepo,
+  type SizedRepo,
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";

@@ -4,8 +4,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
+import { limits } from "#base/limits.ts";
 import { freshDatabase } from "../../test/database.ts";
-import { type Branch, pageStatement, type Selection } from "./list.ts";
+import { type Branch, pageStatement, type Selection, tablesByParentAndUid } from "./list.ts";
 import { hasTrigram } from "./search-text.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -127,16 +128,16 @@ for (const [table, column, value] of [
 
 const advisories = 30_000;
 
-/** Advisories in no order of their uids, half of them in the organization and half in its groups. */
-const plantAdvisories = async (root: string): Promise<void> => {
+/** Advisories in no order of their uids, half of them in the organization and half in so many groups of it. */
+const plantAdvisories = async (root: string, groups: number): Promise<void> => {
   await client.query(
     `insert into advisories (uid, advisory_id, create_time, update_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
        component_location, component_type, aliases, events, legacy_advisory_id, origin, namespace, facet, search, public, feed, digest)
-     select $1 || case when n % 2 = 0 then '/' || lpad(to_hex(1 + n / 2 % 2000), 16, '0') else '' end || '/' || left(md5(n::text), 16), 'CGA-' || n,
+     select $1 || case when n % 2 = 0 then '/' || lpad(to_hex(1 + n / 2 % $3::int), 16, '0') else '' end || '/' || left(md5(n::text), 16), 'CGA-' || n,
        now() - n * interval '1 second', now(), 'somebody', 'package-' || n % 300, 'apk', '', '', '', '', '[]', jsonb_build_array(repeat(md5(n::text), 20)),
        '', '', '', '', 'package-' || n % 300 || E'\nopenssl\ncve-2026-' || n, false, 'feed', ''
      from generate_series(1, $2::int) as n`,
-    [root, advisories],
+    [root, advisories, groups],
   );
 };
 
@@ -147,49 +148,145 @@ const selections: readonly (readonly [string, readonly Branch[], Selection["cond
   ["of the organization alone", [organization], [{ column: "parent", comparison: "equal", value: own }]],
 ];
 
-test("attack 95: a part of a text is looked for in each row once at most, whatever index knows of it, for any number of places", async () => {
+/** Each part of a text, and in how many of the advisories it is. */
+const patterns = [
+  ["%a%", advisories],
+  ["%zq%", 0],
+  ["%\\%%", 0],
+  ["%\\_%", 0],
+  ["%é%", 0],
+  ["%---%", 0],
+  ["%openssl%", advisories],
+  [`%${"package-1".repeat(28)}%`, 0],
+] as const;
+
+for (const groups of [2000, 3])
+  test(`attack 95: a part of a text is looked for in each row once at most, whatever index knows of it, for any number of places (${groups} groups)`, async () => {
+    await client.query("truncate advisories");
+    await plantAdvisories(neighbour, groups);
+    await plantAdvisories(own, groups);
+    await client.query("vacuum analyze advisories");
+    const {
+      rows: [size],
+    } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname in ('advisories', 'advisories_by_search')");
+    assert.ok(size);
+    // By the uids' index every row would be a page of its own; the neighbour's rows alone are as many.
+    assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
+    for (const [where, branches, narrowed] of selections)
+      for (const [pattern, rows] of patterns)
+        for (const order of [
+          { column: "uid", descending: false },
+          { column: "create_time", descending: false },
+        ])
+          for (const count of [true, false]) {
+            const plan = await planOf("advisories", {
+              branches,
+              conditions: [
+                { column: "delete_time", comparison: "null", value: null },
+                { column: "search", comparison: "contains", value: pattern, indexed: hasTrigram(pattern) },
+                ...narrowed,
+              ],
+              order,
+              after: undefined,
+              skip: 0,
+              limit: 51,
+              count,
+              size: narrowed.length > 0 ? rows / 2 : rows,
+            });
+            const asked = `${pattern.slice(0, 20)} ${where}, ordered by ${order.column}${count ? ", counted" : ""}`;
+            const buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+            const most = (count ? 2 : 1) * (size.pages + branches.length * buffersPerRangeMax + 51 * (branches.length + 10));
+            assert.ok(buffers <= most, `${buffers} buffers of ${most}: ${asked}`);
+            assert.ok(comparedPairs(plan) <= advisories, `${comparedPairs(plan)} comparisons: ${asked}`);
+          }
+  });
+
+test("a page of the children of one parent in the order of uids passes over no row of the groups below, on any page", async () => {
+  for (const groups of [2000, 3]) {
+    await client.query("truncate advisories");
+    await plantAdvisories(neighbour, groups);
+    await plantAdvisories(own, groups);
+    await client.query("vacuum analyze advisories");
+    // The last segment is a part of MD5: this one lies in the middle, and behind all rows of the groups.
+    for (const after of [undefined, { value: "", uid: `${own}/8000000000000000` }])
+      for (const descending of [false, true]) {
+        const conditions: Selection["conditions"] = [
+          { column: "delete_time", comparison: "null", value: null },
+          { column: "search", comparison: "contains", value: "%openssl%", indexed: true },
+          { column: "parent", comparison: "equal", value: own },
+        ];
+        const order = { column: "uid", descending };
+        const buffers = await buffersOf("advisories", {
+          branches: [organization],
+          conditions,
+          order,
+          after,
+          skip: 0,
+          limit: 51,
+          count: false,
+          size: advisories / 2,
+        });
+        assert.ok(
+          buffers <= 2 * 51 + buffersPerRangeMax,
+          `${buffers} buffers: ${groups} groups${descending ? ", descending" : ""}${after ? ", from the middle" : ""}`,
+        );
+      }
+  }
+});
+
+test("a list since a time that shows what is deleted, too, reads each row once at most, in whatever order", async () => {
   await client.query("truncate advisories");
-  await plantAdvisories(neighbour);
-  await plantAdvisories(own);
+  await plantAdvisories(own, 3);
   await client.query("vacuum analyze advisories");
   const {
     rows: [size],
-  } = await client.query<{ pages: number }>("select sum(relpages)::int as pages from pg_class where relname in ('advisories', 'advisories_by_search')");
+  } = await client.query<{ pages: number }>("select relpages as pages from pg_class where relname = 'advisories'");
   assert.ok(size);
-  // By the uids' index every row would be a page of its own; the neighbour's rows alone are as many.
-  assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
-  for (const [where, branches, narrowed] of selections)
-    for (const [pattern, rows] of [
-      ["%a%", advisories],
-      ["%zq%", 0],
-      ["%\\%%", 0],
-      ["%\\_%", 0],
-      ["%é%", 0],
-      ["%---%", 0],
-      ["%openssl%", advisories],
-      [`%${"package-1".repeat(28)}%`, 0],
-    ] as const)
-      for (const column of ["uid", "create_time"])
-        for (const count of [true, false]) {
-          const plan = await planOf("advisories", {
-            branches,
-            conditions: [
-              { column: "delete_time", comparison: "null", value: null },
-              { column: "search", comparison: "contains", value: pattern, indexed: hasTrigram(pattern) },
-              ...narrowed,
-            ],
-            order: { column, descending: false },
-            after: undefined,
-            skip: 0,
-            limit: 51,
-            count,
-            // Of one parent always as if they were few: how a page passes over the rows of groups below is not the text's matter.
-            size: narrowed.length > 0 ? 0 : rows,
-          });
-          const asked = `${pattern.slice(0, 20)} ${where}, ordered by ${column}${count ? ", counted" : ""}`;
-          const buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-          const most = (count ? 2 : 1) * (size.pages + branches.length * buffersPerRangeMax + 51 * (branches.length + 10));
-          assert.ok(buffers <= most, `${buffers} buffers of ${most}: ${asked}`);
-          assert.ok(comparedPairs(plan) <= advisories, `${comparedPairs(plan)} comparisons: ${asked}`);
-        }
+  for (const column of ["artifact_name", "component_name", "create_time"])
+    for (const descending of [false, true]) {
+      const buffers = await buffersOf("advisories", {
+        branches: [organization],
+        conditions: [{ column: "update_time", comparison: "after", value: "2026-01-01" }],
+        order: { column, descending },
+        after: undefined,
+        skip: 0,
+        limit: 51,
+        count: false,
+        size: advisories,
+      });
+      // The index beside the table, and the rows of the page.
+      assert.ok(buffers <= 1.5 * size.pages + 51 * 10, `${buffers} buffers of ${size.pages} pages, ordered by ${column}`);
+    }
+});
+
+test("a page of several values in the order of their own field reads nothing between them", async () => {
+  await client.query("truncate advisories");
+  await plantAdvisories(own, 3);
+  await client.query("vacuum analyze advisories");
+  for (const descending of [false, true]) {
+    const buffers = await buffersOf("advisories", {
+      branches: [organization],
+      conditions: [
+        { column: "delete_time", comparison: "null", value: null },
+        { column: "artifact_name", comparison: "any", value: ["package-150", "package-151"], indexed: true },
+      ],
+      order: { column: "artifact_name", descending },
+      after: undefined,
+      skip: 0,
+      limit: 51,
+      count: false,
+      size: limits.sortRowsMax + 1,
+    });
+    assert.ok(buffers <= 51 * 2 + 2 * buffersPerRangeMax, `${buffers} buffers${descending ? ", descending" : ""}`);
+  }
+});
+
+test("the tables whose index of a parent has its children in the order of their uids are those that are said to have it", async () => {
+  const { rows } = await client.query<{ tablename: string }>(
+    "select distinct tablename from pg_indexes where indexdef like '%(\"left\"(uid, ''-17''::integer), uid)' order by tablename",
+  );
+  assert.deepEqual(
+    rows.map(({ tablename }) => tablename),
+    [...tablesByParentAndUid],
+  );
 });

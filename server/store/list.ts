@@ -12,6 +12,7 @@
 //            (root, field, uid)   order by that field in an entire root; or where a condition fixes the field, order
 //                                 by uid: a branch is a range of (field, uid)
 //            (parent, name)       the children of one parent by name, which is in another collation there (behindParent)
+//            (parent, uid)        the children of one parent, without the rows of groups below, where a table has it
 //            (root, field, uid)   order by uid, where a condition leaves several values of a field: a range for each,
 //                                 merged
 //   sort   the rows are few: the most selective of these indexes, or one without an order (GIN: elements of lists,
@@ -19,7 +20,7 @@
 //
 // A text of which no index knows a part ("a", "--") may be in every row or in none: all rows of the selection are looked
 // through, in the order in which they lie on the disk. In that of an index a million of them were fetched one by one
-// (docs/decisions/0030).
+// (docs/decisions/0030). So is any text among the children of one parent, of which nobody knows how many they are.
 //
 // Where no index gives order and selectivity at once, the number of rows decides: at most sortRowsMax are sorted; more
 // of them lie so close in the order's index that scanning it and filtering out the others is quicker. Until the number
@@ -137,9 +138,8 @@ const isInRoot = ({ column, value }: Condition): boolean => column === "depth" &
 const isUnselective = (path: AccessPath | undefined): boolean =>
   path === undefined || (path.by === "parent" && path.condition.comparison === "equal") || (path.by === "field" && path.condition.comparison === "after");
 
-/** A text is looked for that no index knows, in all rows of an unselective path. */
-const looksThrough = (selection: Selection): boolean =>
-  selection.conditions.some(({ comparison, indexed }) => comparison === "contains" && indexed !== true) && isUnselective(mostSelectivePath(selection));
+/** A text is looked for in all rows of an unselective path. One that an index knows has a path of its own, but for one parent. */
+const looksThrough = (selection: Selection): boolean => findCondition(selection, "contains") !== undefined && isUnselective(mostSelectivePath(selection));
 
 const coversWholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
 
@@ -187,7 +187,27 @@ const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
   }
 };
 
-const chooseStrategy = (selection: Selection): Strategy => {
+/** Tables with an index (parent, uid); the others have their names, or something else, in between. */
+export const tablesByParentAndUid: ReadonlySet<string> = new Set([
+  "advisories",
+  "affected_images",
+  "audit_entries",
+  "deliveries",
+  "external_group_role_mappings",
+  "group_invites",
+  "subscriptions",
+  "terms_acceptances",
+]);
+
+/** The children of one parent, in the page's order. */
+const isInOrderOf = (path: AccessPath, { name }: Table, { column }: Selection["order"]): boolean =>
+  path.by === "parent" && path.condition.comparison === "equal" && (column === "name" || (column === "uid" && tablesByParentAndUid.has(name)));
+
+/** What is deleted stands in no index of an order: a list that shows it too is sorted, however many there are, by its keys alone. */
+const asksForDeleted = ({ columns }: Table, selection: Selection): boolean =>
+  columns.includes("delete_time") && selection.order.column !== "uid" && findCondition(selection, "null", "delete_time") === undefined;
+
+const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   const ofAnySize = strategyOfAnySize(selection);
   if (ofAnySize) return ofAnySize;
   const path = mostSelectivePath(selection);
@@ -196,6 +216,8 @@ const chooseStrategy = (selection: Selection): Strategy => {
     return { path: countRanges(selection, path) * (selection.size ?? 0) <= limits.mergedRowsMax ? path : uidPath, sorts: false };
   }
   if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
+  if (path && isInOrderOf(path, table, selection.order)) return { path, sorts: false };
+  if (path?.by === "field" && asksForDeleted(table, selection)) return { path, sorts: true };
   return { path: selection.order.column === "uid" ? uidPath : { by: "order" }, sorts: false };
 };
 
@@ -301,17 +323,22 @@ const afterCursor = (parameters: Parameters, { after, order }: Selection, column
 const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
   comparison === "after" && column === order.column && after !== undefined && !order.descending;
 
+/** Children of one parent in the order of their uids are read by that index alone. */
+const isScannedByUid = ({ order }: Selection, path: AccessPath, readsAll: boolean): boolean => path.by === "parent" && !readsAll && order.column === "uid";
+
 /** Whether the planner may match a condition with indexes, beside the path that another condition made. */
-const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition): boolean => {
-  if (condition.comparison === "contains" && condition.indexed !== true) return false;
+const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
+  if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // No index but the parent's own serves without a root.
     case "parent":
-      return true;
+      return !isScannedByUid(selection, path, readsAll);
     case "uid":
       return mostSelectivePath(selection)?.by === "uid";
     case "order":
+      // Of several values of the order's own field the index gives each range in turn, and nothing between them.
+      if (condition.comparison === "any") return condition.column === selection.order.column;
       return condition.comparison === "after" && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
     case "values":
@@ -331,13 +358,13 @@ const valueRangeTerms = (parameters: Parameters, { after, order }: Selection, co
 };
 
 /** The conditions that did not make the path. */
-const remainingTerms = (parameters: Parameters, selection: Selection, path: AccessPath): string[] => {
+const remainingTerms = (parameters: Parameters, selection: Selection, path: AccessPath, readsAll = false): string[] => {
   const pathCondition = "condition" in path ? path.condition : undefined;
   return selection.conditions
     .filter((condition) => condition !== pathCondition)
     .map((condition) => {
       const term = comparisonOf(parameters, condition);
-      if (!mayMatchIndexes(selection, path, condition)) return condition.comparison === "contains" ? asTextFilter(term) : asFilter(term);
+      if (!mayMatchIndexes(selection, path, condition, readsAll)) return condition.comparison === "contains" ? asTextFilter(term) : asFilter(term);
       // What has an index in each root and is compared with a text is one; the parent's index may have it too.
       const isText = condition.comparison === "equal" && condition.indexed === true && typeof condition.value === "string";
       return path.by === "parent" && isText ? behindParent(term) : term;
@@ -364,7 +391,7 @@ const inDiskOrder = (terms: readonly string[]): string[] => (terms.length === 0 
 const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPath, { bounds, within }: Source, readsAll = false): string[] => {
   const { branch, low, high } = bounds;
   const matched = readsAll && looksThrough(selection) ? inDiskOrder : (terms: readonly string[]) => terms;
-  const rest = remainingTerms(parameters, selection, path);
+  const rest = remainingTerms(parameters, selection, path, readsAll);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
   // A whole root with its own row needs no range beside the term of the root: among a million rows it costs more than they do.
@@ -374,6 +401,8 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
     case "uid":
       return [...matched(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...afterCursor(parameters, selection), ...rest];
     case "parent":
+      if (isScannedByUid(selection, path, readsAll))
+        return [...valueRangeTerms(parameters, selection, "left(uid, -17)", parameters.add(path.condition.value), bounds), ...rest];
       return [
         ...matched(parentTerms(parameters, selection, path.condition, range)),
         ...afterCursor(parameters, selection, behindParent(selection.order.column)),
@@ -437,7 +466,8 @@ const orderClause = ({ column, descending }: Selection["order"], of = ""): strin
 /** The column that a path gives the rows in the order of, as its index has it. */
 const scanColumn = (path: AccessPath, { order }: Selection): string => {
   if (path.by === "field") return path.condition.column;
-  return path.by === "parent" ? behindParent(order.column) : order.column;
+  if (path.by === "parent") return order.column === "uid" ? "left(uid, -17)" : behindParent(order.column);
+  return order.column;
 };
 
 /** The scan up to `limit` rows. A limit that the planner can read tells it that an ordered index pays. */
@@ -502,7 +532,7 @@ const mergedPageText = (parameters: Parameters, table: Table, selection: Selecti
 };
 
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const { path, sorts } = chooseStrategy(selection);
+  const { path, sorts } = chooseStrategy(table, selection);
   const source = sourceOf(parameters, selection, path);
   if (path.by === "values" && !sorts) return mergedPageText(parameters, table, selection, path, source);
   const order = orderClause(selection.order);
@@ -517,7 +547,7 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
       return `select t.* from ${found}${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
     }
     const allTerms = pathTerms(parameters, all, path, source, true);
-    if (path.by === "heap") {
+    if (path.by === "heap" || path.by === "field") {
       // They lie scattered and may be wide: only the columns of the order are sorted.
       const keys = [...new Set(["uid", selection.order.column])].join(", ");
       return fetchRows(

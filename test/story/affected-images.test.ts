@@ -94,6 +94,9 @@ const importWolfi = (name: string, advisories: readonly WolfiAdvisory[], place =
 const importOsv = (record: JsonObject, place = group) =>
   runImport(world, "advisories", [write(`${text(record, "id")}.json`, JSON.stringify(record))], { group: place });
 
+const importGithub = (record: JsonObject, place = group) =>
+  runImport(world, "advisories", [write(`${text(record, "ghsa_id")}.json`, JSON.stringify(record))], { group: place });
+
 const rowsOf = (request: JsonObject = {}, protocol: (typeof protocols)[number] = "rest", place = group): Promise<JsonObject[]> =>
   readAll(world, list, "affectedImages", { uidp: { descendantsOf: place }, orderBy: "advisory_id", ...request }, protocol);
 
@@ -483,4 +486,47 @@ test("what cannot be matched of one organization is named in the log, keeps back
     await database.drop();
     [world, group] = [before, place];
   }
+});
+
+test("an advisory of GitHub's API matches by the expressions of its ranges, each in the order of its ecosystem", async () => {
+  const vulnerability = (ecosystem: string, name: string, range: string, patched?: string): JsonObject => ({
+    package: { ecosystem, name },
+    vulnerable_version_range: range,
+    ...(patched === undefined ? {} : { first_patched_version: patched }),
+  });
+  const advisory = (id: string, vulnerabilities: readonly JsonObject[]): JsonObject => ({
+    ghsa_id: id,
+    cve_id: null,
+    summary: "a fault",
+    description: "of some packages",
+    severity: "high",
+    type: "reviewed",
+    published_at: "2026-01-01T00:00:00Z",
+    updated_at: "2026-01-02T00:00:00Z",
+    vulnerabilities: [...vulnerabilities],
+  });
+  await importImages([
+    { repo: "old", tags: ["1"], packages: ["pkg:pypi/some-package@1.9", "pkg:npm/left-pad@1.9.0", "pkg:golang/example.com/mod@v1.9.0", "pkg:gem/rack@1.9"] },
+    {
+      repo: "new",
+      tags: ["1"],
+      packages: ["pkg:pypi/some-package@1.10", "pkg:npm/left-pad@1.10.0", "pkg:golang/example.com/mod@v1.10.0", "pkg:gem/rack@1.10"],
+    },
+  ]);
+  await importGithub(
+    advisory("GHSA-2222-3333-4444", [
+      vulnerability("pip", "some-package", ">= 1.2, < 1.10", "1.10"),
+      vulnerability("npm", "left-pad", "<= 1.9.0", "1.10.0"),
+      vulnerability("go", "example.com/mod", "< 1.10.0", "1.10.0"),
+      vulnerability("rubygems", "rack", "< 1.10"),
+    ]),
+  );
+  // What has no order there is judged of no version.
+  await importGithub(advisory("GHSA-5555-6666-7777", [vulnerability("actions", "left-pad", "< 9"), vulnerability("npm", "left-pad", "< 9")]));
+  assert.deepEqual(shown(await rowsOf()), [
+    "GHSA-2222-3333-4444 old 1 pkg:gem/rack 1.9 1.10 affected",
+    "GHSA-2222-3333-4444 old 1 pkg:golang/example.com/mod v1.9.0 1.10.0 affected",
+    "GHSA-2222-3333-4444 old 1 pkg:npm/left-pad 1.9.0 1.10.0 affected",
+    "GHSA-2222-3333-4444 old 1 pkg:pypi/some-package 1.9 1.10 affected",
+  ]);
 });
