@@ -148,6 +148,8 @@ test("attack 116: without a right anywhere, or with a token narrowed to others, 
   await bind(world, world.organization, identity, "viewer");
   const whole = await world.token(identity);
   const narrow = await world.token(identity, { capabilities: ["groups.list"] });
+  const exact = await world.token(identity, { capabilities: ["advisories.list"] });
+  assert.equal((await get("/osv/v1/vulns/OURS-1", exact)).status, 200);
   assert.equal((await get("/osv/v1/vulns/OURS-1", whole)).status, 200);
   assert.equal((await get("/osv/v1/vulns/PUB-1", narrow)).status, 200);
   assert.equal((await get("/osv/v1/vulns/OURS-1", narrow)).status, 404);

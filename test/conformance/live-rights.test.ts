@@ -16,7 +16,20 @@ import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { nonEmpty } from "../samples.ts";
 import { openWorld } from "../world.ts";
-import { everyCapabilityBut, protocols, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
+import {
+  everyCapabilityBut,
+  protocols,
+  folder,
+  type Holder,
+  isBesideOpen,
+  isCatalogue,
+  isList,
+  openStage,
+  roleMessage,
+  rowMessage,
+  symbolsOf,
+  uidsOf,
+} from "./stage.ts";
 
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
@@ -70,7 +83,9 @@ const target = async (method: MethodFact): Promise<string> => {
 };
 
 const asked = nonEmpty(
-  methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")),
+  methods.filter(
+    (method) => stage.answers(method) && !method.open && !isBesideOpen(method) && method.capabilities.length > 0 && !method.input.byName.has("digest"),
+  ),
   "operation with capabilities",
 );
 

@@ -14,7 +14,7 @@ let world: World;
 let scratch: string;
 /** Tokens by who has them; "" is nobody's. */
 const tokens = new Map<string, string>();
-let ourBinding = "";
+let [ourIdentity, ourBinding] = ["", ""];
 
 const range = (ecosystem: string, name: string, ...events: JsonObject[]): JsonObject => ({
   package: { ecosystem, name },
@@ -37,7 +37,8 @@ const commit = "a".repeat(40);
 const gitRecord = (id: string): JsonObject =>
   record(id, [{ ranges: [{ type: "GIT", repo: "https://example.com/lantern.git", events: [{ introduced: commit }] }], versions: ["v1"] }]);
 /** Its entries are too long to come with the others. */
-const long = (id: string): JsonObject => record(id, [{ package: { ecosystem: "npm", name: "lantern" }, versions: Array.from({ length: 300 }, (_, index) => `1.${index}.0`) }]);
+const long = (id: string): JsonObject =>
+  record(id, [{ package: { ecosystem: "npm", name: "lantern" }, versions: Array.from({ length: 300 }, (_, index) => `1.${index}.0`) }]);
 
 const numbers = {
   public: ["PUB-1", "PUB-LONG", "CGA-pppp-pppp-pppp"],
@@ -69,7 +70,7 @@ before(async () => {
   for (const [name, place] of places) {
     const identity = await createIdentity(world, place, name, { issuer: "https://issuer.example.com", subject: name });
     const binding = await bind(world, place, identity, "viewer");
-    if (name === "ours") ourBinding = binding;
+    if (name === "ours") [ourIdentity, ourBinding] = [identity, binding];
     tokens.set(name, await world.token(identity));
   }
   const without = await createIdentity(world, world.organization, "without", { issuer: "https://issuer.example.com", subject: "without" });
@@ -195,6 +196,27 @@ test("of a number that is public and one's own, the later one is read, and every
   }
 });
 
+test("both protocols answer and refuse alike, whoever asks with a token", async () => {
+  const asked: readonly (readonly [string, JsonObject])[] = [
+    ...allNumbers.map((id) => ["ReadOsvRecord", { id }] as const),
+    ...allNumbers.map((id) => ["ReadOsvFile", { file: `${id}.json` }] as const),
+    ["QueryOsv", npm],
+    ["QueryOsv", { ...harbour, version: "1-r0" }],
+    ["QueryOsv", {}],
+    ["QueryOsv", { ...npm, pageToken: "forged" }],
+    ["QueryOsvBatch", { queries: [npm, harbour, { commit }] }],
+    ["QueryOsvBatch", { queries: [npm, { package: { ecosystem: "nowhere", name: "x" } }] }],
+  ];
+  for (const [who, token] of tokens)
+    for (const [operation, request] of who === "" ? [] : asked) {
+      const [rest, grpc] = [
+        await world.call(`gantry.feeds.v1.OsvService/${operation}`, request, { token, protocol: "rest" }),
+        await world.call(`gantry.feeds.v1.OsvService/${operation}`, request, { token, protocol: "grpc" }),
+      ];
+      assert.deepEqual([grpc.code, grpc.message, grpc.reply], [rest.code, rest.message, rest.reply], `${who} ${operation} ${JSON.stringify(request)}`);
+    }
+});
+
 test("a record comes out as it came in, over REST and over gRPC", async () => {
   const whole = await get("ours", "/osv/v1/vulns/OURS-1");
   assert.deepEqual(await whole.json(), lantern("OURS-1"));
@@ -243,9 +265,13 @@ test("pages of what is private and what is public go on where they ended, each r
 test("what is taken from a caller is gone with the next request, and a token that is none is refused", async () => {
   assert.deepEqual(await ask("ours", { commit }), ["OURS-GIT"]);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: ourBinding });
-  assert.deepEqual(await ask("ours", { commit }), []);
   assert.equal((await get("ours", "/osv/v1/vulns/OURS-1")).status, 404);
   assert.equal((await get("ours", "/osv/v1/vulns/PUB-1")).status, 200);
+  assert.deepEqual(await ask("ours", { commit }), []);
+  await bind(world, world.organization, ourIdentity, "viewer");
+  assert.deepEqual(await ask("ours", { commit }), ["OURS-GIT"], "bound anew");
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: ourIdentity });
+  assert.equal((await get("ours", "/osv/v1/vulns/PUB-1")).status, 401);
   tokens.set("a forger", "x.y.z");
   for (const path of ["/osv/v1/vulns/PUB-1", "/osv/v1/vulns/OURS-1", "/advisory/v2/osv/PUB-1.json"])
     assert.equal((await get("a forger", path)).status, 401, path);
