@@ -327,8 +327,8 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
 
 // The nearest place that begins at or before the row, by halving, as in list.ts; and the organizations of the places.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
-const rootsOfPlaces =
-  "left(uid, 40) in (select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))";
+const rootsOfPlaces = `left(uid, 40) in (
+  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
 
 /** What of our own lies at these places under these numbers and is not public, withdrawn or not. */
 export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>

@@ -196,6 +196,22 @@ test("of a number that is public and one's own, the later one is read, and every
   }
 });
 
+test("of such a number the later document's words alone are judged, in whichever package they are", async () => {
+  const place = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "moved" } })).uid);
+  const identity = await createIdentity(world, place, "moved", { issuer: "https://issuer.example.com", subject: "moved" });
+  await bind(world, place, identity, "viewer");
+  tokens.set("moved", await world.token(identity));
+  const inPackage = (name: string, modified: string): JsonObject => record("MOVED-1", [range("npm", name, { introduced: "0" })], { modified });
+  await imported(place, "moved-public", [inPackage("moved-from", "2025-01-01T00:00:00Z")], true);
+  await imported(world.organization, "moved-ours", [inPackage("elsewhere", "2025-06-01T00:00:00Z")]);
+  await imported(place, "moved", [inPackage("moved-to", "2025-06-01T00:00:00Z")]);
+  const of = (who: string, name: string): Promise<string[]> => ask(who, { package: { ecosystem: "npm", name } });
+  assert.deepEqual([await of("", "moved-from"), await of("", "moved-to")], [["MOVED-1"], []]);
+  assert.deepEqual([await of("theirs", "moved-from"), await of("theirs", "moved-to")], [["MOVED-1"], []]);
+  assert.deepEqual([await of("moved", "moved-from"), await of("moved", "moved-to")], [[], ["MOVED-1"]]);
+  tokens.delete("moved");
+});
+
 test("both protocols answer and refuse alike, whoever asks with a token", async () => {
   const asked: readonly (readonly [string, JsonObject])[] = [
     ...allNumbers.map((id) => ["ReadOsvRecord", { id }] as const),
