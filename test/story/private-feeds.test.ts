@@ -202,8 +202,7 @@ test("of such a number the later document's words alone are judged, in whichever
   await bind(world, place, identity, "viewer");
   tokens.set("moved", await world.token(identity));
   const inPackage = (name: string, modified: string): JsonObject => record("MOVED-1", [range("npm", name, { introduced: "0" })], { modified });
-  await imported(place, "moved-public", [inPackage("moved-from", "2025-01-01T00:00:00Z")], true);
-  await imported(world.organization, "moved-ours", [inPackage("elsewhere", "2025-06-01T00:00:00Z")]);
+  await imported(world.organization, "moved-public", [inPackage("moved-from", "2025-01-01T00:00:00Z")], true);
   await imported(place, "moved", [inPackage("moved-to", "2025-06-01T00:00:00Z")]);
   const of = (who: string, name: string): Promise<string[]> => ask(who, { package: { ecosystem: "npm", name } });
   assert.deepEqual([await of("", "moved-from"), await of("", "moved-to")], [["MOVED-1"], []]);
@@ -236,6 +235,13 @@ test("both protocols answer and refuse alike, whoever asks with a token", async 
 test("a record comes out as it came in, over REST and over gRPC", async () => {
   const whole = await get("ours", "/osv/v1/vulns/OURS-1");
   assert.deepEqual(await whole.json(), lantern("OURS-1"));
+  // As curl sends it, the guide's own line.
+  const sent = await fetch(`${world.url}/osv/v1/querybatch`, {
+    method: "POST",
+    headers: { ...headersOf("ours"), "content-type": "application/x-www-form-urlencoded" },
+    body: '{"queries": [{"package": {"purl": "pkg:pypi/some-lantern@1.0"}}]}',
+  });
+  assert.deepEqual(await sent.json(), { results: [{ vulns: [{ id: "OURS-2", modified: "2025-01-01T00:00:00.123456Z" }] }] });
   const token = tokens.get("ours");
   assert.deepEqual(await world.ok("gantry.feeds.v1.OsvService/ReadOsvRecord", { id: "OURS-1" }, { token, protocol: "grpc" }), lantern("OURS-1"));
   const refused = await world.call("gantry.feeds.v1.OsvService/ReadOsvRecord", { id: "THEIRS-1" }, { token, protocol: "grpc" });
