@@ -37,4 +37,6 @@ export interface Endpoint {
   readonly POST?: (request: EndpointRequest) => Promise<EndpointAnswer>;
   /** Its POST takes no form but a text of at most so many bytes, whatever its headers call that. */
   readonly textBytesMax?: number;
+  /** Open to whoever shows no token: with an Authorization header the operation of the contract at this path answers. */
+  readonly yieldsToToken?: boolean;
 }

@@ -39,6 +39,7 @@ import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chaing
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
+import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
@@ -85,6 +86,7 @@ export const files = [
   file_gantry_access_v1_access,
   file_gantry_audit_v1_audit,
   file_gantry_events_v1_events,
+  file_gantry_feeds_v1_scanners,
   file_gantry_images_v1_affected_images,
   file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,

@@ -8,6 +8,7 @@ import { columns, expression, flag, nullableText, text, textList, time } from ".
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
+import type { Places } from "./private-records.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -321,6 +322,31 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
     rows,
     `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`,
     [names, limit],
+    { rows: limit, wide: true },
+  );
+
+// The nearest place that begins at or before the row, by halving, as in list.ts; and the organizations of the places.
+const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
+const rootsOfPlaces = `left(uid, 40) in (
+  select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
+
+/** What of our own lies at these places under these numbers and is not public, withdrawn or not. */
+export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and advisory_id = any($3) and ${inPlaces} order by delete_time is not null, uid limit $4`,
+    [lows, highs, advisoryIds, limit],
+    { rows: limit, wide: true },
+  );
+
+/** What of our own lies at these places about packages of these names, and is not public. */
+export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and delete_time is null and ${own} and ${rootsOfPlaces} and artifact_name = any($3) and ${inPlaces} order by advisory_id, uid limit $4`,
+    [lows, highs, names, limit],
     { rows: limit, wide: true },
   );
 

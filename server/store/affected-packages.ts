@@ -114,6 +114,38 @@ export const findPackageDocuments = (rows: Read, asked: readonly AskedPackage[],
     { rows: limit, wide: true },
   );
 
+const privatePackageDocument = columns<PackageDocument>({
+  ordinal: expression("asked.ordinal", number),
+  originId: expression("affected.origin_id", text),
+  documentId: expression("affected.document_id", text),
+  modified: expression("affected.modified", text),
+  // Whoever sees the group is not published to.
+  license: expression("''", text),
+  owned: expression("exists (select from groups where uid = affected.group_uid)", flag),
+  contested: expression("true", flag),
+  entryBytes: expression("octet_length(affected.entries)", number),
+  entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
+});
+
+// No index has them by name: the private documents of the sources are walked once for all that is asked.
+const privatePackages = `(
+  select affected.name, affected.ecosystem, affected.origin_id, affected.document_id, affected.modified, affected.entries, feeds.group_uid
+  from feeds join source_documents as document on document.feed_id = feeds.id join affected_packages as affected on affected.document_id = document.id
+  where feeds.id = any($1::integer[]) and not document.public and affected.name = any($2))`;
+
+/** Documents of these sources about these packages that are not public, `limit` in all, in the same order. */
+export const findPrivatePackageDocuments = (rows: Read, feeds: readonly string[], asked: readonly AskedPackage[], limit: number): Promise<PackageDocument[]> =>
+  privatePackageDocument.find(
+    rows,
+    `select ${privatePackageDocument.list}
+     from ${privatePackages} as affected
+     join unnest($2::text[], $3::text[], $4::text[]) with ordinality as asked(name, ecosystem, after, ordinal)
+       on asked.name = affected.name and asked.ecosystem = affected.ecosystem and affected.origin_id > asked.after
+     order by asked.ordinal, affected.origin_id, affected.document_id limit $5`,
+    [feeds, columnOf(asked, ({ name }) => name), columnOf(asked, ({ ecosystem }) => ecosystem), columnOf(asked, ({ after }) => after), limit],
+    { rows: limit, wide: true },
+  );
+
 const longEntries = columns({
   documentId: expression("affected.document_id", text),
   ecosystem: expression("affected.ecosystem", text),
@@ -144,3 +176,15 @@ export const findNamedPackages = (rows: Read, names: readonly string[], limit: n
     [names, limit],
     { rows: limit, wide: true },
   );
+
+/** The same of what is not public in documents of these sources. */
+export const findPrivateNamedPackages = (
+  rows: Read,
+  feeds: readonly string[],
+  names: readonly string[],
+  limit: number,
+): Promise<{ readonly name: string; readonly ecosystem: string }[]> =>
+  namedPackage.find(rows, `select distinct ${namedPackage.list} from ${privatePackages} as affected order by name, ecosystem limit $3`, [feeds, names, limit], {
+    rows: limit,
+    wide: true,
+  });

@@ -17,6 +17,8 @@ export {
   findOwnPublishedBehind,
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
+  findOwnPrivateByArtifacts,
+  findOwnPrivateByIds,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
@@ -164,6 +166,7 @@ export {
 } from "./feed-files.ts";
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
+export { findPrivateRecords, type Places, type PrivateRecords } from "./private-records.ts";
 export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export {
   type AffectedImageDraft,
@@ -315,6 +318,8 @@ export {
   type AffectedPackage,
   type AskedPackage,
   findNamedPackages,
+  findPrivateNamedPackages,
+  findPrivatePackageDocuments,
   findPackageDocuments,
   findPackageEntries,
   type PackageDocument,
@@ -332,6 +337,7 @@ export {
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
+  findPrivateDocumentsOfAll,
   findPublicDocumentsOfAll,
   findSourceDocuments,
   findTellers,

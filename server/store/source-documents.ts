@@ -462,6 +462,23 @@ export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[
     { rows: limit, wide: true },
   );
 
+const privateDocument = columns<PublicDocument>({ ...publicDocumentFields, license: expression("''", text) });
+
+/**
+ * The documents of these numbers and sources that are not public. They have no licence: whoever sees the group is not
+ * published to.
+ */
+export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
+  privateDocument.find(
+    rows,
+    `select ${privateDocument.list} from source_documents as document join feeds on feeds.id = document.feed_id
+     where document.origin_id = any($2) and document.feed_id = any($1::integer[]) and not document.public
+       and exists (select from groups where uid = feeds.group_uid)
+     order by document.origin_id, document.id limit $3`,
+    [feeds, originIds, limit],
+    { rows: limit, wide: true },
+  );
+
 /** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(

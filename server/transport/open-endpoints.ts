@@ -13,6 +13,12 @@ import type { ServerContext } from "./server-context.ts";
 /** Handlers of one path by HTTP method. */
 type Handlers = Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
 
+interface OpenPath {
+  readonly handlers: Handlers;
+  /** Whoever sends an Authorization header is answered by the operation of the contract at this path. */
+  readonly yieldsToToken: boolean;
+}
+
 const jsonResponse = ({ requestId }: HttpRequest, status: number, body: JsonObject, caching = "no-store"): HttpResponse => ({
   status,
   headers: ["content-type", "application/json", "x-request-id", requestId, "cache-control", caching, "x-content-type-options", "nosniff"],
@@ -94,11 +100,13 @@ const oauthResponse = async (
 };
 
 /** The handlers of an open path; undefined for any other. */
-export const openEndpoints = (context: ServerContext): ((path: string) => Handlers | undefined) => {
+export const openEndpoints = (context: ServerContext): ((path: string) => OpenPath | undefined) => {
   const fixed = fixedEndpoints(context);
   return (path) => {
-    const document = fixed.has(path) ? undefined : context.dependencies.documents?.(path);
-    return document ? handlersOf(context, document) : fixed.get(path);
+    const handlers = fixed.get(path);
+    if (handlers) return { handlers, yieldsToToken: false };
+    const document = context.dependencies.documents?.(path);
+    return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false };
   };
 };
 

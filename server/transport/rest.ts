@@ -198,6 +198,10 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       if (request.target.length > bounds.urlBytesMax)
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       const verb = request.verb === "HEAD" ? "GET" : request.verb;
+      const endpoint = endpointAt(path);
+      const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
+      const handle = isOpen ? endpoint.handlers[verb] : undefined;
+      if (handle) return await handle(request);
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
@@ -208,10 +212,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed, packing)));
         return reply.parts && packing ? listResponse(request, found, reply.parts, packing.release) : responseOf(request.requestId, found, reply);
       }
-      const endpoint = endpointAt(path);
-      const handle = endpoint?.[verb];
-      if (handle) return await handle(request);
-      throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint) : []));
+      throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint.handlers) : []));
     } catch (thrown) {
       packing?.release();
       return errorResponse(request, path, domain ?? domainOfPath(path), thrown, isVersion1);

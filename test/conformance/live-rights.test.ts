@@ -23,6 +23,7 @@ import {
   protocols,
   protocolsOf,
   type Holder,
+  isBesideOpen,
   isCatalogue,
   isList,
   openStage,
@@ -92,7 +93,9 @@ const target = async (method: MethodFact): Promise<string> => {
 };
 
 const asked = nonEmpty(
-  methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")),
+  methods.filter(
+    (method) => stage.answers(method) && !method.open && !isBesideOpen(method) && method.capabilities.length > 0 && !method.input.byName.has("digest"),
+  ),
   "operation with capabilities",
 );
 

@@ -9,7 +9,7 @@ import { methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
 import { bodyField, matcherOf, nonEmpty, valueAt, withValue, writable } from "../samples.ts";
-import { answerableRequest, folder, isList, isMade, unusedUid, openStage, protocolsOf } from "./stage.ts";
+import { answerableRequest, folder, isBesideOpen, isList, isMade, unusedUid, openStage, protocolsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -20,7 +20,7 @@ const operator = await stage.operator();
 const stranger = await stage.stranger(world.organization);
 /** Of what has one protocol alone there is nothing to agree with. */
 const answered = nonEmpty(
-  methods.filter((method) => stage.answers(method) && protocolsOf(method).length > 1),
+  methods.filter((method) => stage.answers(method) && protocolsOf(method).length > 1 && !isBesideOpen(method)),
   "operation with an answer",
 );
 

@@ -131,6 +131,12 @@ const textNamed = (value: JsonObject, key: string): string =>
     .find((found) => found !== "") ??
     "");
 
+/**
+ * Anybody reads these at the same address without a token, and a right shows more (docs/decisions/0036): there is nothing
+ * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts and test/attacks/private-feeds.test.ts.
+ */
+export const isBesideOpen = ({ service }: MethodFact): boolean => service === "gantry.feeds.v1.OsvService";
+
 /** True for what everybody may do for themselves. */
 export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
 

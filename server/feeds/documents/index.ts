@@ -16,17 +16,7 @@ import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import {
-  type AdvisoryRow,
-  findSourceDocuments,
-  findOwnHistory,
-  findOwnPublishedById,
-  findPublicDocumentsOf,
-  type PublicDocument,
-  readAdvisoryState,
-  readDocumentState,
-  type Store,
-} from "#store";
+import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState, type Store } from "#store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
 import { ownDocumentAddress } from "../csaf/addresses.ts";
@@ -38,6 +28,7 @@ import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
+import { type Reader, readDocumentsOf, readOwnById } from "./reader.ts";
 
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
@@ -63,13 +54,18 @@ export interface Feed {
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-const findOwn = async ({ store }: Feed, kind: "osv" | "csaf", name: string): Promise<AdvisoryRow[]> => {
-  if (kind === "csaf") return findOwnHistory(store.read, name);
+/** One of our own advisories as a record of OSV; undefined where there is none. */
+const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObject | undefined> => {
+  let rows: AdvisoryRow[] = [];
   for (const number of ownNumbersOf(name)) {
-    const found = await findOwnPublishedById(store.read, number);
-    if (found.length > 0) return found;
+    rows = await readOwnById(reader, number);
+    if (rows.length > 0) break;
   }
-  return [];
+  const [first, ...others] = await withSeverityRecords(reader, rows);
+  if (!first) return undefined;
+  const reason = [first, ...others].map(whyNoOsvOf).find((each) => each !== undefined);
+  if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
+  return osvRecord([first, ...others]);
 };
 
 const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | undefined> => {
@@ -84,35 +80,37 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
 export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
-  const rows = await findOwn(feed, kind, name);
+  if (kind === "osv") return buildOwnOsvRecord(feed.store, name);
   // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
-  const [first, ...others] = kind === "csaf" ? rows.map((row) => publishedOf(row, [])) : await withSeverityRecords(feed.store, rows);
+  const [first, ...others] = (await findOwnHistory(feed.store.read, name)).map((row) => publishedOf(row, []));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  switch (kind) {
-    case "osv": {
-      const reason = advisories.map(whyNoOsvOf).find((each) => each !== undefined);
-      if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
-      return osvRecord(advisories);
-    }
-    case "csaf":
-      return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
-  }
+  return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
 };
 
 /** A stored document as one of this kind. */
-const documentText = async ({ store }: Feed, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
-  const [stored] = await findSourceDocuments(store.read, [id]);
+const documentText = async ({ read }: Reader, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
+  const [stored] = await findSourceDocuments(read, [id]);
   if (!stored) return undefined;
   return kind === "osv" ? osvTextOf({ form, body: stored.body }) : textOfStored(stored.body);
 };
 
-export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
-  const own = await buildOwnDocument(feed, kind, name);
-  if (own) return JSON.stringify(own);
-  const { document, leftOut } = choosePublished(kind, await findPublicDocumentsOf(feed.store.read, name));
+const readStored = async (reader: Reader, kind: DocumentKind, name: string): Promise<string | undefined> => {
+  const { document, leftOut } = choosePublished(kind, await readDocumentsOf(reader, name));
   if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published here: ${leftOut}`);
-  return document && documentText(feed, kind, document);
+  return document && documentText(reader, kind, document);
+};
+
+/** A record of OSV as this reader sees it; undefined where it sees none. */
+export const buildOsvRecord = async (reader: Reader, name: string): Promise<string | undefined> => {
+  const own = await buildOwnOsvRecord(reader, name);
+  return own ? JSON.stringify(own) : readStored(reader, "osv", name);
+};
+
+export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
+  if (kind === "osv") return buildOsvRecord(feed.store, name);
+  const own = await buildOwnDocument(feed, kind, name);
+  return own ? JSON.stringify(own) : readStored(feed.store, kind, name);
 };
 
 /** Where a listing begins. */
@@ -193,17 +191,19 @@ const documentAt = (path: string): { kind: DocumentKind; name: string } | undefi
 /** The documents of a server, by path; undefined for paths of something else. */
 export const openDocuments =
   (feed: Feed) =>
-  (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse> } | undefined => {
+  (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse>; yieldsToToken: boolean } | undefined => {
     const file = documentAt(path);
     if (!file) return undefined;
     const { kind, name } = file;
+    const yieldsToToken = kind === "osv" && name !== "all.json";
     return {
+      yieldsToToken,
       async GET(request) {
         if (name === "all.json")
           return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.store, kind, readPageStart(request.query))));
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
         if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-        return respond(request, "application/json", document);
+        return respond(request, "application/json", document, yieldsToToken ? { vary: "authorization" } : {});
       },
     };
   };

@@ -2,15 +2,16 @@
 
 import { isObject, type Json, type JsonObject, part, texts } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
-import { type AdvisoryRow, readSeverities, severitiesOf, type Store } from "#store";
+import { type AdvisoryRow, readSeverities, severitiesOf } from "#store";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
+import type { Reader } from "./reader.ts";
 import { type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
 import { osvRecord, whyNoOsv } from "./osv.ts";
 import { osvValueOf } from "./osv-value.ts";
 
-export const withSeverityRecords = async (store: Store, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
+export const withSeverityRecords = async (reader: Reader, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
   const roots = rows.map(({ uid }) => rootOf(uid));
-  const known = await readSeverities(store.read, roots, rows.flatMap(vulnerabilityNumbers));
+  const known = await readSeverities(reader.read, roots, rows.flatMap(vulnerabilityNumbers));
   return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), vulnerabilityNumbers(row))));
 };
 
@@ -23,9 +24,9 @@ export const whyNoOsvOf = (advisory: Published): string | undefined => {
 };
 
 /** The records of OSV that these rows are, by the advisories' numbers; all rows of a number must be there. */
-export const ownRecordsOf = async (store: Store, rows: readonly AdvisoryRow[]): Promise<Map<string, JsonObject>> => {
+export const ownRecordsOf = async (reader: Reader, rows: readonly AdvisoryRow[]): Promise<Map<string, JsonObject>> => {
   const records = new Map<string, JsonObject>();
-  const byNumber = Map.groupBy(await withSeverityRecords(store, rows), ({ advisoryId }) => advisoryId);
+  const byNumber = Map.groupBy(await withSeverityRecords(reader, rows), ({ advisoryId }) => advisoryId);
   for (const [number, [first, ...others]] of byNumber)
     if (first && [first, ...others].every((each) => whyNoOsvOf(each) === undefined)) records.set(number, osvRecord([first, ...others]));
   return records;

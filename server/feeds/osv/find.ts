@@ -8,15 +8,14 @@ import { limits } from "#base/limits.ts";
 import { judgeVersion, type Package } from "#base/versions/affected.ts";
 import {
   findNamedPackages,
-  findOwnPublishedByArtifacts,
-  findOwnPublishedByIds,
   findPackageDocuments,
   findPackageEntries,
-  findPublicDocumentsOfAll,
+  findPrivateNamedPackages,
+  findPrivatePackageDocuments,
   type PackageDocument,
-  type Store,
 } from "#store";
 import { choosePublished } from "../documents/published.ts";
+import { type Reader, readDocumentsOfAll, readOwnByArtifacts, readOwnByIds } from "../documents/reader.ts";
 import { isOwnEcosystem } from "../documents/osv.ts";
 import { isPublishable } from "../licenses.ts";
 import { nameKey } from "./ecosystems.ts";
@@ -53,11 +52,18 @@ const isAffected = ({ ecosystem, name }: Package, version: string, entries: read
   return judgeVersion({ affected }, { ecosystem, name }, version).verdict === "affected";
 };
 
+const findNamed = async ({ read, privateRecords }: Reader, names: readonly string[]): Promise<{ readonly name: string; readonly ecosystem: string }[]> => {
+  const found = await findNamedPackages(read, names, limits.osvCandidatesMax);
+  if (!privateRecords) return found;
+  const both = [...found, ...(await findPrivateNamedPackages(read, privateRecords.feeds, names, limits.osvCandidatesMax))];
+  return [...new Map(both.map((each) => [JSON.stringify([each.name, each.ecosystem]), each])).values()];
+};
+
 /** A question without an ecosystem is about all that have the name. */
-const lookUpsOf = async (store: Store, questions: readonly Question[]): Promise<LookUp[]> => {
+const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promise<LookUp[]> => {
   const namesOf = (name: string): string[] => [...new Set([name, nameKey("PyPI", name)])];
   const anywhere = questions.flatMap(({ package: asked }) => (asked?.ecosystem === "" ? namesOf(asked.name) : []));
-  const named = anywhere.length === 0 ? [] : await findNamedPackages(store.read, [...new Set(anywhere)], limits.osvCandidatesMax);
+  const named = anywhere.length === 0 ? [] : await findNamed(reader, [...new Set(anywhere)]);
   const ecosystems = new Map<string, string[]>();
   for (const { name, ecosystem } of named) ecosystems.set(name, [...(ecosystems.get(name) ?? []), ecosystem].slice(0, limits.osvEcosystemsMax));
   return questions.flatMap(({ package: asked, after }, question): LookUp[] => {
@@ -70,7 +76,7 @@ const lookUpsOf = async (store: Store, questions: readonly Question[]): Promise<
 };
 
 /** Long entries are read a bounded number of bytes at a time, judged, and let go. */
-const judgeLong = async (store: Store, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp; readonly version: string }[]) => {
+const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp; readonly version: string }[]) => {
   const affected = new Set<PackageDocument>();
   for (let from = 0; from < candidates.length; ) {
     let bytes = 0;
@@ -79,7 +85,7 @@ const judgeLong = async (store: Store, candidates: readonly { readonly row: Pack
     const chunk = candidates.slice(from, to);
     const keyOf = (documentId: string, { ecosystem, name }: Package): string => JSON.stringify([documentId, ecosystem, name]);
     const asked = new Map(chunk.map(({ row: { documentId }, of }) => [keyOf(documentId, of), { documentId, ecosystem: of.ecosystem, name: of.name }]));
-    const read = await findPackageEntries(store.read, [...asked.values()]);
+    const read = await findPackageEntries(reader.read, [...asked.values()]);
     const entries = new Map(read.map((each) => [keyOf(each.documentId, each), entriesOf(each.entries)]));
     for (const { row, of, version } of chunk) if (isAffected(of, version, entries.get(keyOf(row.documentId, of)) ?? [])) affected.add(row);
     from = to;
@@ -88,10 +94,10 @@ const judgeLong = async (store: Store, candidates: readonly { readonly row: Pack
 };
 
 /** Of documents that others share their number with, those that are published. */
-const findPublished = async (store: Store, originIds: readonly string[]): Promise<Set<string>> => {
+const findPublished = async (reader: Reader, originIds: readonly string[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < originIds.length; from += limits.osvRecordsMax) {
-    const found = await findPublicDocumentsOfAll(store.read, originIds.slice(from, from + limits.osvRecordsMax), limits.osvCandidatesMax);
+    const found = await readDocumentsOfAll(reader, originIds.slice(from, from + limits.osvRecordsMax), limits.osvCandidatesMax);
     const byNumber = Map.groupBy(found, ({ originId }) => originId);
     for (const documents of byNumber.values()) {
       const { document } = choosePublished("osv", documents);
@@ -114,10 +120,21 @@ interface LookedUp {
   readonly readTo: string | undefined;
 }
 
-const lookUp = async (store: Store, lookUps: readonly LookUp[], perPackage: number): Promise<LookedUp[]> => {
+const lookUp = async ({ read }: Reader, lookUps: readonly LookUp[], perPackage: number): Promise<LookedUp[]> => {
   if (lookUps.length === 0) return [];
   const limit = limits.osvCandidatesMax;
-  const rows = await findPackageDocuments(store.read, lookUps, perPackage, limit);
+  return splitLookUps(lookUps, await findPackageDocuments(read, lookUps, perPackage, limit), perPackage, limit);
+};
+
+/** The same of what is not public. */
+const lookUpPrivately = async ({ read, privateRecords }: Reader, lookUps: readonly LookUp[]): Promise<LookedUp[]> => {
+  if (!privateRecords || privateRecords.feeds.length === 0 || lookUps.length === 0) return [];
+  const limit = limits.osvCandidatesMax;
+  return splitLookUps(lookUps, await findPrivatePackageDocuments(read, privateRecords.feeds, lookUps, limit), limit, limit);
+};
+
+/** What was found for each, of `perPackage` rows at most for one and `limit` in all. */
+const splitLookUps = (lookUps: readonly LookUp[], rows: readonly PackageDocument[], perPackage: number, limit: number): LookedUp[] => {
   const isCut = rows.length >= limit;
   const lastRead = isCut ? (rows.at(-1)?.ordinal ?? 0) : lookUps.length + 1;
   const byOrdinal = new Map<number, PackageDocument[]>();
@@ -138,21 +155,21 @@ const lookUp = async (store: Store, lookUps: readonly LookUp[], perPackage: numb
 };
 
 const findOwn = async (
-  store: Store,
+  reader: Reader,
   questions: readonly Question[],
 ): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
   const names = new Set(questions.flatMap(({ package: asked, after }) => (asked && after === "" && isOwnEcosystem(asked.ecosystem) ? [asked.name] : [])));
   const none = new Map<string, JsonObject>();
   if (names.size === 0) return { own: none, numbersOf: () => [] };
   const limit = limits.osvCandidatesMax;
-  const rows = await findOwnPublishedByArtifacts(store.read, [...names], limit);
+  const rows = await readOwnByArtifacts(reader, [...names], limit);
   const numbers = new Map<string, Set<string>>();
   for (const { artifactName, advisoryId } of rows) numbers.set(artifactName, (numbers.get(artifactName) ?? new Set()).add(advisoryId));
   const ids = [...new Set(rows.map(({ advisoryId }) => advisoryId))];
-  const all = ids.length === 0 ? [] : await findOwnPublishedByIds(store.read, ids, limit);
+  const all = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limit);
   if (rows.length >= limit || all.length >= limit)
     throw new Fault("INVALID_ARGUMENT", "there are too many records about these packages; ask for fewer at once");
-  return { own: await ownRecordsOf(store, all), numbersOf: ({ name }) => [...(numbers.get(name) ?? [])] };
+  return { own: await ownRecordsOf(reader, all), numbersOf: ({ name }) => [...(numbers.get(name) ?? [])] };
 };
 
 const judgeOwn = (own: ReadonlyMap<string, JsonObject>, numbers: readonly string[], { ecosystem, name }: Package, version: string): FoundRecord[] =>
@@ -166,9 +183,9 @@ const judgeOwn = (own: ReadonlyMap<string, JsonObject>, numbers: readonly string
   });
 
 /** An answer for each question, in their order. `perPackage`: records that are judged of a package. */
-export const findAnswers = async (store: Store, questions: readonly Question[], perPackage: number): Promise<Answer[]> => {
-  const { own, numbersOf } = await findOwn(store, questions);
-  const all = await lookUpsOf(store, questions);
+export const findAnswers = async (reader: Reader, questions: readonly Question[], perPackage: number): Promise<Answer[]> => {
+  const { own, numbersOf } = await findOwn(reader, questions);
+  const all = await lookUpsOf(reader, questions);
   // The same package behind several numbers is read once: for the others their own number says where to go on.
   const first = new Map<string, LookUp>();
   for (const each of all) {
@@ -176,12 +193,13 @@ export const findAnswers = async (store: Store, questions: readonly Question[], 
     if (!first.has(key)) first.set(key, each);
   }
   const distinct = [...first.values()];
-  const looked = new Map((await lookUp(store, distinct, perPackage)).map((each, index) => [distinct[index], each]));
+  const kinds = [await lookUp(reader, distinct, perPackage), await lookUpPrivately(reader, distinct)];
+  const looked = new Map(distinct.map((each, index) => [each, kinds.flatMap((kind) => kind[index] ?? [])]));
   const byQuestion = questions.map((): { of: LookUp; looked: LookedUp }[] => []);
   for (const each of all) {
     const of = first.get(JSON.stringify([each.ecosystem, each.name]));
     const read = of?.after === each.after ? looked.get(of) : undefined;
-    byQuestion[each.question]?.push({ of: each, looked: read ?? { rows: [], readTo: each.after } });
+    for (const kind of read ?? [{ rows: [], readTo: each.after }]) byQuestion[each.question]?.push({ of: each, looked: kind });
   }
   const long = questions.flatMap(({ version }, index) =>
     version === ""
@@ -197,7 +215,7 @@ export const findAnswers = async (store: Store, questions: readonly Question[], 
     longAffected.set(
       version,
       await judgeLong(
-        store,
+        reader,
         long.filter((each) => each.version === version),
       ),
     );
@@ -213,12 +231,14 @@ export const findAnswers = async (store: Store, questions: readonly Question[], 
     );
     chosen.push(hits);
   }
-  const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (row.contested ? [row.originId] : []))));
-  const published = await findPublished(store, [...contested]);
+  // What somebody sees besides may have the number of what is public, in another package.
+  const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
+  const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
+  const published = await findPublished(reader, [...contested]);
   return questions.map(({ package: asked, version, after }, index) => {
     const others = new Map<string, FoundRecord>();
     for (const { row } of chosen[index] ?? []) {
-      if (row.contested && !published.has(row.documentId)) continue;
+      if (isContested(row) && !published.has(row.documentId)) continue;
       others.set(row.originId, { id: row.originId, modified: row.modified, documentId: row.documentId });
     }
     const readTo = (byQuestion[index] ?? []).map(({ looked: read }) => read.readTo).filter((each) => each !== undefined);

@@ -9,18 +9,19 @@
 import { gzipSync } from "node:zlib";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
-import { isObject, type Json } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { findOwnArtifacts, findPublicEcosystems, findSourceDocuments, readAdvisoryState, readDocumentState, type Store } from "#store";
-import { buildDocument, type Feed, lines, respond, respondInPieces } from "../documents/index.ts";
+import { buildOsvRecord, type Feed, lines, respond, respondInPieces } from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
+import type { Reader } from "../documents/reader.ts";
 import { crc32c, googHashOf } from "./crc32c.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
 import { buildGoIndexes, type GoIndexes, isGoNumber } from "./go-database.ts";
-import { readBatch, readQuery, writeToken } from "./question.ts";
+import { type Question, readBatch, readQuery, writeToken } from "./question.ts";
 import { archivedFiles, fileNameOf, type ModifiedRecord, modifiedRecords } from "./records.ts";
 import { zipPieces } from "./zip.ts";
 
@@ -33,7 +34,7 @@ const base = "/osv/";
 
 const json = (text: string): EndpointAnswer => ({
   status: 200,
-  headers: { "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff" },
+  headers: { "content-type": "application/json", "cache-control": "no-store", vary: "authorization", "x-content-type-options": "nosniff" },
   body: text,
 });
 
@@ -43,12 +44,12 @@ const findEcosystems = async ({ read }: Store): Promise<string[]> => {
 };
 
 /** The records as they go out, as many as an answer holds. */
-const readRecords = async (feed: Feed, found: readonly FoundRecord[]): Promise<string[]> => {
+const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promise<string[]> => {
   const records: string[] = [];
   let bytes = 0;
   for (const { id, documentId } of found) {
-    const [stored] = documentId === undefined ? [] : await findSourceDocuments(feed.store.read, [documentId]);
-    const record = stored ? osvTextOf(stored) : documentId === undefined ? await buildDocument(feed, "osv", id) : undefined;
+    const [stored] = documentId === undefined ? [] : await findSourceDocuments(reader.read, [documentId]);
+    const record = stored ? osvTextOf(stored) : documentId === undefined ? await buildOsvRecord(reader, id) : undefined;
     if (record === undefined) continue;
     records.push(record);
     bytes += record.length;
@@ -57,29 +58,30 @@ const readRecords = async (feed: Feed, found: readonly FoundRecord[]): Promise<s
   return records;
 };
 
-const answerQuery = async (feed: Feed, request: EndpointRequest): Promise<EndpointAnswer> => {
-  const question = readQuery(await request.readText());
-  const [answer] = await findAnswers(feed.store, [question], limits.osvCandidatesMax);
+/** The answer to a query, as JSON. */
+export const answerOsvQuestion = async (reader: Reader, question: Question): Promise<string> => {
+  const [answer] = await findAnswers(reader, [question], limits.osvCandidatesMax);
   const found = answer?.found ?? [];
-  const records = await readRecords(feed, found);
+  const records = await readRecords(reader, found);
   const last = found[records.length - 1];
   // What does not fit comes with the next page; our own come with the first one.
   const token = records.length < found.length && last?.documentId !== undefined ? writeToken(last.id) : (answer?.nextPageToken ?? "");
   const members = [...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []), ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`])];
-  return json(`{${members.join(",")}}`);
+  return `{${members.join(",")}}`;
 };
 
-const answerBatch = async (feed: Feed, request: EndpointRequest): Promise<EndpointAnswer> => {
-  const answers = await findAnswers(feed.store, readBatch(await request.readText()), limits.osvRecordsMax);
+export const answerOsvQuestions = async (reader: Reader, questions: readonly Question[]): Promise<JsonObject> => {
+  const answers = await findAnswers(reader, questions, limits.osvRecordsMax);
   const results = answers.map(({ found, nextPageToken }) => ({
     ...(found.length > 0 ? { vulns: found.map(({ id, modified }) => ({ id, modified })) } : {}),
     ...(nextPageToken === "" ? {} : { next_page_token: nextPageToken }),
   }));
-  return json(JSON.stringify({ results }));
+  return { results };
 };
 
-const requireDocument = async (feed: Feed, id: string): Promise<string> => {
-  const document = await buildDocument(feed, "osv", id);
+/** A record of OSV as this reader sees it. Throws NOT_FOUND, whether there is none or it is none of the reader's. */
+export const requireOsvRecord = async (reader: Reader, id: string): Promise<string> => {
+  const document = await buildOsvRecord(reader, id);
   if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
   return document;
 };
@@ -89,16 +91,22 @@ const post = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, req
   POST: handle,
   textBytesMax: limits.osvQuestionBytesMax,
   requests,
+  yieldsToToken: true,
 });
 
 const apiEndpoint = (feed: Feed, [name, id, ...more]: readonly string[]): OsvEndpoint | undefined => {
-  if (name === "query" && id === undefined) return post((request) => answerQuery(feed, request), 1);
-  if (name === "querybatch" && id === undefined) return post((request) => answerBatch(feed, request), limits.osvBatchRequests);
+  if (name === "query" && id === undefined) return post(async (request) => json(await answerOsvQuestion(feed.store, readQuery(await request.readText()))), 1);
+  if (name === "querybatch" && id === undefined) {
+    const answer = async (request: EndpointRequest): Promise<EndpointAnswer> =>
+      json(JSON.stringify(await answerOsvQuestions(feed.store, readBatch(await request.readText()))));
+    return post(answer, limits.osvBatchRequests);
+  }
   if (name !== "vulns" || id === undefined || more.length > 0) return undefined;
-  return get(async () => {
+  const answer = async (): Promise<EndpointAnswer> => {
     if (id.length > 100) throw new Fault("INVALID_ARGUMENT", "Invalid ID.");
-    return json(await requireDocument(feed, id));
-  });
+    return json(await requireOsvRecord(feed.store, id));
+  };
+  return { ...get(answer), yieldsToToken: true };
 };
 
 const csv = "text/csv; charset=utf-8";
@@ -175,7 +183,7 @@ const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[])
   }
   if (!file.endsWith(".json")) return undefined;
   return get(async (request) =>
-    respond(request, "application/json", requireInEcosystem(ecosystem, await requireDocument(feed, file.slice(0, -".json".length)))),
+    respond(request, "application/json", requireInEcosystem(ecosystem, await requireOsvRecord(feed.store, file.slice(0, -".json".length)))),
   );
 };
 
@@ -211,7 +219,7 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (folder === "index" && ["db", "modules", "vulns"].includes(name))
       return get(async (request) => goFile(request, file, (await indexesNow()).get(name) ?? ""));
     if (folder !== "ID" || !isGoNumber(name)) return undefined;
-    return get(async (request) => goFile(request, file, await requireDocument(feed, name)));
+    return get(async (request) => goFile(request, file, await requireOsvRecord(feed.store, name)));
   };
 };
 

@@ -85,8 +85,10 @@ const readBodyObject = (body: string): JsonObject => {
 export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));
 
 /** Throws INVALID_ARGUMENT, which names the query that is wrong. */
-export const readBatch = (body: string): Question[] => {
-  const { queries } = readBodyObject(body);
+export const readBatch = (body: string): Question[] => readQuestions(readBodyObject(body));
+
+/** The same of a body that has been read. */
+export const readQuestions = ({ queries }: JsonObject): Question[] => {
   if (!Array.isArray(queries)) return refuse("Invalid batch: queries must be a list.");
   if (queries.length > limits.osvQueriesMax) return refuse("Too many queries.");
   return queries.map((query, index) => {

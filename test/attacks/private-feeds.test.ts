@@ -1,0 +1,158 @@
+// What scanners read with a token, and who would read it in somebody else's place (attacks 115 and 116).
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { runImport } from "../story/import.ts";
+import { bind, createIdentity } from "../story/installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let scratch: string;
+let [ours, theirs, strangers] = ["", "", ""];
+
+const record = (id: string, name = "lantern"): JsonObject => ({
+  id,
+  modified: "2025-01-01T00:00:00Z",
+  affected: [{ package: { ecosystem: "npm", name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }] }] }],
+});
+const imported = async (group: string, name: string, records: readonly JsonObject[], isPublic?: boolean): Promise<void> => {
+  const path = join(scratch, `${name}.jsonl`);
+  await writeFile(path, records.map((each) => JSON.stringify(each)).join("\n"));
+  await runImport(world, "advisories", [path], { group, public: isPublic });
+};
+const viewer = async (group: string, name: string): Promise<string> => {
+  const identity = await createIdentity(world, group, name, { issuer: "https://issuer.example.com", subject: name });
+  await bind(world, group, identity, "viewer");
+  return world.token(identity);
+};
+
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "gantry-private-feeds-attacks-"));
+  world = await openWorld();
+  const rival = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
+  const other = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } })).uid);
+  [ours, theirs, strangers] = [await viewer(world.organization, "ours"), await viewer(rival, "theirs"), await viewer(other, "strangers")];
+  await imported(world.organization, "public", [record("PUB-1"), record("BOTH-1")], true);
+  await imported(world.organization, "ours", [record("OURS-1"), record("OURS-2", "only-ours")]);
+  await imported(rival, "theirs", [{ ...record("BOTH-1"), modified: "2025-06-01T00:00:00Z", details: "the rival's words" }]);
+});
+after(async () => {
+  await world?.close();
+  await rm(scratch, { recursive: true, force: true });
+});
+
+const withToken = (token: string): Record<string, string> => (token === "" ? {} : { authorization: `Bearer ${token}` });
+const get = (path: string, token: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${world.url}${path}`, { headers: { ...withToken(token), ...headers } });
+const post = (path: string, token: string, body: JsonObject): Promise<Response> =>
+  fetch(`${world.url}/osv/v1/${path}`, {
+    method: "POST",
+    headers: { ...withToken(token), "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+/** Headers that say for whom an answer is, and whether it is known already. */
+const requireNotKept = (response: Response): void => {
+  const { headers } = response;
+  assert.match(headers.get("cache-control") ?? "", /(?=.*private)(?=.*no-store)/);
+  assert.match(headers.get("vary") ?? "", /authorization/);
+  assert.deepEqual([headers.get("etag"), headers.get("last-modified")], [null, null]);
+};
+
+test("attack 115: no cache keeps what a token was answered, and no tag of one's answer stands for another's", async () => {
+  const file = "/advisory/v2/osv/BOTH-1.json";
+  const open = await get(file, "");
+  const tag = open.headers.get("etag") ?? "";
+  assert.match(open.headers.get("vary") ?? "", /authorization/);
+  assert.equal((await get(file, "", { "if-none-match": tag })).status, 304);
+  // Whoever reads something else at the same address gets it, whichever tag it holds.
+  for (const known of [tag, "*"]) {
+    const response = await get(file, theirs, { "if-none-match": known, "if-modified-since": new Date().toUTCString() });
+    assert.equal(response.status, 200);
+    requireNotKept(response);
+    assert.equal(((await response.json()) as JsonObject).details, "the rival's words");
+  }
+  for (const token of [ours, theirs, strangers])
+    for (const response of [
+      await get("/osv/v1/vulns/PUB-1", token),
+      await get("/advisory/v2/osv/PUB-1.json", token),
+      await post("query", token, { package: { ecosystem: "npm", name: "lantern" } }),
+      await post("querybatch", token, { queries: [] }),
+    ])
+      requireNotKept(response);
+  // In turns, so that whatever the server kept of one answer would show in the next.
+  for (let round = 0; round < 3; round++)
+    for (const [token, details] of [
+      [theirs, "the rival's words"],
+      ["", undefined],
+      [strangers, undefined],
+      [ours, undefined],
+    ] as const)
+      for (const path of [file, "/osv/v1/vulns/BOTH-1"]) assert.equal(((await (await get(path, token)).json()) as JsonObject).details, details);
+  assert.equal((await get(file, "")).headers.get("etag"), tag);
+});
+
+/** What an answer tells, without what differs in every request and the number that was asked for. */
+const toldBy = async (response: Response, id: string): Promise<string> => {
+  const headers = [...response.headers].filter(([name]) => !["date", "x-request-id"].includes(name));
+  const text = (await response.text()).replaceAll(id, "NUMBER");
+  return JSON.stringify([response.status, headers.filter(([name]) => !name.startsWith("ratelimit")), text.replace(/"requestId":\s*"[^"]*"/g, "")]);
+};
+
+test("attack 116: what is somebody else's is told apart from what does not exist by no status, word, header, count or page", async () => {
+  for (const token of ["", theirs, strangers]) {
+    for (const path of ["/osv/v1/vulns/", "/advisory/v2/osv/"]) {
+      const extension = path.endsWith("osv/") ? ".json" : "";
+      const there = await toldBy(await get(`${path}OURS-1${extension}`, token), "OURS-1");
+      assert.equal(there, await toldBy(await get(`${path}NONE-1${extension}`, token), "NONE-1"));
+      assert.match(there, /^\[404,/);
+    }
+    for (const name of ["only-ours", "nobodys-one"])
+      for (const question of [
+        { package: { ecosystem: "npm", name } },
+        { package: { ecosystem: "npm", name }, version: "1.0.0" },
+        { package: { name }, version: "1.0.0" },
+        { package: { ecosystem: "npm", name }, page_token: Buffer.from("1 A").toString("base64url") },
+      ]) {
+        assert.deepEqual(await (await post("query", token, question)).json(), {});
+        assert.deepEqual(await (await post("querybatch", token, { queries: [question] })).json(), { results: [{}] });
+      }
+  }
+  // Whoever may, reads it: so it is there.
+  assert.equal((await get("/osv/v1/vulns/OURS-1", ours)).status, 200);
+});
+
+test("attack 116: a token that is none is refused before anything is looked for, the same for every number and whatever is sent", async () => {
+  const told = new Set<string>();
+  for (const id of ["PUB-1", "OURS-1", "NONE-1"]) told.add(await toldBy(await get(`/osv/v1/vulns/${id}`, "x.y.z"), id));
+  assert.equal(told.size, 1);
+  assert.match([...told][0] ?? "", /^\[401,/);
+  // Unread: neither its size nor its form is judged.
+  for (const body of ["no JSON", JSON.stringify({ queries: "x".repeat(limits.osvQuestionBytesMax * 2) })]) {
+    const response = await fetch(`${world.url}/osv/v1/querybatch`, {
+      method: "POST",
+      headers: { ...withToken("x.y.z"), "content-type": "application/json" },
+      body,
+    });
+    assert.equal(response.status, 401);
+  }
+});
+
+test("attack 116: without a right anywhere, or with a token narrowed to others, what is public is read and nothing else", async () => {
+  const identity = await createIdentity(world, world.organization, "narrow", { issuer: "https://issuer.example.com", subject: "narrow" });
+  await bind(world, world.organization, identity, "viewer");
+  const whole = await world.token(identity);
+  const narrow = await world.token(identity, { capabilities: ["groups.list"] });
+  const exact = await world.token(identity, { capabilities: ["advisories.list"] });
+  assert.equal((await get("/osv/v1/vulns/OURS-1", exact)).status, 200);
+  assert.equal((await get("/osv/v1/vulns/OURS-1", whole)).status, 200);
+  assert.equal((await get("/osv/v1/vulns/PUB-1", narrow)).status, 200);
+  assert.equal((await get("/osv/v1/vulns/OURS-1", narrow)).status, 404);
+  const { results } = (await (await post("querybatch", narrow, { queries: [{ package: { ecosystem: "npm", name: "only-ours" } }] })).json()) as JsonObject;
+  assert.deepEqual(results, [{}]);
+});
