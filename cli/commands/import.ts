@@ -100,7 +100,7 @@ const importLayouts = async (terminal: Terminal, folders: readonly string[], { r
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE]",
+    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME]",
     description: `Fills the server. KIND is one of
 
   oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names

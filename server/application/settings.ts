@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
-import { type BlobsSetting, readBlobsSetting } from "#blobs";
+import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";

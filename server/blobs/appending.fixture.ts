@@ -1,7 +1,8 @@
 // A process that appends to one upload until it is killed, and says after each append how far it has come: for the test that
 // kills it. Its bytes follow from their place alone, so that who reads them knows what they should be.
 
-import { makeBlobKey, openBlobPlace, readBlobsSetting, uploadStart } from "./index.ts";
+import { readBlobsSetting } from "#base/blobs-setting.ts";
+import { makeBlobKey, openBlobPlace, uploadStart } from "./index.ts";
 import { bytesAt } from "./testing.ts";
 
 const [, , setting = "", seedText = "1"] = process.argv;

@@ -12,7 +12,8 @@ import { Fault } from "#base/fault.ts";
 import { randomNumbers, shortOrLong } from "../../test/length.ts";
 import { type ObjectStorage, objectStorageMissing, startObjectStorage } from "../../test/object-storage.ts";
 import { openFilePlace } from "./file-place.ts";
-import { type BlobPlace, makeBlobKey, openBlobPlace, readBlobsSetting, type UploadPoint, uploadStart } from "./index.ts";
+import { readBlobsSetting } from "#base/blobs-setting.ts";
+import { type BlobPlace, makeBlobKey, openBlobPlace, type UploadPoint, uploadStart } from "./index.ts";
 import { bytesAt, contentOf, readAll } from "./testing.ts";
 
 const MiB = 1024 * 1024;
@@ -259,8 +260,8 @@ test("what speaks S3 is loaded where S3 is configured, and nowhere else", async 
     const script = `import { registerHooks } from "node:module";
       const seen = new Set();
       registerHooks({ resolve(specifier, context, next) { const found = next(specifier, context); seen.add(found.url); return found; } });
-      const { openBlobPlace, readBlobsSetting } = await import(${JSON.stringify(join(import.meta.dirname, "index.ts"))});
-      await openBlobPlace(readBlobsSetting(${JSON.stringify(setting)}, "/"), { redirects: true });
+      const { openBlobPlace } = await import(${JSON.stringify(join(import.meta.dirname, "index.ts"))});
+      await openBlobPlace(${JSON.stringify(readBlobsSetting(setting, "/"))}, { redirects: true });
       process.stdout.write([...seen].join(" "));`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: ["ignore", "pipe", "inherit"] });
     return String(await readAll(child.stdout));

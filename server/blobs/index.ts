@@ -3,10 +3,9 @@
 
 import { openFilePlace } from "./file-place.ts";
 import type { BlobPlace } from "./place.ts";
-import type { BlobsSetting } from "./setting.ts";
+import type { BlobsSetting } from "#base/blobs-setting.ts";
 
 export { type BlobPlace, type ByteRange, makeBlobKey, type SigningOptions, type StoredContent, type UploadPoint, uploadStart } from "./place.ts";
-export { type BlobsSetting, readBlobsSetting } from "./setting.ts";
 
 /** Opens the place that GANTRY_BLOBS names. `redirects`: pulls may be sent to the storage, where it has addresses. */
 export const openBlobPlace = async (setting: BlobsSetting, { redirects }: { readonly redirects: boolean }): Promise<BlobPlace> => {

@@ -36,7 +36,12 @@ import {
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
 await writeFile(join(secrets, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: join(secrets, "key"), GANTRY_PUBLIC_URL: "http://gantry.example.test" };
+const shared = {
+  DATABASE_URL: database.url,
+  GANTRY_SECRET_KEY_FILE: join(secrets, "key"),
+  GANTRY_PUBLIC_URL: "http://gantry.example.test",
+  GANTRY_BLOBS: join(secrets, "blobs"),
+};
 const stage = await openStage(shared);
 const second = await openWorld(shared);
 after(async () => {

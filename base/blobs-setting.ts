@@ -1,8 +1,7 @@
-// GANTRY_BLOBS: a folder, or a bucket of S3.
+// GANTRY_BLOBS: a folder, or a bucket of S3. Below the blobs and the settings: a command that needs no server loads nothing of the blobs.
 
-import { isAbsolute, join, resolve } from "node:path";
-import { Fault } from "#base/fault.ts";
-import { withoutTrailing } from "#base/trailing.ts";
+import { Fault } from "./fault.ts";
+import { withoutTrailing } from "./trailing.ts";
 
 export type BlobsSetting =
   | { readonly kind: "file"; readonly folder: string }
@@ -54,9 +53,9 @@ const readBucket = (value: string): BlobsSetting => {
 
 /** Reads the setting; without one it is a folder of the data directory. Throws a Fault of one line. */
 export const readBlobsSetting = (value: string | undefined, dataDirectory: string): BlobsSetting => {
-  if (value === undefined) return { kind: "file", folder: join(dataDirectory, "blobs") };
+  if (value === undefined) return { kind: "file", folder: `${withoutTrailing(dataDirectory, "/")}/blobs` };
   if (value.startsWith("s3:")) return readBucket(value);
   const path = value.startsWith("file:") ? value.slice("file:".length).replace(/^\/\/(?=\/)/, "") : value;
-  if (!isAbsolute(path)) throw wrong(`must be an absolute path, file:/PATH or s3://BUCKET/PREFIX, not ${JSON.stringify(value)}`);
-  return { kind: "file", folder: resolve(path) };
+  if (!path.startsWith("/")) throw wrong(`must be an absolute path, file:/PATH or s3://BUCKET/PREFIX, not ${JSON.stringify(value)}`);
+  return { kind: "file", folder: withoutTrailing(path, "/") || "/" };
 };
