@@ -9,6 +9,7 @@
 import { isObject, type Json, type JsonObject, part, text, texts } from "../json.ts";
 import { limits } from "../limits.ts";
 import { compareVersions } from "./ecosystem.ts";
+import { normalizePythonName } from "./python-name.ts";
 
 export type Verdict = { readonly verdict: "affected" | "unaffected" } | { readonly verdict: "not judged"; readonly reason: string };
 
@@ -113,7 +114,7 @@ const strongest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.find(({ verdict }) => verdict === "affected") ?? verdicts.find(({ verdict }) => verdict === "not judged") ?? unaffected;
 
 /** PyPI's names are the same however they are written (PEP 503); all others are as they are. */
-const nameKey = ({ ecosystem, name }: Package): string => (ecosystem.split(":")[0] === "PyPI" ? name.toLowerCase().replace(/[-_.]+/g, "-") : name);
+const nameKey = ({ ecosystem, name }: Package): string => (ecosystem.split(":")[0] === "PyPI" ? normalizePythonName(name) : name);
 
 const countEvents = (entries: readonly JsonObject[]): number =>
   entries.reduce((count, entry) => objectsAt(entry, "ranges").reduce((sum, range) => sum + objectsAt(range, "events").length, count), 0);

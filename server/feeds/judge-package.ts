@@ -5,6 +5,7 @@
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import { artifactTypeOf } from "./formats/osv.ts";
 import { packageName, readPurlParts } from "./formats/purl.ts";
 
@@ -89,7 +90,8 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
   const packages = new Map(
     entries.flatMap((entry) => {
       const [ecosystem, name] = [text(part(entry, "package"), "ecosystem"), text(part(entry, "package"), "name")];
-      return named.includes(name) && isOfEcosystem(ecosystem, installed) ? [[JSON.stringify([ecosystem, name]), { ecosystem, name }] as const] : [];
+      const found = ecosystem === "PyPI" ? normalizePythonName(name) : name;
+      return named.includes(found) && isOfEcosystem(ecosystem, installed) ? [[JSON.stringify([ecosystem, name]), { ecosystem, name }] as const] : [];
     }),
   );
   for (const found of packages.values()) {

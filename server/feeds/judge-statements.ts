@@ -6,6 +6,7 @@ import { isObject, type Json, type JsonObject, part, text, texts } from "#base/j
 import { readTimestamp } from "#base/time.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import { ecosystemOfPurlType, isInRange, readVersionRange, type VersionRange } from "#base/versions/vers.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import { packageName, type PurlParts, readPurlParts } from "./formats/purl.ts";
 import type { InstalledPackage, PackageVerdict } from "./judge-package.ts";
 
@@ -44,13 +45,11 @@ const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any
 
 const architectureOfProduct = ({ purl }: Product): string => purl.qualifiers.get("arch") ?? "";
 
-const pypiName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
-
 /** Whether a package URL is about the package in an image; what one of the two does not say is no difference. */
 const isAbout = ({ purl }: Product, { type, name, distribution, release }: InstalledPackage): boolean => {
   if (purl.type !== type || purl.subpath !== "") return false;
   const named = packageName({ ...purl, architecture: "" });
-  if (type === "pypi" ? pypiName(named) !== pypiName(name) : named !== name) return false;
+  if (type === "pypi" ? normalizePythonName(named) !== normalizePythonName(name) : named !== name) return false;
   if (type !== "apk" && type !== "deb" && type !== "rpm") return true;
   if (distribution !== "" && purl.namespace !== "" && purl.namespace.toLowerCase() !== distribution) return false;
   const [, wanted = ""] = /-(\d[^-]*)$/.exec(purl.distribution) ?? [];
@@ -111,7 +110,7 @@ const stateOf = (statements: readonly Statement[], architecture: string): Packag
   return states.has("under investigation") ? "under investigation" : undefined;
 };
 
-const nameOf = (type: string, name: string): string => `${type} ${type === "pypi" ? pypiName(name) : name}`;
+const nameOf = (type: string, name: string): string => `${type} ${type === "pypi" ? normalizePythonName(name) : name}`;
 
 /** Statements by the package that they are about: a document may have thousands of them on a vulnerability. */
 type Statements = ReadonlyMap<string, readonly Statement[]>;

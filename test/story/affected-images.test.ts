@@ -515,7 +515,7 @@ test("an advisory of GitHub's API matches by the expressions of its ranges, each
   ]);
   await importGithub(
     advisory("GHSA-2222-3333-4444", [
-      vulnerability("pip", "some-package", ">= 1.2, < 1.10", "1.10"),
+      vulnerability("pip", "Some_Package", ">= 1.2, < 1.10", "1.10"),
       vulnerability("npm", "left-pad", "<= 1.9.0", "1.10.0"),
       vulnerability("go", "example.com/mod", "< 1.10.0", "1.10.0"),
       vulnerability("rubygems", "rack", "< 1.10"),

@@ -2,6 +2,7 @@
 // as its event; a range that is not patched says that it is affected, and no more.
 
 import { timestamp } from "#base/time.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { AdvisoryEventData, AdvisoryRecord, ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import { originOf, type Format, type ReadOptions } from "./format.ts";
@@ -83,12 +84,13 @@ const githubAdvisories = (document: Field, id: string, aliases: readonly string[
   const time = [document.at("published_at").time(), document.at("updated_at").time()].find((each) => each !== undefined);
   return [...rangesByPackage].map(([key, ranges]) => {
     const ecosystem = key.slice(0, key.indexOf(" "));
+    const name = key.slice(ecosystem.length + 1);
     return {
       kind: "advisory",
       key: rangesByPackage.size > 1 ? `${id} ${key}` : id,
       advisoryId: id,
       author: author ?? "GitHub",
-      artifactName: key.slice(ecosystem.length + 1),
+      artifactName: ecosystem === "pip" ? normalizePythonName(name) : name,
       artifactType: artifactTypes.get(ecosystem) ?? ecosystem,
       aliases,
       events: [{ time: timestamp(time ?? 0), data: patchedData(ranges) }],

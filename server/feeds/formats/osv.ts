@@ -2,6 +2,7 @@
 // is one, and what its ranges say was fixed is its event.
 
 import { timestamp } from "#base/time.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import { FieldError } from "../invalid.ts";
@@ -96,13 +97,14 @@ const osvAdvisory = (
   const name = affectedPackage.at("name").missing && purl ? packageName(purl) : affectedPackage.at("name").required();
   const [family = "", release = ""] = ecosystem.split(":");
   const time = [document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0);
+  const artifactType = artifactTypes.get(family.toLowerCase()) ?? purl?.type ?? family.toLowerCase();
   return {
     kind: "advisory",
     key: severalOf ? `${id} ${ecosystem} ${name}` : id,
     advisoryId: id,
     author: author ?? family,
-    artifactName: name,
-    artifactType: artifactTypes.get(family.toLowerCase()) ?? purl?.type ?? family.toLowerCase(),
+    artifactName: artifactType === "pypi" ? normalizePythonName(name) : name,
+    artifactType,
     ...(release || purl?.namespace ? { namespace: release || (purl?.namespace ?? "") } : {}),
     aliases,
     // A record without any time is as old as can be.

@@ -1,15 +1,13 @@
 // A project of the Python package index, as its simple API tells it in JSON (PEP 691, PEP 700).
 
 import { isObject } from "#base/json.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { LibraryArtifactRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import { distinctVersions, libraryVersion } from "./artifact-lines.ts";
 import type { Format } from "./format.ts";
 
 const sdistEnd = /\.(?:tar\.(?:gz|bz2|xz|Z)|tgz|zip)$/;
-
-/** PEP 503. */
-const normalizedName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
 
 /** The version in a file's name; undefined where it names none. */
 export const versionInFile = (filename: string, project: string): string | undefined => {
@@ -19,7 +17,7 @@ export const versionInFile = (filename: string, project: string): string | undef
   const stem = filename.replace(sdistEnd, "");
   // Names of projects hold dashes too: the version is what stands behind the project's own name.
   for (let dash = stem.indexOf("-"); dash >= 0; dash = stem.indexOf("-", dash + 1)) {
-    if (normalizedName(stem.slice(0, dash)) === normalizedName(project)) return stem.slice(dash + 1);
+    if (normalizePythonName(stem.slice(0, dash)) === normalizePythonName(project)) return stem.slice(dash + 1);
   }
   return undefined;
 };

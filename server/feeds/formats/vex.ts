@@ -1,5 +1,6 @@
 // What OpenVEX and CSAF state of a product, as events of advisories.
 
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { AdvisoryEventData, FalsePositiveType } from "../record.ts";
 import { type Package, packageName, readPurl } from "./purl.ts";
 
@@ -37,7 +38,7 @@ export interface Product {
 }
 
 const productOfPackage = (found: Package): Product => ({
-  artifactName: packageName(found),
+  artifactName: found.type === "pypi" ? normalizePythonName(packageName(found)) : packageName(found),
   artifactType: found.type,
   artifactArchitecture: found.architecture,
   namespace: found.namespace,

@@ -1,5 +1,6 @@
 // OSV's ecosystems: which there are, what their package URLs are called, and how names are compared in them. Pure.
 
+import { normalizePythonName } from "#base/versions/python-name.ts";
 import type { PurlParts } from "../formats/purl.ts";
 
 /** OSV schema 1.7, without suffixes. GIT is none of its table, and is asked for nevertheless. */
@@ -30,7 +31,7 @@ const repositoryKey = (url: string): string =>
 /** The name by which a package is found: PyPI's (PEP 503) and repositories' are the same however they are written. */
 export const nameKey = (ecosystem: string, name: string): string => {
   const base = withoutRelease(ecosystem);
-  if (base === "PyPI") return name.toLowerCase().replace(/[-_.]+/g, "-");
+  if (base === "PyPI") return normalizePythonName(name);
   return base === "GIT" ? repositoryKey(name) : name;
 };
 
