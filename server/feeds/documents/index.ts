@@ -177,14 +177,15 @@ export const respond = (request: DocumentRequest, type: string, text: string, mo
   return { status: 200, headers: { "content-type": type, ...headers }, body: text };
 };
 
+/** What is no name is the name of no document: without a token it is as absent as any other. */
 const documentAt = (path: string): { kind: DocumentKind; name: string } | undefined => {
   const kind = documentKinds.find((each) => path.startsWith(`${base}${each}/`));
   if (!kind) return undefined;
   try {
     const name = decodeURIComponent(path.slice(base.length + kind.length + 1));
-    return name === "" || name.includes("\0") ? undefined : { kind, name };
+    return { kind, name: name.includes("\0") ? "" : name };
   } catch {
-    return undefined;
+    return { kind, name: "" };
   }
 };
 
