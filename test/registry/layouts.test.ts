@@ -1,7 +1,8 @@
 // OCI layouts in and out by the command line: what comes out is what went in, digest by digest, and what is broken is named.
 
 import assert from "node:assert/strict";
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -11,11 +12,36 @@ import { digestOf, openRegistryClient } from "./images.ts";
 
 const layouts = join(import.meta.dirname, "../../../shared/data/registry/oci-layouts");
 
+const missing = !existsSync(layouts) && "the real layouts are not beside the project";
+
 let installation: Installation;
 let folder: string;
 
+/** A layout made by hand: two images with a tag each, of one config and one layer. */
+const makeLayout = async (): Promise<string> => {
+  const layout = join(folder, "made");
+  await mkdir(join(layout, "blobs/sha256"), { recursive: true });
+  const put = async (mediaType: string, text: string): Promise<{ mediaType: string; digest: string; size: number }> => {
+    const digest = digestOf(Buffer.from(text));
+    await writeFile(join(layout, "blobs/sha256", digest.replace("sha256:", "")), text);
+    return { mediaType, digest, size: Buffer.byteLength(text) };
+  };
+  const imageOf = async (tag: string): Promise<object> => {
+    const config = await put("application/vnd.oci.image.config.v1+json", JSON.stringify({ architecture: "amd64", os: "linux", config: { Labels: { tag } } }));
+    const layer = await put("application/vnd.oci.image.layer.v1.tar", `layer of ${tag}`);
+    const mediaType = "application/vnd.oci.image.manifest.v1+json";
+    const manifest = await put(mediaType, JSON.stringify({ schemaVersion: 2, mediaType, config, layers: [layer] }));
+    return { ...manifest, annotations: { "org.opencontainers.image.ref.name": tag } };
+  };
+  const manifests = [await imageOf("1"), await imageOf("2")];
+  await writeFile(join(layout, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+  await writeFile(join(layout, "index.json"), JSON.stringify({ schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests }));
+  return layout;
+};
+
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "gantry-layouts-"));
+  await makeLayout();
   installation = await openInstallation({ GANTRY_BLOBS: join(folder, "blobs") });
 });
 after(async () => {
@@ -43,9 +69,10 @@ const blobsIn = async (layout: string): Promise<Map<string, Buffer>> => {
   return new Map(await Promise.all(names.sort().map(async (name) => [name, await readFile(join(layout, "blobs/sha256", name))] as const)));
 };
 
-for (const name of ["test_index", "test_index_media_type", "test_index_one_image"]) {
-  test(`${name} comes out as it went in`, async () => {
-    const layout = join(layouts, name);
+for (const name of ["made", "test_index", "test_index_media_type", "test_index_one_image"]) {
+  const isMade = name === "made";
+  test(`${name} comes out as it went in`, { skip: isMade ? false : missing }, async () => {
+    const layout = join(isMade ? folder : layouts, name);
     const repo = `first-organization/layouts/${name.replaceAll("_", "-")}`;
     const imported = await gantry("import", "oci", layout, "--repo", repo);
     const refusals = imported.stderr.split("\n").filter((line) => line.startsWith("refused"));
@@ -59,7 +86,7 @@ for (const name of ["test_index", "test_index_media_type", "test_index_one_image
       assert.equal(answer.status, 200);
       assert.equal(digestOf(answer.body), digest);
     }
-    const copy = join(folder, name);
+    const copy = join(folder, `copy-of-${name}`);
     const references = taken.map(({ digest, tag }) => tag || digest);
     const exported = await gantry("export", "oci", copy, "--repo", repo, ...references);
     assert.equal(exported.code, 0, exported.stderr);
@@ -74,7 +101,7 @@ for (const name of ["test_index", "test_index_media_type", "test_index_one_image
 
 test("what is missing or broken in a layout is named, and keeps nothing else", async () => {
   const layout = join(folder, "broken");
-  await cp(join(layouts, "test_index"), layout, { recursive: true });
+  await cp(join(folder, "made"), layout, { recursive: true });
   const [first] = await listedIn(layout);
   const name = first?.digest.replace("sha256:", "") ?? "";
   await writeFile(join(layout, "blobs/sha256", name), "{}");

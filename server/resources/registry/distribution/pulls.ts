@@ -87,6 +87,8 @@ const openPullLog = (services: Services): PullLog => {
     timer = undefined;
     const pulls = waiting;
     waiting = [];
+    // A server that stops asks nothing of a database that may not answer.
+    if (pulls.length === 0) return writing;
     if (lost > 0) services.log("registry.pulls.lost", { count: lost });
     lost = 0;
     writing = writing.then(() => writePulls(services, pulls)).catch((cause: unknown) => services.log("registry.pulls.failed", { cause, count: pulls.length }));
