@@ -294,5 +294,13 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   "argos.osv.reader": ["argos.osv.read"],
   "argos.osv.dumper": ["argos.osv.dump"],
   // decisions: Access. Bound above every root, by the operator alone.
-  operator: [...owner, "repo.internal.admin", "internal", ...advisories],
+  operator: [
+    ...owner,
+    "repo.internal.admin",
+    "internal",
+    ...advisories,
+    // Who fills the catalogue compares requests with it (docs/decisions/0042).
+    "libraries.request_groups.refresh_coverage",
+    "libraries.request_groups.delete_submitted",
+  ],
 };

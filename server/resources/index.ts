@@ -21,11 +21,14 @@ import { terms } from "./iam/terms.ts";
 import { affectedImage } from "./images/affected-image.ts";
 import { imageSbom } from "./images/image-sbom.ts";
 import { artifact } from "./libraries/artifact.ts";
+import { requestGroup } from "./libraries/request-group.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
 import { distribution } from "./registry/distribution.ts";
 import { image } from "./registry/image.ts";
+import { overlayBinding } from "./registry/overlay-binding.ts";
+import { overlay } from "./registry/overlay.ts";
 import { repo } from "./registry/repo.ts";
 import { tag } from "./registry/tag.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
@@ -52,11 +55,14 @@ export const resources = [
   affectedImage,
   imageSbom,
   artifact,
+  requestGroup,
   membership,
   securityToken,
   ping,
   distribution,
   image,
+  overlayBinding,
+  overlay,
   repo,
   tag,
   advisory,

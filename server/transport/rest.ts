@@ -202,7 +202,8 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
       if (handle) return await handle(request);
-      const found = route(verb, path);
+      // What has no version 2 has a path of its own under the beta segment.
+      const found = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
       if (found && "method" in found) {
         domain = found.method.domain;
         isVersion1 = found.method.version === "v1";
