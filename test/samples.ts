@@ -28,6 +28,12 @@ const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.Acc
 // What goes with what is a rule across fields: only a verified organization has a kind.
 const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
 
+/** What a message needs besides: an overlay adds something, and a list of requirements is of some format. */
+const neededParts: Readonly<Record<string, JsonObject>> = {
+  "chainguard.platform.registry.v2beta1.Overlay": { config: { contents: { packages: ["curl"] } } },
+  "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": { format: "INPUT_FORMAT_REQUIREMENTS_TXT" },
+};
+
 const capabilityEnum = "chainguard.capabilities.Capability";
 
 /** Capabilities that the operator holds, and so may give away, and that any role may carry. */
@@ -135,9 +141,9 @@ export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = f
   for (const field of writable(message)) {
     // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
-    if (whole || isNeeded(message, field)) body[field.json] = await valueOf(field, message, sampling, whole);
+    if (whole || (isNeeded(message, field) && neededParts[message.name]?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
   }
-  return { ...body, ...always };
+  return { ...(whole ? {} : neededParts[message.name]), ...body, ...always };
 };
 
 /** The part of an operation's path before its first field: "/iam/v2/groups". */
@@ -151,6 +157,13 @@ export const createOf = (message: string): MethodFact | undefined =>
 export const bodyField = (method: MethodFact): FieldFact | undefined => {
   const body = method.http[0]?.body;
   return body && body !== "*" ? method.input.byName.get(body) : undefined;
+};
+
+/** What a request says of what it makes where it has no field with the resource: everything but its place. */
+export const ownFieldsOf = async ({ input }: MethodFact, sampling: Sampling): Promise<JsonObject> => {
+  const made: JsonObject = {};
+  for (const field of input.fields) if (!field.scope && isNeeded(input, field)) made[field.json] = await valueOf(field, input, sampling);
+  return { ...made, ...neededParts[input.name] };
 };
 
 /** The resource whose uid an operation is about: what its scope refers to, else what is made in its collection. */

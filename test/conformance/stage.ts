@@ -7,11 +7,11 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
-import { methods } from "#contract/catalog.ts";
-import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { messageByName, methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
-import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
+import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
@@ -99,6 +99,9 @@ export interface Stage {
   readonly fingerprint: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
+
+/** Items of a request group are numbered. */
+const firstItemOf = (uid: string): string => `${uid}/0000000000000001`;
 
 /** Capabilities that a custom role needs in order to carry these. */
 const withRequiredCapabilities = (names: readonly string[]): string[] => [
@@ -196,21 +199,32 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
   };
 
+  /** Fields of a resource as the request has them that says them itself: what refers to something has a name of its own there. */
+  const inRequest = ({ input, output }: MethodFact, body: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(body).map(([key, value]) => {
+        const refersTo = output.byName.get(key)?.refersTo;
+        const own = input.byName.has(key) ? undefined : input.fields.find((field) => !field.scope && field.refersTo !== "" && field.refersTo === refersTo);
+        return [own?.json ?? key, value];
+      }),
+    );
+
   const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
     const grow = grown[message];
     if (grow) return grow(world, parent ?? place);
     const create = createOf(message);
     if (!create || !kernel.answers.has(create.name)) return { uid: newChild(place) };
     const field = bodyField(create);
-    if (!field?.message) throw new Error(`${create.name} has no body`);
-    const sample = await bodyOf(field.message, sampling(place, names), whole);
     const above = parent !== undefined && !sharesUid(create.output) ? parent : await parentFor(create, parent ?? place);
+    if (!field?.message) return operatorCall(create, { ...(await ownFieldsOf(create, sampling(place, names))), ...inRequest(create, body), parent: above });
+    const sample = await bodyOf(field.message, sampling(place, names), whole);
     return operatorCall(create, { parent: above, [field.json]: { ...sample, ...body } });
   };
 
   // What must have happened before an operation can be done.
   const preparations: Readonly<Record<string, (uid: string) => Promise<void>>> = {
     RegenerateScimToken: async (uid) => void (await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: uid })),
+    RestoreItems: async (uid) => void (await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/RemoveItems", { uid, itemUids: [firstItemOf(uid)] })),
     SetScimEnabled: async (uid) => {
       for (const { uid: owner } of [await stranger(rootOf(uid)), await stranger(rootOf(uid))]) await bind(rootOf(uid), owner, builtInRoleUid("owner"));
     },
@@ -226,6 +240,12 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> => [
     uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent),
   ];
+
+  /** True for a list of what lies below what the operation is about. */
+  const liesBelowSubject = (method: MethodFact, { shape, refersTo }: FieldFact): boolean => {
+    const above = messageByName(refersTo)?.byName.get("uid")?.liesBelow ?? "";
+    return shape === "list" && above !== "" && above === subjectOf(method)?.name;
+  };
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
@@ -264,8 +284,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const repo = uid ?? text(await make(repoMessage, { place }), "uid");
       return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
     }
-    let built: JsonObject = {};
+    let built: JsonObject = createOf(method.output.name) === method && !bodyField(method) ? await ownFieldsOf(method, seeds) : {};
     for (const field of method.input.fields) {
+      if (built[field.json] !== undefined || liesBelowSubject(method, field)) continue;
       if (field.json === bodyField(method)?.json && field.message) built[field.json] = await bodyOf(field.message, seeds, whole);
       else if (field.name === "parent") built.parent = uid ?? (await parentFor(method, place));
       else if (field.shape === "list" && field.refersTo !== "" && parentKind(createOf(field.refersTo)) === parentKind(method)) {
@@ -281,6 +302,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
+    for (const field of method.input.fields) if (path && liesBelowSubject(method, field)) built[field.json] = [firstItemOf(String(valueAt(built, path)))];
     if (method.name === deleteOneself) {
       leaver = await colleague();
       built.id = leaver.uid;

@@ -29,6 +29,10 @@ create index overlay_bindings_by_create_time on overlay_bindings (left(uid, 40),
 create index overlay_bindings_by_update_time on overlay_bindings (left(uid, 40), update_time, uid);
 create index overlay_bindings_in_root on overlay_bindings (uid) where length(uid) = 40;
 create index overlay_bindings_by_overlay_uid on overlay_bindings (overlay_uid, uid);
+create trigger overlay_bindings_counted_made after insert on overlay_bindings referencing new table as made
+  for each statement execute function resources_made();
+create trigger overlay_bindings_counted_gone after delete on overlay_bindings referencing old table as gone
+  for each statement execute function resources_gone();
 
 -- Request groups: lists of libraries that somebody asks for, and their items. An item lies below its group, and goes with it.
 create table request_groups (
