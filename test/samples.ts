@@ -29,9 +29,12 @@ const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.Acc
 const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
 
 /** What a message needs besides: an overlay adds something, and a list of requirements is of some format. */
-const neededParts: Readonly<Record<string, JsonObject>> = {
-  "chainguard.platform.registry.v2beta1.Overlay": { config: { contents: { packages: ["curl"] } } },
-  "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": { format: "INPUT_FORMAT_REQUIREMENTS_TXT" },
+const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
+  "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
+  "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
+    format: "INPUT_FORMAT_REQUIREMENTS_TXT",
+    content: Array.from({ length: 13 }, (_, index) => `sample-${variant}-${index}==1.${index}`).join("\n"),
+  }),
 };
 
 const capabilityEnum = "chainguard.capabilities.Capability";
@@ -138,12 +141,13 @@ const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
   const body: JsonObject = {};
   const always = whole ? completeBodies[message.name] : undefined;
+  const needed = whole ? undefined : neededParts[message.name]?.(sampling.variant);
   for (const field of writable(message)) {
     // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
-    if (whole || (isNeeded(message, field) && neededParts[message.name]?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
+    if (whole || (isNeeded(message, field) && needed?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
   }
-  return { ...(whole ? {} : neededParts[message.name]), ...body, ...always };
+  return { ...body, ...needed, ...always };
 };
 
 /** The part of an operation's path before its first field: "/iam/v2/groups". */
@@ -163,7 +167,7 @@ export const bodyField = (method: MethodFact): FieldFact | undefined => {
 export const ownFieldsOf = async ({ input }: MethodFact, sampling: Sampling): Promise<JsonObject> => {
   const made: JsonObject = {};
   for (const field of input.fields) if (!field.scope && isNeeded(input, field)) made[field.json] = await valueOf(field, input, sampling);
-  return { ...made, ...neededParts[input.name] };
+  return { ...made, ...neededParts[input.name]?.(sampling.variant) };
 };
 
 /** The resource whose uid an operation is about: what its scope refers to, else what is made in its collection. */

@@ -369,6 +369,7 @@ export {
   findRequestItems,
   insertRequestItems,
   type ItemCoverage,
+  type RequestedPlace,
   type RequestItem,
   setItemsRemoved,
   updateItemCoverage,

@@ -182,13 +182,24 @@ export const countAvailability = (rows: Read, group: string): Promise<{ availabi
 
 // ---- what all submitted request groups ask for -------------------------------------------------------------------
 
-/** What is asked for below a group, in one row for each request and version. */
+/** Where submitted request groups lie. */
+export interface RequestedPlace {
+  /** Below this group, at any depth. */
+  readonly below: string;
+  /** Directly in this group; "" for any. */
+  readonly directlyIn: string;
+}
+
+/** What is asked for at a place ($1 to $3), in one row for each request and version. */
 const requestedRows = `select item.package_name as name, item.ecosystem, item.version, item.sort_key, item.availability, item.availability_reason,
     item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source, request.submit_time,
     request.submitted_by
   from request_group_items as item join request_groups as request on request.uid = left(item.uid, -17)
-  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and request.submit_time is not null and not item.removed
+  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and ($3 = '' or left(request.uid, -17) = $3)
+    and request.submit_time is not null and not item.removed
     and item.version <> '' and item.availability <> 'AVAILABILITY_INVALID_REQUIREMENT'`;
+
+const placeValues = ({ below, directlyIn }: RequestedPlace): string[] => [...belowOf(below), directlyIn];
 
 const statusExpression = `case when count(distinct version) filter (where availability = 'AVAILABILITY_BUILT') = count(distinct version)
     then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
@@ -196,8 +207,7 @@ const statusExpression = `case when count(distinct version) filter (where availa
     else 'REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING' end`;
 
 export interface RequestedLibraryFilter {
-  /** Below this group. */
-  readonly parent: string;
+  readonly place: RequestedPlace;
   /** "" for any. */
   readonly ecosystem: string;
   /** Part of the name; "" for any. */
@@ -205,15 +215,15 @@ export interface RequestedLibraryFilter {
   readonly buildStatus: string;
 }
 
-const libraryTerms = ({ parent, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly source: string } => {
-  const page: PageTerms = { values: [...belowOf(parent)], terms: ["true"] };
+const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly source: string } => {
+  const page: PageTerms = { values: placeValues(place), terms: ["true"] };
   const within: string[] = [];
   if (ecosystem !== "") within.push(`and item.ecosystem = ${addParameter(page, ecosystem)}`);
   if (query !== "") within.push(`and lower(item.package_name) like ${addParameter(page, containingPattern(query))}`);
   if (buildStatus !== "") page.terms.push(`build_status = ${addParameter(page, buildStatus)}`);
   const source = `(select name, ecosystem, ${statusExpression} as build_status, count(distinct version)::integer as requested_version_count,
        count(distinct version) filter (where availability = 'AVAILABILITY_BUILT') as built_version_count, count(distinct uid) as group_count,
-       max(submit_time) as last_request_time, jsonb_agg(distinct source) as sources
+       max(submit_time) as last_request_time, min(submit_time) as create_time, max(update_time) as update_time, jsonb_agg(distinct source) as sources
      from (${requestedRows} ${within.join(" ")}) as requested group by name, ecosystem) as library`;
   return { page, source };
 };
@@ -226,6 +236,8 @@ const requestedLibrary = columns({
   builtVersionCount: number,
   groupCount: number,
   lastRequestTime: time("last_request_time"),
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
   sources: textList,
 });
 
@@ -253,8 +265,7 @@ export const countRequestedLibraries = async (rows: Read, filter: RequestedLibra
 };
 
 export interface RequestedVersionFilter {
-  /** Below this group. */
-  readonly parent: string;
+  readonly place: RequestedPlace;
   readonly ecosystem: string;
   readonly name: string;
   /** "" for any. */
@@ -264,12 +275,13 @@ export interface RequestedVersionFilter {
 // Requests of one version may have been compared with the catalogue at different times: the last one says how it is.
 const latestOf = (column: string): string => `(array_agg(${column} order by update_time desc, uid))[1] as ${column}`;
 
-const versionTerms = ({ parent, ecosystem, name, availability }: RequestedVersionFilter): { readonly page: PageTerms; readonly source: string } => {
-  const page: PageTerms = { values: [...belowOf(parent), ecosystem, name], terms: ["true"] };
+const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersionFilter): { readonly page: PageTerms; readonly source: string } => {
+  const page: PageTerms = { values: [...placeValues(place), ecosystem, name], terms: ["true"] };
   if (availability !== "") page.terms.push(`availability = ${addParameter(page, availability)}`);
   const newest = ["availability", "availability_reason", "closest_version", "latest_version"].map(latestOf).join(", ");
-  const source = `(select version, sort_key, ${newest}, max(submit_time) as last_request_time, jsonb_agg(distinct source) as sources
-     from (${requestedRows} and item.ecosystem = $3 and item.package_name = $4) as requested group by version, sort_key) as requested_version`;
+  const source = `(select version, sort_key, ${newest}, max(submit_time) as last_request_time, min(submit_time) as create_time,
+       max(update_time) as update_time, jsonb_agg(distinct source) as sources
+     from (${requestedRows} and item.ecosystem = $4 and item.package_name = $5) as requested group by version, sort_key) as requested_version`;
   return { page, source };
 };
 
@@ -280,6 +292,8 @@ const requestedVersion = columns({
   closestVersion: text,
   latestVersion: text,
   lastRequestTime: time("last_request_time"),
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
   sources: textList,
 });
 
@@ -308,19 +322,19 @@ const contribution = columns({ name: text, ecosystem: text, version: text, uid: 
 export type Contribution = ReturnType<typeof contribution.read>;
 
 /**
- * The submitted request groups below a group that ask for these libraries, the newest first and no more than `most` for each.
+ * The submitted request groups at a place that ask for these libraries, the newest first and no more than `most` for each.
  * @param byVersion for each version of each, instead
  */
-export const findContributions = (rows: Read, parent: string, names: readonly string[], most: number, byVersion: boolean): Promise<Contribution[]> => {
+export const findContributions = (rows: Read, place: RequestedPlace, names: readonly string[], most: number, byVersion: boolean): Promise<Contribution[]> => {
   const each = byVersion ? "name, ecosystem, version" : "name, ecosystem";
   return contribution.find(
     rows,
     `select ${contribution.list} from (
-       select *, row_number() over (partition by ${each} order by submit_time desc, uid) as place from (
-         select distinct on (${each}, uid) * from (${requestedRows} and item.package_name = any($3)) as requested order by ${each}, uid
+       select *, row_number() over (partition by ${each} order by submit_time desc, uid) as position from (
+         select distinct on (${each}, uid) * from (${requestedRows} and item.package_name = any($4)) as requested order by ${each}, uid
        ) as contributed
-     ) as placed where place <= $4 order by ${each}, place`,
-    [...belowOf(parent), names, most],
+     ) as placed where position <= $5 order by ${each}, position`,
+    [...placeValues(place), names, most],
     { rows: names.length * most, wide: true },
   );
 };

@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { builtInRoleUid } from "#authz";
-import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
@@ -19,6 +19,7 @@ import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { insertManifests } from "#store";
 import { openWorld, type World } from "../world.ts";
+import { writeTestRecords } from "../story/records.ts";
 import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
@@ -165,10 +166,7 @@ export const rowMessage = (method: MethodFact): MessageFact | undefined => metho
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
 /** A List's rows. gRPC knows no empty list. */
-export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => {
-  const rows: Json = reply[pluralOf(method)] ?? [];
-  return Array.isArray(rows) ? rows.filter(isObject) : [];
-};
+export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => objectList(reply, pluralOf(method));
 
 export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsOf(method, reply).map((row) => text(row, "uid"));
 
@@ -224,7 +222,16 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   // What must have happened before an operation can be done.
   const preparations: Readonly<Record<string, (uid: string) => Promise<void>>> = {
     RegenerateScimToken: async (uid) => void (await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: uid })),
-    RestoreItems: async (uid) => void (await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/RemoveItems", { uid, itemUids: [firstItemOf(uid)] })),
+    RestoreItems: async (uid) =>
+      void (await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/RemoveItems", { uid, itemUids: [firstItemOf(uid)] })),
+    RefreshCoverage: async (uid) => {
+      const [item] = objectList(
+        await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/ListRequestGroupItems", { uid }),
+        "requestGroupItems",
+      );
+      const versions = [{ version: text(item ?? {}, "version") }];
+      await writeTestRecords(world, [{ kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name: text(item ?? {}, "packageName"), versions }]);
+    },
     SetScimEnabled: async (uid) => {
       for (const { uid: owner } of [await stranger(rootOf(uid)), await stranger(rootOf(uid))]) await bind(rootOf(uid), owner, builtInRoleUid("owner"));
     },

@@ -7,6 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Ecosystem, EcosystemJson } from "../v2/artifacts_pb.js";
 import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
+import type { GroupFilter, GroupFilterJson } from "../../../../gantry/lists/v1/lists_pb.js";
 
 /**
  * Describes the file chainguard/platform/libraries/v2beta1/request_groups.proto.
@@ -1435,6 +1436,13 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
    * @generated from field: int32 skip = 13;
    */
   skip: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -1505,6 +1513,13 @@ export declare type ListRequestGroupItemsRequestJson = {
    * @generated from field: int32 skip = 13;
    */
   skip?: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
@@ -2083,6 +2098,27 @@ export declare type RequestedLibrary = Message<"chainguard.platform.libraries.v2
    * @generated from field: google.protobuf.Timestamp last_request_time = 11;
    */
   lastRequestTime?: Timestamp | undefined;
+
+  /**
+   * Identifier within the list. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid: string;
+
+  /**
+   * When it was first asked for. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When what is known of it last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -2167,6 +2203,27 @@ export declare type RequestedLibraryJson = {
    * @generated from field: google.protobuf.Timestamp last_request_time = 11;
    */
   lastRequestTime?: TimestampJson;
+
+  /**
+   * Identifier within the list. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid?: string;
+
+  /**
+   * When it was first asked for. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When what is known of it last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -2291,6 +2348,27 @@ export declare type RequestedLibraryVersion = Message<"chainguard.platform.libra
    * @generated from field: google.protobuf.Timestamp last_request_time = 9;
    */
   lastRequestTime?: Timestamp | undefined;
+
+  /**
+   * Identifier within the list. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid: string;
+
+  /**
+   * When it was first asked for. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When what is known of it last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -2361,6 +2439,27 @@ export declare type RequestedLibraryVersionJson = {
    * @generated from field: google.protobuf.Timestamp last_request_time = 9;
    */
   lastRequestTime?: TimestampJson;
+
+  /**
+   * Identifier within the list. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid?: string;
+
+  /**
+   * When it was first asked for. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When what is known of it last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -2437,6 +2536,13 @@ export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform
    * @generated from field: int32 skip = 13;
    */
   skip: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -2507,6 +2613,13 @@ export declare type ListRequestedLibrariesRequestJson = {
    * @generated from field: int32 skip = 13;
    */
   skip?: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
@@ -2659,6 +2772,13 @@ export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.pl
    * @generated from field: int32 skip = 13;
    */
   skip: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -2729,6 +2849,13 @@ export declare type ListRequestedLibraryVersionsRequestJson = {
    * @generated from field: int32 skip = 13;
    */
   skip?: number;
+
+  /**
+   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
