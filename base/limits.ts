@@ -724,7 +724,7 @@ export const limits = {
    */
   requestItemsMax: 5_000,
   requirementLengthMax: 1_024,
-  propertyLengthMax: 512,
+  propertyLengthMax: 256,
   propertyDepthMax: 10,
   contributingGroupsMax: 20,
 

@@ -68,13 +68,16 @@ const elementsOf = (value: Json | undefined, name: string): JsonObject[] => {
 const interpolated = (text: string, properties: ReadonlyMap<string, string>, depth = 0): string => {
   if (!text.includes("${") || depth >= limits.propertyDepthMax || text.length > limits.propertyLengthMax) return text;
   const filled = text.replace(/\$\{([^{}$]+)\}/g, (whole, name: string) => properties.get(name) ?? whole);
-  return filled === text ? text : interpolated(filled, properties, depth + 1);
+  return filled === text || filled.length > limits.propertyLengthMax ? text : interpolated(filled, properties, depth + 1);
 };
 
 const propertiesOf = (project: JsonObject): ReadonlyMap<string, string> => {
   const parent = part(project, "parent");
   const properties = new Map<string, string>();
-  for (const [name, value] of Object.entries(part(project, "properties"))) if (typeof value === "string") properties.set(name, value);
+  for (const [name, value] of Object.entries(part(project, "properties"))) {
+    // What is longer is no part of a coordinate, and would make much of little.
+    if (typeof value === "string" && value.length <= limits.propertyLengthMax) properties.set(name, value);
+  }
   for (const name of ["groupId", "artifactId", "version"] as const) {
     const inherited = name === "artifactId" ? "" : textOf(parent, name);
     const own = textOf(project, name) || inherited;
