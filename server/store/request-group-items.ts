@@ -223,7 +223,8 @@ const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibrary
   if (buildStatus !== "") page.terms.push(`build_status = ${addParameter(page, buildStatus)}`);
   const source = `(select name, ecosystem, ${statusExpression} as build_status, count(distinct version)::integer as requested_version_count,
        count(distinct version) filter (where availability = 'AVAILABILITY_BUILT') as built_version_count, count(distinct uid) as group_count,
-       max(submit_time) as last_request_time, min(submit_time) as create_time, max(update_time) as update_time, jsonb_agg(distinct source) as sources
+       max(submit_time) as last_request_time, min(submit_time) as create_time,
+       greatest(max(update_time), max(submit_time)) as update_time, jsonb_agg(distinct source) as sources
      from (${requestedRows} ${within.join(" ")}) as requested group by name, ecosystem) as library`;
   return { page, source };
 };
@@ -280,7 +281,7 @@ const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersion
   if (availability !== "") page.terms.push(`availability = ${addParameter(page, availability)}`);
   const newest = ["availability", "availability_reason", "closest_version", "latest_version"].map(latestOf).join(", ");
   const source = `(select version, sort_key, ${newest}, max(submit_time) as last_request_time, min(submit_time) as create_time,
-       max(update_time) as update_time, jsonb_agg(distinct source) as sources
+       greatest(max(update_time), max(submit_time)) as update_time, jsonb_agg(distinct source) as sources
      from (${requestedRows} and item.ecosystem = $4 and item.package_name = $5) as requested group by version, sort_key) as requested_version`;
   return { page, source };
 };

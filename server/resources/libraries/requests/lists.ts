@@ -127,9 +127,9 @@ export const listRequestedLibraries = async (context: ReadContext): Promise<Outc
       key,
       record: {
         uid: identifierOf(ecosystem, name),
-        ...library,
         name,
         ecosystem,
+        ...library,
         sources: [...library.sources],
         contributingGroups: refsOf(contributions.filter((one) => one.name === name && one.ecosystem === ecosystem)),
         contributingGroupCount: groupCount,
