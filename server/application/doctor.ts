@@ -92,10 +92,11 @@ const examineClock = async ({ services: { store, clock } }: Application): Promis
   return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
 };
 
-const readJson = async (url: string): Promise<unknown> => {
-  const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(limits.outboundConnectMs) });
-  if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-  return answer.json();
+/** The keys that a server publishes there; undefined where what answers is none of ours. */
+const fetchPublishedKeys = async (publicUrl: string): Promise<unknown> => {
+  const answer = await fetch(`${publicUrl}/.well-known/jwks.json`, { redirect: "manual", signal: AbortSignal.timeout(limits.outboundConnectMs) });
+  // Of what speaks no JSON there is nothing to compare.
+  return answer.ok ? answer.json().catch(() => undefined) : undefined;
 };
 
 /** Whether clients find this server at the address that tokens name, and no other one. */
@@ -103,7 +104,7 @@ const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Fi
   const subject = "address";
   let keys: unknown;
   try {
-    keys = await readJson(`${publicUrl}/.well-known/jwks.json`);
+    keys = await fetchPublishedKeys(publicUrl);
   } catch (thrown) {
     return {
       is: "unsure",
