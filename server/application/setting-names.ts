@@ -57,8 +57,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** What commands that are clients read. */
 const clientNames: readonly string[] = ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE"];
 
-/** What Kubernetes sets in every container for a service whose name begins with "gantry". */
-const serviceLink = /_SERVICE_HOST$|_SERVICE_PORT(?:_[A-Z0-9_]+)?$|_PORT$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/;
+/** What Kubernetes sets in every container for a service whose name begins with "gantry", by its ending. */
+const isServiceLink = (name: string): boolean =>
+  ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].some((ending) => name.endsWith(ending)) ||
+  name.includes("_SERVICE_PORT_") ||
+  /_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name);
 
 /** Beyond this share of its letters a name is another one rather than a mistyped one. */
 const typingMistakesMax = 0.4;
@@ -67,7 +70,7 @@ const typingMistakesMax = 0.4;
 export const refuseUnknownNames = (environment: Environment): void => {
   const known: readonly string[] = [...settingNames, ...clientNames];
   for (const name of Object.keys(environment).sort()) {
-    if (!name.startsWith("GANTRY_") || known.includes(name) || serviceLink.test(name)) continue;
+    if (!name.startsWith("GANTRY_") || known.includes(name) || isServiceLink(name)) continue;
     const [nearest = ""] = known.toSorted((one, other) => distance(name, one) - distance(name, other));
     const meant = distance(name, nearest) <= (name.length - "GANTRY_".length) * typingMistakesMax ? ` (did you mean ${nearest}?)` : "";
     throw new Fault("FAILED_PRECONDITION", `${name} is no setting of Gantry${meant}; gantry help serve lists them`);
