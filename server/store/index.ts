@@ -365,6 +365,7 @@ export {
   countRequestedVersions,
   countRequestItems,
   findContributions,
+  findLibraryRequests,
   findItemsToCompare,
   findItemUids,
   findRequestedLibraries,
