@@ -744,7 +744,7 @@ export const organizationQuotas = {
   "overlay-bindings": 1_000_000,
   overlays: 100_000,
   repos: 1_000_000,
-  "request-groups": 200,
+  "request-groups": 500,
   "role-bindings": 1_000_000,
   subscriptions: 5_000,
 } as const;
