@@ -333,6 +333,10 @@ export const limits = {
   rangeEventsMax: 10_000,
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
+  /** A product's lifecycle: the longest real one has some 80 releases and as many names; an answer of version 1 gives all of them. */
+  lifecycleReleasesMax: 2_000,
+  lifecycleNamesMax: 500,
+  lifecycleGraceMonthsMax: 120,
   /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,

@@ -353,6 +353,7 @@ export {
   writeDocuments,
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
@@ -370,6 +371,8 @@ export type {
   ImagePackagesRecord,
   KnownExploitRecord,
   LibraryArtifactRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
