@@ -69,6 +69,7 @@ export {
   type StoredBlob,
 } from "./blobs.ts";
 export {
+  countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
@@ -210,12 +211,16 @@ export { findImagePackages, type ImageOwners, type ImagePackages } from "./image
 export {
   claimSbom,
   completeSbom,
+  findReadSboms,
+  findSbomPackages,
+  findSbomsBehind,
   findUnmatchedRoots,
   insertSboms,
   isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,
+  type ReadSbomRow,
   requireMatching,
   type WaitingSbom,
   withdrawSbomsOf,
