@@ -261,4 +261,11 @@ export interface LifecycleRecord {
 
 export type FactRecord = KnownExploitRecord | ExploitPredictionRecord;
 
-export type FeedRecord = AdvisoryRecord | VulnerabilityRecord | FactRecord | LibraryArtifactRecord | ImagePackagesRecord | PackageOriginRecord | LifecycleRecord;
+export type FeedRecord =
+  | AdvisoryRecord
+  | VulnerabilityRecord
+  | FactRecord
+  | LibraryArtifactRecord
+  | ImagePackagesRecord
+  | PackageOriginRecord
+  | LifecycleRecord;

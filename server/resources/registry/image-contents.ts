@@ -2,7 +2,7 @@
 // packages of several images. Version 1's own; what became of each document is in /gantry/v1/imageSboms.
 
 import { ManifestMetadataSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
-import { blocked, Fault, invalid, missing, type Violation } from "#base/fault.ts";
+import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
@@ -94,7 +94,8 @@ interface AskedImage {
 
 const askedImages = (request: JsonObject): AskedImage[] => {
   const items = objectList(request, "items");
-  if (items.length > limits.manifestMetadataItemsMax) throw invalid([{ field: "items", description: `items must be at most ${limits.manifestMetadataItemsMax}` }]);
+  if (items.length > limits.manifestMetadataItemsMax)
+    throw invalid([{ field: "items", description: `items must be at most ${limits.manifestMetadataItemsMax}` }]);
   const violations: Violation[] = [];
   const asked = items.map((item, index): AskedImage => {
     const filter = part(item, "indexFilter");
@@ -139,7 +140,9 @@ const listManifestMetadata = async (context: ReadContext): Promise<Outcome> => {
   });
   const total = chosen.flatMap((each) => each.sboms).reduce((sum, { packageCount }) => sum + packageCount, 0);
   if (total > limits.manifestMetadataPackagesMax)
-    throw blocked("TOO_MANY_PACKAGES", "", [`these images have ${total} packages; at most ${limits.manifestMetadataPackagesMax} are given at once: ask for fewer images`]);
+    throw blocked("TOO_MANY_PACKAGES", "", [
+      `these images have ${total} packages; at most ${limits.manifestMetadataPackagesMax} are given at once: ask for fewer images`,
+    ]);
   const uids = [...new Set(chosen.flatMap((each) => each.sboms.map(({ uid }) => uid)))];
   const packages = uids.length === 0 ? [] : await findSbomPackages(rows, uids, undefined, limits.manifestMetadataPackagesMax + 1);
   const bySbom = Map.groupBy(packages, ({ sbom }) => sbom);

@@ -20,16 +20,24 @@ const saidBy = ({ graceMonths, releases }: Lifecycle): string => JSON.stringify(
  * several organizations, or of groups beside each other, none comes before the others.
  */
 const chooseForCaller = (found: readonly Lifecycle[], name: string, places: readonly string[]): Lifecycle | undefined => {
-  const byOwner = new Map([...Map.groupBy(found, ({ owner }) => owner)].flatMap(([owner, each]) => {
-    const chosen = chooseLifecycle(each, name);
-    return chosen ? [[owner, chosen]] : [];
-  }));
-  const holding = places.flatMap((place) => ancestry(place).flatMap((group) => byOwner.get(group) ?? []).slice(0, 1));
+  const byOwner = new Map(
+    [...Map.groupBy(found, ({ owner }) => owner)].flatMap(([owner, each]) => {
+      const chosen = chooseLifecycle(each, name);
+      return chosen ? [[owner, chosen]] : [];
+    }),
+  );
+  const holding = places.flatMap((place) =>
+    ancestry(place)
+      .flatMap((group) => byOwner.get(group) ?? [])
+      .slice(0, 1),
+  );
   const below = [...byOwner.values()].filter(({ owner }) => places.some((place) => covers(place, owner)));
   const topmost = below.filter((each) => !below.some((other) => other !== each && covers(other.owner, each.owner)));
   const [first, ...others] = holding.length > 0 ? holding : topmost;
   if (first && (found.length >= limits.lifecyclesComparedMax || others.some((other) => saidBy(other) !== saidBy(first))))
-    throw blocked("SEVERAL_LIFECYCLES", "", ["several groups that you see have a lifecycle of this package, and they differ; ask with a token that is narrowed to one of them"]);
+    throw blocked("SEVERAL_LIFECYCLES", "", [
+      "several groups that you see have a lifecycle of this package, and they differ; ask with a token that is narrowed to one of them",
+    ]);
   return first;
 };
 
@@ -44,7 +52,10 @@ const getPackageVersionMetadata = async (context: ReadContext): Promise<Outcome>
   const today = timestamp(nowMs).slice(0, 10);
   const [ended, active] = [true, false].map((wanted) => lifecycle.releases.filter((release) => hasEnded(release, today) === wanted));
   const released = lifecycle.releases.filter(({ releaseDate }) => releaseDate <= today);
-  const newest = released.reduce<(typeof released)[number] | undefined>((best, each) => (best && best.releaseDate >= each.releaseDate ? best : each), undefined);
+  const newest = released.reduce<(typeof released)[number] | undefined>(
+    (best, each) => (best && best.releaseDate >= each.releaseDate ? best : each),
+    undefined,
+  );
   return {
     reply: {
       eolVersions: (ended ?? []).map((release) => packageVersion(release, today)),
