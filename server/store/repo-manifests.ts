@@ -38,7 +38,7 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
 /** The names of a repo's tags behind `last`, in the order of their bytes. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const found = await rows.query(
-    `select name from tags where left(uid, -17) = $1 and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
+    `select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
     [repo, last, count],
     { rows: count, wide: false },
   );
