@@ -13,6 +13,7 @@ import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import type { Protocol } from "../client.ts";
 import { asOwner } from "../database.ts";
+import { shortOrLong } from "../length.ts";
 import { openPusher } from "../pusher.ts";
 import { openWorld, type World } from "../world.ts";
 import { realData, runImport, withRealData } from "./import.ts";
@@ -132,17 +133,23 @@ test("on any day every version and every tag of the real lifecycles is what thei
   assert.equal((await runImport(world, "lifecycle", [join(realData, "lifecycle/endoflife-date")])).new, 156);
   const repos = join(folder, "repos");
   await mkdir(repos);
-  for (const product of all) {
+  // Every version is asked for; of the tags, each of which is made by itself, in the short form a share.
+  const tagged = all.filter((_, index) => index % shortOrLong(8, 1) === 0);
+  for (const product of tagged) {
     const tags = product.releases.map(({ releaseCycle }) => ({ name: releaseCycle, digest }));
     await writeFile(join(repos, `${nameOf(product)}.json`), JSON.stringify({ repo: nameOf(product), tags }));
   }
   const imported = await importRegistry(world.server.application.kernel, { group: world.organization, sources: [repos], progress: () => {} });
-  assert.deepEqual([imported.repos.made, imported.tags.made, imported.refused], [156, 2586, []]);
+  assert.deepEqual([imported.repos.made, imported.tags.made, imported.refused], [tagged.length, tagged.flatMap(({ releases }) => releases).length, []]);
+  assert.equal(all.flatMap(({ releases }) => releases).length, 2586);
   const repoNames = new Map((await asOwner(world.databaseUrl, "select uid, name from repos")).map(([uid, name]): [string, string] => [uid ?? "", name ?? ""]));
   const days = [...new Set(all.flatMap(({ releases }) => releases.flatMap(({ eol }) => (typeof eol === "string" ? [eol] : []))))];
   const ends = await graceEnds(days);
   const seen = new Set<string>();
-  for (const [at, today] of [firstDay, "2021-12-31", "2024-02-29", "2025-10-31", "2026-08-22", "2031-01-01"].entries()) {
+  for (const [at, today] of shortOrLong(
+    ["2021-12-31", "2025-10-31"],
+    [firstDay, "2021-12-31", "2024-02-29", "2025-10-31", "2026-08-22", "2031-01-01"],
+  ).entries()) {
     world.clock.now = Date.parse(`${today}T23:59:59.999Z`);
     const protocol = readers[at % 2] ?? "rest";
     const hasCome = (value: string | boolean | undefined): boolean => value === true || (typeof value === "string" && value <= today);
@@ -170,9 +177,11 @@ test("on any day every version and every tag of the real lifecycles is what thei
           ]);
       assert.deepEqual([shown(eolVersions), shown(versions), gracePeriodMonths], [wanted(true), wanted(false), 6], `${nameOf(product)} on ${today}`);
     }
-    const told = new Map((await eolTags({}, { protocol })).map((tag) => [`${repoNames.get(text(tag, "id").slice(0, -17))}:${text(tag, "name")}`, tag]));
+    const told = new Map(
+      (await eolTags({}, { protocol })).map((tag): [string, JsonObject] => [`${repoNames.get(text(tag, "id").slice(0, -17))}:${text(tag, "name")}`, tag]),
+    );
     const expected = new Map(
-      all.flatMap((product) =>
+      tagged.flatMap((product) =>
         product.releases.map(({ releaseCycle, eol }): [string, string] => {
           const end = typeof eol === "string" ? (ends.get(eol) ?? "") : "";
           const state =
@@ -191,7 +200,7 @@ test("on any day every version and every tag of the real lifecycles is what thei
         }),
       ),
     );
-    assert.deepEqual(new Map([...told].map(([name, tag]) => [name, said(tag)]).sort()), new Map([...expected].sort()), today);
+    assert.deepEqual(new Map([...told].map(([name, tag]): [string, string] => [name, said(tag)]).sort()), new Map([...expected].sort()), today);
     for (const [name, tag] of told) assert.equal(`${text(tag, "mainPackageName")}:${text(tag, "name")}`, name);
   }
   assert.equal(seen.size, 5, "each state was met");
@@ -213,7 +222,7 @@ test("a tag is of the version that its name begins with, and a product is known 
     await createTag(existing ? text(existing, "uid") : await createRepo(group, repo), tag);
     const [shown] = await eolTags({ uidp: { descendantsOf: group }, name: tag });
     assert.equal(`${text(shown ?? {}, "mainPackageName")} ${said(shown)}`, expected, `${repo}:${tag}`);
-    await asOwner(world.databaseUrl, `delete from tags where name = '${tag}' and uid like '${group}/%'`);
+    await world.ok("registry.TagsService/DeleteTag", { uid: text(shown ?? {}, "id") });
   }
 });
 
@@ -232,15 +241,12 @@ test("what is deprecated is at its end, whatever a calendar says, and without a 
     await createTag(repo, tag, tag.includes(".") ? { deprecated: true } : {});
   for (const protocol of readers) {
     const tags = await eolTags({ uidp: { descendantsOf: group } }, { protocol });
-    assert.deepEqual(
-      Object.fromEntries(tags.map((tag) => [text(tag, "name"), said(tag)])),
-      {
-        "1": "TAG_ACTIVE GRACE_ELIGIBLE  1",
-        "1.1": "TAG_INACTIVE GRACE_NOT_ELIGIBLE  1",
-        "2": "TAG_ACTIVE GRACE_NOT_ELIGIBLE",
-        "2.1": "TAG_INACTIVE GRACE_NOT_ELIGIBLE",
-      },
-    );
+    assert.deepEqual(Object.fromEntries(tags.map((tag) => [text(tag, "name"), said(tag)])), {
+      "1": "TAG_ACTIVE GRACE_ELIGIBLE  1",
+      "1.1": "TAG_INACTIVE GRACE_NOT_ELIGIBLE  1",
+      "2": "TAG_ACTIVE GRACE_NOT_ELIGIBLE",
+      "2.1": "TAG_INACTIVE GRACE_NOT_ELIGIBLE",
+    });
     assert.equal(tags.length, 4);
   }
 });
