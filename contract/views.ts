@@ -42,8 +42,7 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
 /** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
 const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
   // The same message in both, such as a filter by place.
-  if (message === other)
-    return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined, negated: false, optional: false }));
+  if (message === other) return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined, negated: false, optional: false }));
   return message.fields.flatMap((field): Link[] => {
     const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
     if (absent) return [];
@@ -264,8 +263,7 @@ const optionalFieldsByMethod = new Map<string, ReadonlySet<FieldFact>>();
 export const optionalInView = (method: ViewedMethodFact): ReadonlySet<FieldFact> => {
   const found = optionalFieldsByMethod.get(method.name);
   if (found) return found;
-  const within = (links: readonly Link[]): FieldFact[] =>
-    links.flatMap((link) => [...(link.optional ? [leafOf(link)] : []), ...within(link.inner ?? nothing)]);
+  const within = (links: readonly Link[]): FieldFact[] => links.flatMap((link) => [...(link.optional ? [leafOf(link)] : []), ...within(link.inner ?? nothing)]);
   const fields = new Set(within(linksOfMethod(method).request));
   optionalFieldsByMethod.set(method.name, fields);
   return fields;

@@ -82,7 +82,8 @@ const noOperation = "no operation has it";
 /** Declared, and answered: a shape of what version 2 has, or by a method of its own. */
 const isAnswered = (name: string): boolean => {
   const method = methodByName(name);
-  return method?.view !== undefined || resources.some(({ operations, methods = {} }) => operations.some((each) => each.name === name) && (name.split("/")[1] ?? "") in methods);
+  const rpc = name.split("/")[1] ?? "";
+  return method?.view !== undefined || resources.some(({ operations, methods = {} }) => operations.some((each) => each.name === name) && rpc in methods);
 };
 
 /** Why an operation, or all of a service, is not served; a message, that it is not there. */

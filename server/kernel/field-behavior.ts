@@ -52,14 +52,7 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, fou
   } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found, undefined, optional);
 };
 
-const checkField = (
-  field: FieldFact,
-  value: Json | undefined,
-  at: string,
-  naming: Naming,
-  found: FoundViolations,
-  optional: ReadonlySet<FieldFact>,
-): void => {
+const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   const name = shortName(at);
   // A boolean's false is a value, though gRPC cannot tell it from absence. A resource path inside a batch's entry may be
   // left out: the batch's own stands for it (AIP-233).

@@ -171,7 +171,9 @@ for (const method of all.filter(({ capabilities, open }) => capabilities.length 
     for (const protocol of protocols) {
       const { first } = await asked(method, { place, capabilities: method.capabilities });
       const answer = await stage.call(protocol, method, first, { token });
-      assert.equal(answer.code, done, answer.message);
+      // Nothing has been pushed: that one is told of the image's absence is permission enough.
+      const absent = answer.code === codes.NOT_FOUND && !method.writes && of.input.byName.has("digest");
+      if (!absent) assert.equal(answer.code, done, answer.message);
     }
   });
 
