@@ -51,8 +51,8 @@ export const formats: readonly Format[] = [
 export type Notation = "json" | "yaml" | "front-matter" | "xml" | "toml" | "prose";
 
 // A key at the margin that one of our formats begins with; prose has none of them.
-const yamlMark =
-  /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format|product|releases) *:(?:\s|$)/m;
+const yamlKeys = ["schema-version", "schema_version", "advisories", "package", "affected", "modified", "published", "aliases", "details", "statements", "id"];
+const yamlMark = new RegExp(`^(?:${yamlKeys.join("|")}|"?@context"?|format|product|releases) *:(?:\\s|$)`, "m");
 
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
 const yamlAnchor = /^\S+: *&\w+ /m;
@@ -62,7 +62,7 @@ const hasAlias = (text: string): boolean => {
 };
 
 /** Markdown that begins with YAML between two lines of dashes, of what tells of a product's releases. */
-const frontMatter = /^---[ \t]*\r?\n[\s\S]*?^(?:permalink|product|releases) *:/m;
+const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && /^(?:permalink|product|releases) *:/m.test(start);
 
 /** The notation of a text, by its beginning. */
 export const recogniseNotation = (head: string): Notation => {
@@ -70,7 +70,7 @@ export const recogniseNotation = (head: string): Notation => {
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
   if (start.startsWith("{") || start.startsWith("[")) return "json";
   if (/^<(?:\?xml|!|[A-Za-z])/.test(start)) return /^<(?:\?xml|!DOCTYPE metadata|metadata)/.test(start) ? "xml" : "prose";
-  if (frontMatter.test(start)) return "front-matter";
+  if (isFrontMatter(start)) return "front-matter";
   return yamlMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 

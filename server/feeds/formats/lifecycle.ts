@@ -60,7 +60,11 @@ const readReleases = (document: Field): LifecycleRelease[] => {
 
 /** "/nodejs" */
 const nameOfPath = (field: Field): string => {
-  const name = field.id().replace(/^\/+|\/+$/g, "");
+  const name = field
+    .id()
+    .split("/")
+    .filter((step) => step !== "")
+    .join("/");
   return name === "" ? field.refuse("must be a name") : name;
 };
 

@@ -1,6 +1,7 @@
 // Which lifecycle holds where: what was imported for a group counts in it and below it, and of several the nearest. So what another
 // organization imports, or a group beside, is no part of any answer (docs/decisions/0040).
 
+import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry } from "#base/uid.ts";
 import { findLifecycles, type Lifecycle, type Read } from "#store";
 
@@ -38,6 +39,6 @@ export const namesOfRepo = (repoName: string): string[] => {
 /** The same of a distribution's package: "python-3.12" and "postgresql16" have their line of versions in their names. */
 export const namesOfPackage = (packageName: string): string[] => {
   const name = packageName.toLowerCase();
-  const plain = name.replace(/-?[0-9][0-9.]*$/, "");
+  const plain = withoutTrailing(withoutTrailing(name, "0123456789."), "-");
   return plain === "" || plain === name ? [name] : [name, plain];
 };
