@@ -333,6 +333,14 @@ export const limits = {
   rangeEventsMax: 10_000,
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
+  /** A product's lifecycle: the longest real one has some 80 releases and as many names; an answer of version 1 gives all of them. */
+  lifecycleReleasesMax: 2_000,
+  lifecycleNamesMax: 500,
+  lifecycleGraceMonthsMax: 120,
+  /** Groups whose lifecycles of one product are compared for one answer, some 10 kB each. */
+  lifecyclesComparedMax: 200,
+  /** Packages that are looked at for a page of tags whose names say no version; of each image one or a few have a product's name. */
+  lifecyclePackagesMax: 20_000,
   /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,
@@ -374,6 +382,21 @@ export const limits = {
   sbomRetryMaxMs: 60 * 60 * 1000,
   sbomTriesMax: 20,
   sbomServedMax: 1_000,
+  /**
+   * An SBOM that version 1 shows, in one message: its bytes unpacked, with the largest real ones at some 5 MB. One at a time on a server,
+   * in a thread with a time and a memory of its own; what waits, of one organization and in all, and for how long.
+   */
+  shownSbomBytesMax: 16 * 1024 * 1024,
+  shownSbomNodesMax: 50_000,
+  shownSbomEdgesMax: 200_000,
+  shownSbomReadMs: 10_000,
+  shownSbomMemoryMb: 512,
+  shownSbomsWaiting: 64,
+  shownSbomsWaitingEach: 16,
+  shownSbomsWaitMs: 20_000,
+  /** Images of one question for their packages, and packages of its answer: what clients take in one message, of 300 bytes each. */
+  manifestMetadataItemsMax: 200,
+  manifestMetadataPackagesMax: 200_000,
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
   tagEndsMs: 60_000,

@@ -19,7 +19,7 @@ interface Options {
   readonly keyFile?: string;
 }
 
-const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
 /** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
@@ -111,6 +111,7 @@ export const importCommand = (terminal: Terminal): Command =>
                    is exploited (CISA KEV) and what may be (EPSS)
   libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
   images           what images are made of (JSON Lines), and which package is built from which
+  lifecycle        when versions of products are released and end (endoflife.date): for the group and those below it
 
 A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
 documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, by its address
@@ -137,6 +138,7 @@ Examples:
   gantry import vulnerabilities --public \\
     https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
   gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
+  gantry import lifecycle ./endoflife-date
   gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,
   })
     .argument("[KIND]")

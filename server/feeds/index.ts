@@ -15,6 +15,7 @@ export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";

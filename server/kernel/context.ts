@@ -186,6 +186,8 @@ export interface Asks extends Limited {
  */
 export interface ResourceDefinition {
   readonly service: DescService;
+  /** A service of our own with operations on it that the public one has not. */
+  readonly furtherService?: DescService;
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;

@@ -25,7 +25,12 @@ import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
 import { distribution } from "./registry/distribution.ts";
+import { eolTag } from "./registry/eol-tag.ts";
+import { imageConfig } from "./registry/image-config.ts";
+import { imageContents } from "./registry/image-contents.ts";
 import { image } from "./registry/image.ts";
+import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
+import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
 import { tag } from "./registry/tag.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
@@ -56,7 +61,12 @@ export const resources = [
   securityToken,
   ping,
   distribution,
+  eolTag,
+  imageConfig,
+  imageContents,
   image,
+  manifestDigestCount,
+  packageVersionMetadata,
   repo,
   tag,
   advisory,

@@ -69,6 +69,7 @@ export {
   type StoredBlob,
 } from "./blobs.ts";
 export {
+  countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
@@ -210,12 +211,16 @@ export { findImagePackages, type ImageOwners, type ImagePackages } from "./image
 export {
   claimSbom,
   completeSbom,
+  findReadSboms,
+  findSbomPackages,
+  findSbomsBehind,
   findUnmatchedRoots,
   insertSboms,
   isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,
+  type ReadSbomRow,
   requireMatching,
   type WaitingSbom,
   withdrawSbomsOf,
@@ -356,6 +361,7 @@ export {
   writeDocuments,
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
@@ -373,6 +379,8 @@ export type {
   ImagePackagesRecord,
   KnownExploitRecord,
   LibraryArtifactRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,

@@ -399,7 +399,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
-    answers: (method) => kernel.answers.has(method.name),
+    answers: (method) => kernel.answers.has((method.view?.of ?? method).name),
     operator: () => world.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,

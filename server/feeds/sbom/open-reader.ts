@@ -3,13 +3,13 @@
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
-import type { SbomReading } from "./read-sbom.ts";
+import type { SbomReading, Unreadable } from "./read-sbom.ts";
 
 /**
  * Reads the document of a stream of bytes about the image with these digests.
  * @throws what the stream throws
  */
-export type ReadSbomStream = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<SbomReading>;
+export type ReadSbomStream<Reading = SbomReading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
 
 export interface SbomReaderOptions {
   /** What the thread runs. */
@@ -32,17 +32,18 @@ const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Prom
   return true;
 };
 
-export const openSbomReader = ({
+/** `Reading` is what the script posts. */
+export const openSbomReader = <Reading = SbomReading>({
   script = new URL("./worker.ts", import.meta.url),
   longestMs = limits.sbomReadMs,
   memoryMb = limits.sbomMemoryMb,
-}: SbomReaderOptions = {}): ReadSbomStream => {
-  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<SbomReading> => {
+}: SbomReaderOptions = {}): ReadSbomStream<Reading> => {
+  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
     // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
-    const answered = new Promise<SbomReading>((resolve) => {
-      worker.once("message", (reading: SbomReading) => resolve(reading));
+    const answered = new Promise<Reading | Unreadable>((resolve) => {
+      worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>
         resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${memoryMb} MiB to read` : "cannot be read" }),
       );
@@ -50,7 +51,7 @@ export const openSbomReader = ({
     });
     try {
       if (!(await sendBytes(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
-      const late = new Promise<SbomReading>((resolve) => {
+      const late = new Promise<Unreadable>((resolve) => {
         timer = setTimeout(() => resolve({ problem: `takes more than ${longestMs / 1000} s to read` }), longestMs);
       });
       return await Promise.race([answered, late]);

@@ -14,6 +14,11 @@ import { cyclonedxPackages } from "./cyclonedx-bom.ts";
 import { type Packages, packagesText } from "./packages.ts";
 import { spdx3Packages, spdxPackages } from "./spdx-document.ts";
 
+/** Why nothing was read. */
+export interface Unreadable {
+  readonly problem: string;
+}
+
 /** What was read of a document; or why nothing was. */
 export type SbomReading =
   | {
@@ -25,7 +30,7 @@ export type SbomReading =
       /** Components that nothing can be matched with. */
       readonly unnamed: number;
     }
-  | { readonly problem: string }
+  | Unreadable
   /** A statement of another kind: where an image comes from, what a scanner found. */
   | { readonly isOther: true };
 
@@ -110,11 +115,30 @@ const packagesOf = (document: JsonObject): { readonly format: string; readonly p
 };
 
 /** @param about the image's digests: a statement must be about one of them, where it says what it is about */
-export const readSbom = async (bytes: Uint8Array, about: readonly string[]): Promise<SbomReading> => {
-  try {
+export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<SbomReading> =>
+  withProblems(async () => {
     const { format, packages } = packagesOf(await unwrap(await parse(decode(bytes)), about));
     const count = [...packages.versions.values()].reduce((sum, versions) => sum + versions.size, 0);
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
+  });
+
+/** The document itself: as it came, or where it was wrapped, as it is inside. */
+export const readSbomDocument = <Shown>(
+  bytes: Uint8Array,
+  about: readonly string[],
+  show: (document: JsonObject, text: string) => Shown,
+): Promise<Shown | Exclude<SbomReading, { format: string }>> =>
+  withProblems(async () => {
+    const text = decode(bytes);
+    const outer = await parse(text);
+    const document = await unwrap(outer, about);
+    return show(document, document === outer ? text : JSON.stringify(document));
+  });
+
+/** What the work refuses is told, and not thrown. */
+const withProblems = async <Reading>(work: () => Promise<Reading>): Promise<Reading | Exclude<SbomReading, { format: string }>> => {
+  try {
+    return await work();
   } catch (thrown) {
     if (thrown instanceof OtherStatementError) return { isOther: true };
     if (thrown instanceof UnreadableError) return { problem: thrown.message };

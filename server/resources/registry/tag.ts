@@ -2,8 +2,9 @@
 
 import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { part, text } from "#base/json.ts";
+import { TagChangesService } from "#contract/gen/gantry/registry/v1/tag_changes_pb.js";
 import { boundOf, holdParent, type Outcome, resource, type WriteContext } from "#kernel";
-import { writeTag } from "./tags/write-tag.ts";
+import { updateTag, writeTag } from "./tags/write-tag.ts";
 
 // resources: Tags. Create or update; CI pushes the same tag again and again.
 const createTag = async (context: WriteContext): Promise<Outcome> => {
@@ -16,8 +17,9 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
 
 export const tag = resource({
   service: TagsService,
+  furtherService: TagChangesService,
   message: TagSchema,
   table: "tags",
   sideTables: [{ table: "ended_tags", column: "tag_uid" }],
-  methods: { CreateTag: { writes: createTag } },
+  methods: { CreateTag: { writes: createTag }, UpdateTag: { writes: updateTag } },
 });
