@@ -143,9 +143,10 @@ export const limits = {
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
   /**
-   * Memory after a flood: how often a server looks, below which use of its event loop it is calm (a pause of 50 ms is then
-   * felt by hardly anybody), and how much more than when it last was calm is worth that.
+   * Memory after its start and after a flood: when a server looks first and how often, below which use of its event loop it
+   * is calm (a pause of 50 ms is then felt by hardly anybody), and how much more than when it last was calm is worth that.
    */
+  memoryFirstLookMs: 1_000,
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,
