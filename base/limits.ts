@@ -143,10 +143,11 @@ export const limits = {
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
   /**
-   * Memory after its start and after a flood: when a server looks first and how often, below which use of its event loop it
-   * is calm (a pause of 50 ms is then felt by hardly anybody), and how much more than when it last was calm is worth that.
+   * Memory after the start and after a flood: how often a server looks until it first is calm and later, below which use of
+   * its event loop it is calm (a pause of 50 ms is then felt by hardly anybody), and how much more than when it last was calm
+   * is worth that.
    */
-  memoryFirstLookMs: 1_000,
+  memoryStartLookMs: 1_000,
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,

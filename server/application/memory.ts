@@ -43,7 +43,7 @@ export const boundMemory = (): { stop: () => void } => {
   return { stop: () => clearInterval(timer) };
 };
 
-/** Looks soon after the start, and then from time to time, until stopped. */
+/** Looks often until the start is over, and then from time to time, until stopped. */
 export const watchMemory = (): { stop: () => void } => {
   let seen = performance.eventLoopUtilization();
   // It has not been calm yet: whatever the start left is worth a release.
@@ -54,16 +54,12 @@ export const watchMemory = (): { stop: () => void } => {
     seen = now;
     if (!isWorthRelease(utilization, process.memoryUsage.rss(), calmBytes)) return;
     releaseMemory();
+    if (calmBytes === 0) {
+      clearInterval(timer);
+      timer = setInterval(look, limits.memoryLookMs).unref();
+    }
     calmBytes = process.memoryUsage.rss();
   };
-  const first = setTimeout(look, limits.memoryFirstLookMs);
-  const timer = setInterval(look, limits.memoryLookMs);
-  first.unref();
-  timer.unref();
-  return {
-    stop() {
-      clearTimeout(first);
-      clearInterval(timer);
-    },
-  };
+  let timer = setInterval(look, limits.memoryStartLookMs).unref();
+  return { stop: () => clearInterval(timer) };
 };
