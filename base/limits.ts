@@ -143,9 +143,11 @@ export const limits = {
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
   /**
-   * Memory after a flood: how often a server looks, below which use of its event loop it is calm (a pause of 50 ms is then
-   * felt by hardly anybody), and how much more than when it last was calm is worth that.
+   * Memory after the start and after a flood: how often a server looks until it first is calm and later, below which use of
+   * its event loop it is calm (a pause of 50 ms is then felt by hardly anybody), and how much more than when it last was calm
+   * is worth that.
    */
+  memoryStartLookMs: 1_000,
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,
@@ -618,6 +620,8 @@ export const limits = {
 
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
+  /** Rows of an order in which a frequent text is looked for before all that have it are sorted: a tenth of a second. */
+  nearRowsMax: 20_000,
 
   /** Events numbered at once. */
   numberedMax: 500,
