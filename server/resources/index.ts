@@ -27,6 +27,7 @@ import { ping } from "./ping/ping.ts";
 import { distribution } from "./registry/distribution.ts";
 import { image } from "./registry/image.ts";
 import { repo } from "./registry/repo.ts";
+import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
@@ -58,6 +59,7 @@ export const resources = [
   distribution,
   image,
   repo,
+  tagHistory,
   tag,
   advisory,
 ];
