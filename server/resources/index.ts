@@ -32,6 +32,7 @@ import { image } from "./registry/image.ts";
 import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
 import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
+import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
@@ -68,6 +69,7 @@ export const resources = [
   manifestDigestCount,
   packageVersionMetadata,
   repo,
+  tagHistory,
   tag,
   advisory,
 ];

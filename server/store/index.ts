@@ -206,6 +206,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
+export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
@@ -221,7 +222,6 @@ export {
   postponeSbom,
   type PushedSbom,
   type ReadSbomRow,
-  requireMatching,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";
