@@ -24,10 +24,13 @@ import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { deployment } from "./registry/deployment.ts";
 import { distribution } from "./registry/distribution.ts";
 import { image } from "./registry/image.ts";
 import { repo } from "./registry/repo.ts";
+import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
+import { tagsSummary } from "./registry/tags-summary.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -55,9 +58,12 @@ export const resources = [
   membership,
   securityToken,
   ping,
+  deployment,
   distribution,
   image,
   repo,
+  tagHistory,
   tag,
+  tagsSummary,
   advisory,
 ];
