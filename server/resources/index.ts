@@ -24,6 +24,7 @@ import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { deployment } from "./registry/deployment.ts";
 import { distribution } from "./registry/distribution.ts";
 import { eolTag } from "./registry/eol-tag.ts";
 import { imageConfig } from "./registry/image-config.ts";
@@ -34,6 +35,7 @@ import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
+import { tagsSummary } from "./registry/tags-summary.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -61,6 +63,7 @@ export const resources = [
   membership,
   securityToken,
   ping,
+  deployment,
   distribution,
   eolTag,
   imageConfig,
@@ -71,5 +74,6 @@ export const resources = [
   repo,
   tagHistory,
   tag,
+  tagsSummary,
   advisory,
 ];

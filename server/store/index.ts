@@ -459,3 +459,6 @@ export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.t
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
+export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
+export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";

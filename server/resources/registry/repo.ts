@@ -150,6 +150,7 @@ export const repo = resource({
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
+    { table: "repo_deployments", column: "repo_uid" },
   ],
   methods: {
     CreateRepo: { asks: judgedRepo(createOrReplace) },
