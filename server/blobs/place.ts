@@ -39,7 +39,8 @@ export interface SigningOptions {
 export interface BlobPlace {
   /**
    * Appends behind `at`; durable when it resolves. What an append left behind `at` that failed, or whose point was never
-   * kept, is overwritten. One writer for each key at a time: that is the caller's to see to.
+   * kept, is overwritten. One writer for each key at a time: that is the caller's to see to. A piece of `content` is good until
+   * the next one is asked for.
    * Throws what `content` throws; UNAVAILABLE where the place is full (HTTP 507) or out of reach, DATA_LOSS where what `at`
    * tells of is not there. After each of them but the last, `at` is good for another try.
    */

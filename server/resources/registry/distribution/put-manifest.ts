@@ -27,7 +27,7 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   for await (const chunk of content.bytes) {
     received += chunk.length;
     if (received > limits.manifestBytesMax) throw tooLarge();
-    chunks.push(chunk);
+    chunks.push(Uint8Array.from(chunk));
   }
   return Buffer.concat(chunks, received);
 };
