@@ -2,7 +2,6 @@
 // digest they have, whose they are and which of them are referenced is in the database (docs/decisions/0031).
 
 import { randomBytes } from "node:crypto";
-import type { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 
@@ -47,8 +46,8 @@ export interface BlobPlace {
   append(key: string, at: UploadPoint, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<UploadPoint>;
   /** No more comes: the content can be read, and is durable. Idempotent, and right for an upload without a byte. Throws as append. */
   complete(key: string, at: UploadPoint): Promise<void>;
-  /** Content that is completed; undefined where there is none. A stream that cannot give all of it ends with an error. */
-  read(key: string, range?: ByteRange): Promise<Readable | undefined>;
+  /** Content that is completed; undefined where there is none. A piece is good until the next one is asked for. Throws where not all can be had. */
+  read(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Of content that is completed; undefined where there is none. */
   sizeOf(key: string): Promise<number | undefined>;
   /** Completed content, or with its state an upload. Idempotent. */

@@ -1,6 +1,7 @@
 // Content of a request as it comes, as fast as whoever reads it does: never more of it than a few chunks are held here. It ends
 // by lack of progress, not by the time that it takes.
 
+import { releaseBytes } from "#base/bytes.ts";
 import { Fault } from "#base/fault.ts";
 import type { CallContent } from "#contract/call.ts";
 import { headerOf, type HttpRequest } from "../http-message.ts";
@@ -14,14 +15,6 @@ const wrongLength = (announced: number, received: number): Fault =>
 
 /** Node's streams give what they hold when they are destroyed, and node:http2 ends one that was reset as if it were complete. */
 const wasCut = ({ source }: HttpRequest): boolean => !source.readableEnded || (source.destroyed && Reflect.get(source, "aborted") === true);
-
-/**
- * Gives a piece's memory back at once, where it is the piece's alone: HTTP/1.1 copies each into a buffer of its own, and V8, which counts
- * buffers outside of its heap, would let tens of megabytes of them gather. HTTP/2 cuts several out of one (young-memory.ts has those).
- */
-const release = ({ buffer, byteLength }: Uint8Array): void => {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
-};
 
 async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes: number | undefined): AsyncGenerator<Uint8Array> {
   const { source } = request;
@@ -66,7 +59,8 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
         request.progress();
         received += chunk.byteLength;
         yield chunk;
-        release(chunk);
+        // HTTP/1.1 copies each into a buffer of its own; HTTP/2 cuts several out of one (young-memory.ts has those).
+        releaseBytes(chunk);
       } else if (isOver) break;
       else {
         await waitForMore();

@@ -43,7 +43,7 @@ const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platfor
   const content = await blobs.read(key);
   if (!content) return undefined;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) if (chunk instanceof Uint8Array) chunks.push(chunk);
+  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
   return readPlatform(Buffer.concat(chunks));
 };
 
