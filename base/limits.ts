@@ -747,6 +747,8 @@ export const limits = {
   verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
+  /** Who left one has surely committed. */
+  blobRemovalAgainMs: 200,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
