@@ -350,6 +350,42 @@ export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, n
     { rows: limit, wide: true },
   );
 
+/** What of our own lies at these places about these origin packages and is not public, withdrawn or not. */
+export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and origin = any($3) and ${inPlaces} order by origin, advisory_id, uid`,
+    [lows, highs, origins],
+    { rows: origins.length, wide: true },
+  );
+
+const ownName = columns({ name: text });
+
+/** The origin packages that something of our own is about which lies at these places and is not public, withdrawn or not: the next ones in order. */
+export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
+/** The same of their numbers. */
+export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
 /** What kinds of artifacts our own advisories are about. */
 export interface OwnArtifact {
   readonly artifactType: string;
@@ -361,6 +397,15 @@ const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, 
 
 export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
   ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
+
+/** The same of what lies at these places and is not public. */
+export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
+  ownArtifact.find(
+    rows,
+    `select distinct ${ownArtifact.list} from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} limit 1000`,
+    [lows, highs],
+    { rows: 1000, wide: true },
+  );
 
 /** A document's name and when it was last changed. */
 export interface ChangedDocument {
@@ -402,6 +447,17 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
     { rows: limit, wide: true },
   );
 
+/** The same of what lies at these places and is not public. */
+export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
+  changedAdvisory.find(
+    rows,
+    `select ${changedAdvisory.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} and (update_time, advisory_id) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by update_time, advisory_id fetch first $5 rows with ties`,
+    [lows, highs, since, after, limit],
+    { rows: limit, wide: true },
+  );
+
 /** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
 export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
@@ -411,6 +467,18 @@ export const findChangedDocuments = (rows: Read, since: string, after: string, l
      where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
      order by changed, origin limit $3`,
     [since, after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** The same of packages that something is about which lies at these places and is not public. */
+export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
+    rows,
+    `select ${changedDocument.list} from (
+       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} group by origin) as document
+     where (changed, origin) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by changed, origin limit $5`,
+    [lows, highs, since, after, limit],
     { rows: limit, wide: true },
   );
 

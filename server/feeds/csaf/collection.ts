@@ -3,13 +3,14 @@
 
 import { part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { type CsafDocument, findCsafDocuments, findOriginsByFileName, findOwnDocuments, findSourceDocuments, type OwnDocument, type Store } from "#store";
+import { type CsafDocument, findCsafDocuments, findOriginsByFileName, findOwnDocuments, findSourceDocuments, type OwnDocument } from "#store";
 import { csafTitle } from "../documents/csaf.ts";
 import { buildOwnDocument, type Feed } from "../documents/index.ts";
 import { textOfStored } from "../stored-document.ts";
 import { aggregatorBase, documentPath, ownFolder } from "./addresses.ts";
 import { findNamed } from "./named.ts";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
+import type { Reader } from "../documents/reader.ts";
 
 /** What the lists say of a document. */
 export interface CsafFile {
@@ -45,7 +46,7 @@ const ownFile = ({ origin, initialReleaseTime, currentReleaseTime }: OwnDocument
   return { id, title: csafTitle(origin), fileName: fileNameOfTracking(id), initialReleaseTime, currentReleaseTime };
 };
 
-async function* ownPages({ read }: Store, year: string): AsyncGenerator<readonly CsafFile[]> {
+async function* ownPages({ read }: Reader, year: string): AsyncGenerator<readonly CsafFile[]> {
   const size = limits.documentPageRows;
   for (let behind: OwnDocument | undefined; ; ) {
     const found = await findOwnDocuments(read, year, behind, size);
@@ -56,7 +57,7 @@ async function* ownPages({ read }: Store, year: string): AsyncGenerator<readonly
 }
 
 /** The origin package whose document has this name. */
-const findOrigin = async ({ read }: Store, fileName: string): Promise<string | undefined> => {
+const findOrigin = async ({ read }: Reader, fileName: string): Promise<string | undefined> => {
   const named = textOfFileName(fileName);
   if (named === undefined) return undefined;
   if ("text" in named) return named.text;
@@ -66,9 +67,9 @@ const findOrigin = async ({ read }: Store, fileName: string): Promise<string | u
 export const ownCollection = (feed: Feed): CsafCollection => ({
   folder: ownFolder,
   label: "WHITE",
-  pages: (year) => ownPages(feed.store, year),
+  pages: (year) => ownPages(feed.reader, year),
   async find(fileName) {
-    const origin = await findOrigin(feed.store, fileName);
+    const origin = await findOrigin(feed.reader, fileName);
     const document = origin === undefined ? undefined : await buildOwnDocument(feed, "csaf", origin);
     if (!document) return undefined;
     const tracking = part(part(document, "document"), "tracking");
@@ -88,12 +89,12 @@ const fileOf = ({ originId, title, fileName, initialReleaseTime, currentReleaseT
   currentReleaseTime,
 });
 
-async function* issuerPages(store: Store, folder: string, label: string, year: string): AsyncGenerator<readonly CsafFile[]> {
+async function* issuerPages(reader: Reader, folder: string, label: string, year: string): AsyncGenerator<readonly CsafFile[]> {
   const size = limits.documentPageRows;
   for (let behind: CsafDocument | undefined; ; ) {
-    const found = await findCsafDocuments(store.read, { folder, label, year }, behind, size);
+    const found = await findCsafDocuments(reader.read, { folder, label, year }, behind, size);
     const named = await findNamed(
-      store,
+      reader,
       folder,
       found.map(({ fileName }) => fileName),
     );
@@ -104,14 +105,14 @@ async function* issuerPages(store: Store, folder: string, label: string, year: s
   }
 }
 
-export const issuerCollection = ({ store }: Feed, folder: string, label: CsafLabel): CsafCollection => ({
+export const issuerCollection = ({ reader }: Feed, folder: string, label: CsafLabel): CsafCollection => ({
   folder: `${aggregatorBase}${folder}/${label.toLowerCase()}/`,
   label,
-  pages: (year) => issuerPages(store, folder, label, year),
+  pages: (year) => issuerPages(reader, folder, label, year),
   async find(fileName) {
-    const document = (await findNamed(store, folder, [fileName])).get(fileName);
+    const document = (await findNamed(reader, folder, [fileName])).get(fileName);
     if (document?.label !== label) return undefined;
-    const [stored] = await findSourceDocuments(store.read, [document.id]);
+    const [stored] = await findSourceDocuments(reader.read, [document.id]);
     return stored && { ...document, text: textOfStored(stored.body) };
   },
 });

@@ -16,6 +16,7 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
+import type { Store } from "#store";
 import { type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
@@ -34,6 +35,7 @@ import { openSigning, type Signing, type SigningDependencies } from "./signing.t
 
 export interface CsafOptions {
   readonly feed: Feed;
+  readonly store: Store;
   readonly vault: SigningDependencies["vault"];
   readonly clock: Clock;
   readonly log: Log;
@@ -127,8 +129,8 @@ const documentsBase = "/advisory/v2/csaf/";
 const formerPaths = /^(?:index\.txt|changes\.csv|\d{4}\/.*)$/;
 
 /** The endpoints by path; undefined for paths of something else. */
-export const openCsaf = ({ feed, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
-  const signing = openSigning({ store: feed.store, vault, clock, log, name: feed.publisher.name });
+export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
+  const signing = openSigning({ store, vault, clock, log, name: feed.publisher.name });
   const own = { feed, signing };
   const documents = ownCollection(feed);
   const keys = `${csafBase}openpgp/`;

@@ -5,7 +5,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { type CsafIssuer, findCsafIssuers, findOwnDocuments, type Store } from "#store";
+import { type CsafIssuer, findCsafIssuers, findOwnDocuments } from "#store";
 import { publisherObject } from "../documents/csaf.ts";
 import type { Feed } from "../documents/index.ts";
 import { isPublishable } from "../licenses.ts";
@@ -14,6 +14,7 @@ import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
 import { categoryNameOf, feedNameOf, noTime } from "./lists.ts";
 import type { PublishedKey } from "./signing.ts";
+import type { Reader } from "../documents/reader.ts";
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
@@ -52,7 +53,7 @@ const distributionsOf = (publicUrl: string, collections: readonly CsafCollection
 /** The later one; times are written alike. */
 const laterOf = (one: string, other: string): string => (one > other ? one : other);
 
-const ownChangeTime = async ({ read }: Store, keys: readonly PublishedKey[]): Promise<string> => {
+const ownChangeTime = async ({ read }: Reader, keys: readonly PublishedKey[]): Promise<string> => {
   const [newest] = await findOwnDocuments(read, "", undefined, 1);
   return keys.reduce((last, { createTimeMs }) => laterOf(last, timestamp(createTimeMs)), newest?.currentReleaseTime ?? noTime);
 };
@@ -62,7 +63,7 @@ export const ownTitle = "Advisories that everybody may read";
 export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]): Promise<JsonObject> => ({
   canonical_url: addressOf(feed.publicUrl, providerMetadataPath),
   distributions: distributionsOf(feed.publicUrl, [ownCollection(feed)], ownTitle, [addressOf(feed.publicUrl, servicePath)]),
-  last_updated: await ownChangeTime(feed.store, keys),
+  last_updated: await ownChangeTime(feed.reader, keys),
   // Whether others may copy them is not ours to promise.
   list_on_CSAF_aggregators: false,
   metadata_version: "2.0",
@@ -103,7 +104,7 @@ const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
 /** CSAF 2.0, 7.1.22: at least two, which nobody counts who is one of them. */
 const issuersMin = 2;
 
-const findIssuers = async ({ read }: Store): Promise<Issuer[]> => {
+const findIssuers = async ({ read }: Reader): Promise<Issuer[]> => {
   const issuers = issuersOf(await findCsafIssuers(read, "", limits.csafIssuersMax));
   if (issuers.length < issuersMin) {
     const known = issuers.length === 0 ? "none" : "one";
@@ -115,8 +116,8 @@ const findIssuers = async ({ read }: Store): Promise<Issuer[]> => {
 const issuerMetadataAddress = ({ publicUrl }: Feed, folder: string): string => addressOf(publicUrl, `${aggregatorBase}${folder}/provider-metadata.json`);
 
 export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey[]): Promise<JsonObject> => {
-  const issuers = await findIssuers(feed.store);
-  const own = await ownChangeTime(feed.store, keys);
+  const issuers = await findIssuers(feed.reader);
+  const own = await ownChangeTime(feed.reader, keys);
   const mirrored = ({ folder, publisher, changeTime, source }: Issuer): JsonObject => {
     const mirror = issuerMetadataAddress(feed, folder);
     const role = source === "" ? "csaf_publisher" : "csaf_provider";
@@ -149,7 +150,7 @@ export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey
 
 /** The metadata of an issuer's folder; undefined where we pass on nothing of its documents. */
 export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly PublishedKey[]): Promise<JsonObject | undefined> => {
-  const issuer = (await findIssuers(feed.store)).find((each) => each.folder === folder);
+  const issuer = (await findIssuers(feed.reader)).find((each) => each.folder === folder);
   if (!issuer) return undefined;
   const collections = csafLabels.filter((label) => issuer.labels.has(label)).map((label) => issuerCollection(feed, folder, label));
   const title = `Documents of ${String(issuer.publisher.name)}`;

@@ -2,8 +2,9 @@
 // of their issuer; the list of everything names them (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
-import { type CsafDocument, findCsafDocumentsNamed, findCsafPlaces, type Store } from "#store";
+import { type CsafDocument, findCsafDocumentsNamed, findCsafPlaces } from "#store";
 import { isPublishable } from "../licenses.ts";
+import type { Reader } from "../documents/reader.ts";
 
 /** Of documents of one name the one that has it: of the first number that came, the one that is told, and last modified. */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
@@ -17,7 +18,7 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
 };
 
 /** Which documents of a folder have these names. */
-export const findNamed = async ({ read }: Store, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
+export const findNamed = async ({ read }: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
   const found = await findCsafDocumentsNamed(read, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
   return new Map(
@@ -29,12 +30,12 @@ export const findNamed = async ({ read }: Store, folder: string, fileNames: read
 };
 
 /** Of documents that are published why the lists of their issuers do not have them. */
-export const findUnlisted = async (store: Store, documentIds: readonly string[]): Promise<Map<string, string>> => {
+export const findUnlisted = async (reader: Reader, documentIds: readonly string[]): Promise<Map<string, string>> => {
   const reasons = new Map<string, string>();
-  const byFolder = Map.groupBy(await findCsafPlaces(store.read, documentIds), ({ folder }) => folder);
+  const byFolder = Map.groupBy(await findCsafPlaces(reader.read, documentIds), ({ folder }) => folder);
   for (const [folder, places] of byFolder) {
     const named = await findNamed(
-      store,
+      reader,
       folder,
       places.map(({ fileName }) => fileName),
     );

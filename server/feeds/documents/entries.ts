@@ -2,7 +2,7 @@
 // in pages, so that a list of any length is never held as a whole.
 
 import { limits } from "#base/limits.ts";
-import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
+import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument } from "#store";
 import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
@@ -11,6 +11,7 @@ import { osvIdOf, whyNoOsv } from "./osv.ts";
 import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
+import type { Reader } from "./reader.ts";
 
 /** An entry of a list. */
 export interface Entry {
@@ -76,14 +77,14 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
 
 const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.filter(({ form }) => form === "csaf").map(({ id }) => id);
 
-async function* documentEntries(store: Store, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
+async function* documentEntries(reader: Reader, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocuments(store.read, since, after, size);
+    const found = await findPublicDocuments(reader.read, since, after, size);
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
-    const unlisted = kind === "csaf" ? await findUnlisted(store, csafIdsOf(found)) : new Map<string, string>();
+    const unlisted = kind === "csaf" ? await findUnlisted(reader, csafIdsOf(found)) : new Map<string, string>();
     yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
     if (found.length < size) return;
     after = last[0].originId;
@@ -91,11 +92,11 @@ async function* documentEntries(store: Store, kind: DocumentKind, since: string)
 }
 
 /** Our own, in the order of their changes. */
-async function* ownEntries(store: Store, kind: DocumentKind, { since, after }: PageStart): AsyncGenerator<Entry[]> {
+async function* ownEntries(reader: Reader, kind: DocumentKind, { since, after }: PageStart): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let from = { since, after }; ; ) {
-    const advisories = kind === "osv" ? await findChangedAdvisories(store.read, from.since, from.after, size) : [];
-    const found: readonly ChangedDocument[] = kind === "osv" ? advisories : await findChangedDocuments(store.read, from.since, from.after, size);
+    const advisories = kind === "osv" ? await findChangedAdvisories(reader.read, from.since, from.after, size) : [];
+    const found: readonly ChangedDocument[] = kind === "osv" ? advisories : await findChangedDocuments(reader.read, from.since, from.after, size);
     const last = found.at(-1);
     if (!last) return;
     const reasons = new Map(advisories.map((advisory) => [`${advisory.modified} ${advisory.id}`, whyNoOsv(advisory)]));
@@ -121,13 +122,13 @@ const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =
   });
 
 /** In the order of their packages. */
-async function* ownPackageEntries(store: Store, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
-  for await (const page of ownPackages(store)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
+async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
+  for await (const page of ownPackages(reader)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
 /** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
-export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
-  if (kind !== "secdb") yield* ownEntries(store, kind, start);
-  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(store, kind, start.since);
-  yield* documentEntries(store, kind, start.since);
+export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
+  if (kind !== "secdb") yield* ownEntries(reader, kind, start);
+  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(reader, kind, start.since);
+  yield* documentEntries(reader, kind, start.since);
 }

@@ -2,8 +2,9 @@
 // other.
 
 import { limits } from "#base/limits.ts";
-import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind, type Store } from "#store";
+import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind } from "#store";
 import { currentStatus, type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
+import type { Reader } from "./reader.ts";
 
 export interface OwnPackage {
   readonly origin: string;
@@ -46,7 +47,7 @@ const packageOf = (origin: string, rows: readonly AdvisoryRow[], changes: Readon
 };
 
 /** All of them in the order of their names, a bounded number of advisories at a time. */
-export async function* ownPackages({ read }: Store): AsyncGenerator<OwnPackage[]> {
+export async function* ownPackages({ read }: Reader): AsyncGenerator<OwnPackage[]> {
   for (let after = ""; ; ) {
     const rows = await findOwnPublishedBehind(read, after, limits.osvRecordsMax);
     const last = rows.at(-1);
@@ -58,7 +59,7 @@ export async function* ownPackages({ read }: Store): AsyncGenerator<OwnPackage[]
   }
 }
 
-export const readOwnPackage = async ({ read }: Store, origin: string): Promise<OwnPackage | undefined> => {
+export const readOwnPackage = async ({ read }: Reader, origin: string): Promise<OwnPackage | undefined> => {
   const rows = await findOwnPublished(read, origin);
   const [found] = packageOf(origin, rows, await findDocumentChanges(read, [origin]));
   return found;

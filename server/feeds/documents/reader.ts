@@ -1,17 +1,29 @@
-// Whoever reads records of OSV: everybody, who sees what is public, or somebody who sees the records of some groups besides.
+// Whoever reads what goes out: everybody, who sees what is public, or somebody who sees the records of some groups besides.
 // Both go one way, so that they are judged, chosen and written alike (docs/decisions/0036).
 
 import {
   type AdvisoryRow,
+  type ArchivedDocument,
+  findArchivedDocuments,
+  findModifiedDocuments,
+  findOwnArtifacts,
+  findOwnPrivateArtifacts,
   findOwnPrivateByArtifacts,
   findOwnPrivateByIds,
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
+  findOwnPrivateNumbers,
   findPrivateDocumentsOfAll,
+  findPrivateEcosystems,
   findPrivateRecords,
   findPublicDocumentsOf,
   findPublicDocumentsOfAll,
+  findPublicEcosystems,
+  findReadableArchivedDocuments,
+  findReadableModifiedDocuments,
+  type ModifiedPosition,
+  type OwnArtifact,
   type PrivateRecords,
   type PublicDocument,
   type Read,
@@ -67,3 +79,44 @@ export const readOwnByArtifacts = async ({ read, privateRecords }: Reader, names
   if (!privateRecords) return found;
   return [...found, ...(await findOwnPrivateByArtifacts(read, privateRecords.places, names, limit))];
 };
+
+/** What kinds of artifacts our own advisories are about. */
+export const readOwnArtifacts = async ({ read, privateRecords }: Reader): Promise<OwnArtifact[]> => {
+  const found = await findOwnArtifacts(read);
+  return privateRecords ? [...found, ...(await findOwnPrivateArtifacts(read, privateRecords.places))] : found;
+};
+
+/** The numbers of our own advisories that are not public, in order, a bounded number at a time. */
+export async function* ownPrivateNumbers({ read, privateRecords }: Reader): AsyncGenerator<string[]> {
+  if (!privateRecords) return;
+  for (let after = ""; ; ) {
+    const found = await findOwnPrivateNumbers(read, privateRecords.places, after, limits.osvRecordsMax);
+    const last = found.at(-1);
+    if (last === undefined) return;
+    yield found;
+    after = last;
+  }
+}
+
+/** OSV's ecosystems that documents are about. */
+export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<string[]> => {
+  const found = await findPublicEcosystems(read);
+  return privateRecords ? [...found, ...(await findPrivateEcosystems(read, privateRecords.feeds))] : found;
+};
+
+/** Documents that OSV has, of the next numbers behind `after`, and of each number all. */
+export const readArchivedDocuments = ({ read, privateRecords }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
+  privateRecords
+    ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit)
+    : findArchivedDocuments(read, ecosystem, after, limit);
+
+/** The same, the last modified first. */
+export const readModifiedDocuments = (
+  { read, privateRecords }: Reader,
+  ecosystem: string,
+  behind: ModifiedPosition | undefined,
+  limit: number,
+): Promise<ArchivedDocument[]> =>
+  privateRecords
+    ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
+    : findModifiedDocuments(read, ecosystem, behind, limit);

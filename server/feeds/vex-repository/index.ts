@@ -65,7 +65,7 @@ const idsOf = (document: JsonObject): string[] => [
 ];
 
 async function* ownFiles(feed: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
-  for await (const page of ownPackages(feed.store)) {
+  for await (const page of ownPackages(feed.reader)) {
     yield page.flatMap((found): TarFile[] => {
       const document = openVexDocument(documentAddress(feed, "openvex", found.origin), found);
       if (!document) return [];
@@ -109,14 +109,14 @@ const otherFile = (document: PublicDocument, content: string, index: RepositoryI
   return [{ name, modifiedMs, content: Buffer.from(content) }];
 };
 
-async function* otherFiles({ store }: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
+async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocumentsOfForm(store.read, "openvex", after, size);
+    const found = await findPublicDocumentsOfForm(reader.read, "openvex", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const { document } = choosePublished("openvex", documents);
-      const [stored] = document ? await findSourceDocuments(store.read, [document.id]) : [];
+      const [stored] = document ? await findSourceDocuments(reader.read, [document.id]) : [];
       // One at a time: they may be large.
       if (document && stored) yield otherFile(document, textOfStored(stored.body), index);
     }

@@ -255,6 +255,184 @@ export declare type ReadOsvFileRequestJson = {
 export declare const ReadOsvFileRequestSchema: GenMessage<ReadOsvFileRequest, {jsonType: ReadOsvFileRequestJson}>;
 
 /**
+ * A file; its bytes go beside it.
+ *
+ * @generated from message gantry.feeds.v1.FeedFile
+ */
+export declare type FeedFile = Message<"gantry.feeds.v1.FeedFile"> & {
+  /**
+   * Its media type.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+};
+
+/**
+ * A file; its bytes go beside it.
+ *
+ * @generated from message gantry.feeds.v1.FeedFile
+ */
+export declare type FeedFileJson = {
+  /**
+   * Its media type.
+   *
+   * @generated from field: string type = 1;
+   */
+  type?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.FeedFile.
+ * Use `create(FeedFileSchema)` to create a new message.
+ */
+export declare const FeedFileSchema: GenMessage<FeedFile, {jsonType: FeedFileJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
+ */
+export declare type ReadOsvArchiveRequest = Message<"gantry.feeds.v1.ReadOsvArchiveRequest"> & {
+  /**
+   * Ecosystem without a release; empty: all of them.
+   *
+   * @generated from field: string ecosystem = 1;
+   */
+  ecosystem: string;
+
+  /**
+   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   *
+   * @generated from field: string file = 2;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
+ */
+export declare type ReadOsvArchiveRequestJson = {
+  /**
+   * Ecosystem without a release; empty: all of them.
+   *
+   * @generated from field: string ecosystem = 1;
+   */
+  ecosystem?: string;
+
+  /**
+   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   *
+   * @generated from field: string file = 2;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadOsvArchiveRequest.
+ * Use `create(ReadOsvArchiveRequestSchema)` to create a new message.
+ */
+export declare const ReadOsvArchiveRequestSchema: GenMessage<ReadOsvArchiveRequest, {jsonType: ReadOsvArchiveRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
+ */
+export declare type ReadGoDatabaseRequest = Message<"gantry.feeds.v1.ReadGoDatabaseRequest"> & {
+  /**
+   * "index" or "ID".
+   *
+   * @generated from field: string folder = 1;
+   */
+  folder: string;
+
+  /**
+   * Its name there.
+   *
+   * @generated from field: string file = 2;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
+ */
+export declare type ReadGoDatabaseRequestJson = {
+  /**
+   * "index" or "ID".
+   *
+   * @generated from field: string folder = 1;
+   */
+  folder?: string;
+
+  /**
+   * Its name there.
+   *
+   * @generated from field: string file = 2;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadGoDatabaseRequest.
+ * Use `create(ReadGoDatabaseRequestSchema)` to create a new message.
+ */
+export declare const ReadGoDatabaseRequestSchema: GenMessage<ReadGoDatabaseRequest, {jsonType: ReadGoDatabaseRequestJson}>;
+
+/**
+ * Which part of the list.
+ *
+ * @generated from message gantry.feeds.v1.ListFeedFilesRequest
+ */
+export declare type ListFeedFilesRequest = Message<"gantry.feeds.v1.ListFeedFilesRequest"> & {
+  /**
+   * Only what was changed behind this time.
+   *
+   * @generated from field: string since = 1;
+   */
+  since: string;
+
+  /**
+   * Only what comes behind this name.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Which part of the list.
+ *
+ * @generated from message gantry.feeds.v1.ListFeedFilesRequest
+ */
+export declare type ListFeedFilesRequestJson = {
+  /**
+   * Only what was changed behind this time.
+   *
+   * @generated from field: string since = 1;
+   */
+  since?: string;
+
+  /**
+   * Only what comes behind this name.
+   *
+   * @generated from field: string after = 2;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ListFeedFilesRequest.
+ * Use `create(ListFeedFilesRequestSchema)` to create a new message.
+ */
+export declare const ListFeedFilesRequestSchema: GenMessage<ListFeedFilesRequest, {jsonType: ListFeedFilesRequestJson}>;
+
+/**
  * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
  *
  * @generated from service gantry.feeds.v1.OsvService
@@ -299,6 +477,45 @@ export declare const OsvService: GenService<{
     methodKind: "unary";
     input: typeof ReadOsvFileRequestSchema;
     output: typeof StructSchema;
+  },
+}>;
+
+/**
+ * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the caller
+ * sees hold besides.
+ *
+ * @generated from service gantry.feeds.v1.FeedFilesService
+ */
+export declare const FeedFilesService: GenService<{
+  /**
+   * In the layout of OSV's bucket: archives, lists of what has changed, and records of an ecosystem.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvArchive
+   */
+  readOsvArchive: {
+    methodKind: "unary";
+    input: typeof ReadOsvArchiveRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Go's vulnerability database: its indexes, and its records.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadGoDatabase
+   */
+  readGoDatabase: {
+    methodKind: "unary";
+    input: typeof ReadGoDatabaseRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Every record of OSV, and what is left out and why.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ListOsvFiles
+   */
+  listOsvFiles: {
+    methodKind: "unary";
+    input: typeof ListFeedFilesRequestSchema;
+    output: typeof FeedFileSchema;
   },
 }>;
 

@@ -1,0 +1,38 @@
+// The files of the open feed for whoever shows a token: the same endpoints, made anew for each request with what its caller
+// sees. So they find, choose and write alike, and what an endpoint keeps from one request to the next, these keep for nobody
+// (docs/decisions/0043).
+
+import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
+import { Fault } from "#base/fault.ts";
+import type { RequestSource } from "#base/origin.ts";
+import { type Feed, openDocuments } from "./documents/index.ts";
+import { openOsv } from "./osv/index.ts";
+
+export interface FeedFile {
+  readonly type: string;
+  /** Made as they are taken. The first was made already: what goes wrong with it was thrown. */
+  readonly pieces: AsyncIterable<string | Uint8Array>;
+}
+
+async function* once(text: string): AsyncGenerator<string> {
+  yield text;
+}
+
+const endpointAt = (feed: Feed, path: string): Endpoint | undefined => {
+  for (const open of [openDocuments, openOsv]) {
+    const endpoint: Endpoint | undefined = open(feed)(path);
+    if (endpoint) return endpoint;
+  }
+  return undefined;
+};
+
+/** The file at a path of the open feed, of what the feed's reader sees. Throws NOT_FOUND where there is none. */
+export const readFeedFile = async (feed: Feed, path: string, query: URLSearchParams, source: RequestSource): Promise<FeedFile> => {
+  const endpoint = endpointAt(feed, path);
+  if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `no such file: ${path}`);
+  // Without what the caller has: a tag of the open file says nothing about this one.
+  const headers = { cookie: undefined, authorization: undefined, origin: undefined };
+  const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", headers, ...source });
+  const { body } = answer;
+  return { type: answer.headers["content-type"] ?? "application/octet-stream", pieces: typeof body === "string" ? once(body) : body };
+};

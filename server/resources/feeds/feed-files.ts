@@ -1,0 +1,38 @@
+// The files that scanners and builders of their databases fetch, for callers with a token: what is public, and what the groups
+// that the caller sees hold besides. Without a token the open feed answers at the same paths. Answers differ from caller to
+// caller: none has a tag, and nobody keeps one (docs/decisions/0043).
+
+import { FeedFilesService, FeedFileSchema } from "#contract/gen/gantry/feeds/v1/scanners_pb.js";
+import { type JsonObject, text } from "#base/json.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { openReader, readFeedFile } from "#feeds";
+import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kernel";
+
+const variable = /\{(\w+)\}/g;
+
+/** The path that was asked for: of the operation's paths the one whose names the request has all, and no others. */
+const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
+  const valueOf = (name: string): string => text(request, input.byName.get(name)?.json ?? name);
+  const namesOf = (template: string): string[] => [...template.matchAll(variable)].map(([, name = ""]) => name);
+  const [found] = http
+    .filter(({ template }) => namesOf(template).every((name) => valueOf(name) !== ""))
+    .sort((one, other) => namesOf(other.template).length - namesOf(one.template).length);
+  return (found?.template ?? "").replace(variable, (_, name: string) => encodeURIComponent(valueOf(name)));
+};
+
+/** Parts of a list are asked for in the query. */
+const queryOf = (request: JsonObject): URLSearchParams =>
+  new URLSearchParams(["since", "after"].flatMap((name): [string, string][] => (text(request, name) === "" ? [] : [[name, text(request, name)]])));
+
+const reads = async ({ method, request, rows, visiblePaths, services, call }: ReadContext): Promise<Outcome> => {
+  const { publicUrl, publisher } = services;
+  const feed = { reader: await openReader(rows, visiblePaths), publicUrl, publisher };
+  const file = await readFeedFile(feed, pathOf(method, request), queryOf(request), requestSourceOf(call));
+  return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization" } };
+};
+
+export const feedFiles = resource({
+  service: FeedFilesService,
+  message: FeedFileSchema,
+  methods: Object.fromEntries(FeedFilesService.methods.map(({ name }) => [name, { reads }])),
+});
