@@ -7,6 +7,8 @@ import { Fault } from "#base/fault.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { type Feed, openDocuments } from "./documents/index.ts";
 import { openOsv } from "./osv/index.ts";
+import { openSecdb } from "./secdb/index.ts";
+import { openVexRepository } from "./vex-repository/index.ts";
 
 export interface FeedFile {
   readonly type: string;
@@ -19,7 +21,7 @@ async function* once(text: string): AsyncGenerator<string> {
 }
 
 const endpointAt = (feed: Feed, path: string): Endpoint | undefined => {
-  for (const open of [openDocuments, openOsv]) {
+  for (const open of [openDocuments, openOsv, openSecdb, openVexRepository]) {
     const endpoint: Endpoint | undefined = open(feed)(path);
     if (endpoint) return endpoint;
   }

@@ -475,7 +475,8 @@ export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places,
   changedDocument.find(
     rows,
     `select ${changedDocument.list} from (
-       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} group by origin) as document
+       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}
+       group by origin having bool_or(delete_time is null) or origin in (select origin from advisories where ${published} and ${own})) as document
      where (changed, origin) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
      order by changed, origin limit $5`,
     [lows, highs, since, after, limit],

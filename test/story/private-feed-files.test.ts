@@ -12,6 +12,7 @@ import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { openWorld, type World } from "../world.ts";
 import { runImport } from "./import.ts";
+import { checkDocument } from "./openvex-rules.ts";
 import { bind, createIdentity } from "./installation.ts";
 
 let world: World;
@@ -42,20 +43,32 @@ const wolfi = (name: string, number: string, cve: string, type: string, data: Js
 });
 const fixed = (name: string, number: string, cve: string, version: string): JsonObject => wolfi(name, number, cve, "fixed", { "fixed-version": version });
 
-interface Told {
-  readonly records: readonly JsonObject[];
-  readonly isPublic?: boolean;
-}
-/** What each group tells, under a name of its own. */
-const told: Readonly<Record<string, Told>> = {
+const release = (distroversion: string, name: string): JsonObject => ({
+  distroversion,
+  reponame: "main",
+  archs: ["x86_64"],
+  packages: [{ pkg: { name, secfixes: { "1.10": ["CVE-2024-1"] } } }],
+});
+const openVex = (id: string, purl: string): JsonObject => ({
+  "@context": "https://openvex.dev/ns/v0.2.0",
+  "@id": `https://vex.example/${id}`,
+  author: "Somebody",
+  timestamp: "2025-01-01T00:00:00Z",
+  version: 1,
+  statements: [{ vulnerability: { name: "CVE-2025-0050" }, products: [{ "@id": purl }], status: "not_affected", justification: "component_not_present" }],
+});
+
+/** What each group tells: records, each in a file of its own, and documents of others. */
+const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>> = {
   public: {
-    isPublic: true,
     records: [
       lantern("PUB-1", "0", "1.1.0"),
       lantern("BOTH-1", "0", "1.2.0"),
       record("GO-2025-0001", [semantic("Go", "example.com/lantern", { introduced: "0" }, { fixed: "1.1.0" })]),
       fixed("harbour", "CGA-pppp-pppp-pppp", "CVE-2025-0001", "2-r0"),
       fixed("pier", "CGA-pppp-pppp-qqqq", "CVE-2025-0002", "1-r0"),
+      release("v3.19", "everybody"),
+      openVex("everybody", "pkg:npm/everybody"),
     ],
   },
   ours: {
@@ -71,6 +84,11 @@ const told: Readonly<Record<string, Told>> = {
         note: "not built",
       }),
       fixed("quay", "CGA-oooo-oooo-qqqq", "CVE-2025-0013", "4-r1"),
+      // Two that say different things of the same: neither a reader of statements nor one of fixes hears one of them.
+      fixed("quay", "CGA-oooo-oooo-rrrr", "CVE-2025-0014", "4-r2"),
+      fixed("quay", "CGA-oooo-oooo-ssss", "CVE-2025-0014", "4-r3"),
+      release("v3.20", "ours"),
+      openVex("ours", "pkg:npm/ours"),
     ],
   },
   below: { records: [lantern("BELOW-1", "2.0.0", "2.1.0"), fixed("harbour", "CGA-bbbb-bbbb-bbbb", "CVE-2025-0021", "5-r0")] },
@@ -81,14 +99,16 @@ const told: Readonly<Record<string, Told>> = {
       record("GO-2025-0004", [semantic("Go", "example.com/theirs", { introduced: "0" })]),
       fixed("harbour", "CGA-tttt-tttt-tttt", "CVE-2025-0031", "6-r0"),
       fixed("theirs-alone", "CGA-tttt-tttt-uuuu", "CVE-2025-0032", "7-r0"),
+      release("v3.21", "theirs"),
+      openVex("theirs", "pkg:npm/theirs"),
     ],
   },
 };
 
 const imported = async (group: string, name: string, records: readonly JsonObject[], isPublic?: boolean): Promise<void> => {
-  const path = join(scratch, `${name}.jsonl`);
-  await writeFile(path, records.map((each) => JSON.stringify(each)).join("\n"));
-  const done = await runImport(world, "advisories", [path], { group, public: isPublic, author: "Wolfi" });
+  const paths = records.map((_, index) => join(scratch, `${name}-${index}.json`));
+  for (const [index, each] of records.entries()) await writeFile(paths[index] ?? "", JSON.stringify(each));
+  const done = await runImport(world, "advisories", paths, { group, public: isPublic, author: "Wolfi" });
   assert.deepEqual([done.failed, done.refused], [[], []]);
 };
 
@@ -129,6 +149,20 @@ const openPaths = [
   "/osv/go/ID/GO-2025-0001.json",
   "/osv/go/ID/GO-2025-0002.json",
   "/advisory/v2/osv/all.json",
+  "/secdb/wolfi/security.json",
+  "/secdb/alpine/",
+  "/secdb/alpine/v3.19/",
+  "/secdb/alpine/v3.19/main.json",
+  "/secdb/alpine/v3.19/main.yaml",
+  "/advisory/v2/secdb/all.json",
+  "/advisory/v2/openvex/harbour.json",
+  "/advisory/v2/openvex/all.json",
+  "/vex/vex-repository.tar.gz",
+  "/vex/all.json",
+  "/advisory/v2/csaf/harbour.json",
+  "/advisory/v2/csaf/all.json",
+  "/secdb/alpine/v3.20/main.json",
+  "/advisory/v2/openvex/quay.json",
   "/osv/v1/query",
   "/osv/nowhere/all.zip",
   "/osv/go/nowhere/db.json",
@@ -159,7 +193,8 @@ before(async () => {
   await bind(world, world.organization, without, "registry.pull");
   tokens.set("a puller", await world.token(without));
   tokens.set("the operator", await world.token());
-  await imported(theirs, "public", told.public?.records ?? [], true);
+  const market = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "market" } })).uid);
+  await imported(market, "public", told.public?.records ?? [], true);
   for (const path of openPaths) openBefore.set(path, await openAnswer(path));
   for (const [name, place] of Object.entries(places)) await imported(place, name, told[name]?.records ?? []);
 });
@@ -168,13 +203,36 @@ after(async () => {
   await rm(scratch, { recursive: true, force: true });
 });
 
+/** The files of a tar archive that is packed, by their names. */
+const untar = (archive: Buffer): Map<string, JsonObject> => {
+  const tar = gunzipSync(archive);
+  const files = new Map<string, JsonObject>();
+  for (let at = 0; at + 512 <= tar.length && tar[at] !== 0; ) {
+    const name = tar.toString("utf8", at, at + 100).replace(/\0.*$/s, "");
+    const size = Number.parseInt(tar.toString("latin1", at + 124, at + 136), 8);
+    files.set(name, JSON.parse(tar.toString("utf8", at + 512, at + 512 + size)) as JsonObject);
+    at += 512 + Math.ceil(size / 512) * 512;
+  }
+  return files;
+};
+
 const callers = (): string[] => [...tokens.keys()].filter((who) => who !== "");
 
 /** The numbers that the API's own list has for this caller, and what is public. */
 const numbersOf = async (who: string): Promise<Set<string>> => {
   const { advisories } = await json(who, "/vulnerabilities/v2/advisories?pageSize=200");
-  return new Set(["PUB-1", "BOTH-1", "GO-2025-0001", "CGA-pppp-pppp-pppp", "CGA-pppp-pppp-qqqq", ...objects(advisories).map((each) => text(each, "advisoryId"))]);
+  return new Set([
+    "PUB-1",
+    "BOTH-1",
+    "GO-2025-0001",
+    "CGA-pppp-pppp-pppp",
+    "CGA-pppp-pppp-qqqq",
+    ...objects(advisories)
+      .map((each) => text(each, "advisoryId"))
+      .filter((id) => osvNumbers.test(id)),
+  ]);
 };
+const osvNumbers = /^(?:PUB|BOTH|OURS|BELOW|THEIRS|GO|CGA)-/;
 
 const unzip = async (archive: Buffer): Promise<Map<string, JsonObject>> => {
   const zip = await fromBufferPromise(archive);
@@ -192,7 +250,7 @@ const unzip = async (archive: Buffer): Promise<Map<string, JsonObject>> => {
 
 test("open files are byte by byte what they were before anything private came, for whoever shows no token", async () => {
   for (const path of openPaths) assert.equal(await openAnswer(path), openBefore.get(path), path);
-  assert.equal([...openBefore.values()].filter((answer) => answer.startsWith("[200")).length, openPaths.length - 5);
+  assert.equal([...openBefore.values()].filter((answer) => answer.startsWith("[200")).length, openPaths.length - 7);
 });
 
 test("the archive of everything holds for each caller the records that the API lists, in the words of the record by its number", async () => {
@@ -205,7 +263,7 @@ test("the archive of everything holds for each caller the records that the API l
     sizes.push(files.size);
   }
   // It is not the same for all: that is what was compared.
-  assert.deepEqual(sizes, [14, 7, 10, 5, 18]);
+  assert.deepEqual(sizes, [16, 7, 10, 5, 21]);
 });
 
 /** Whether a record says so of a version, by other code than the server's. */
@@ -266,8 +324,19 @@ test("lists of what has changed, of ecosystems and of everything name for each c
       );
       for (const id of inside) assert.deepEqual(await json(who, `/osv/${ecosystem}/${id}.json`), files.get(`${id}.json`), `${who} ${id}`);
     }
-    const listed = objects((await json(who, "/advisory/v2/osv/all.json")).list).map((each) => text(each, "id"));
-    assert.deepEqual(listed.sort(), names, who);
+    const listed = objects((await json(who, "/advisory/v2/osv/all.json")).list);
+    const [out, left] = [listed.filter(({ leftOut }) => leftOut === undefined), listed.filter(({ leftOut }) => leftOut !== undefined)];
+    assert.deepEqual(out.map((each) => text(each, "id")).sort(), names, who);
+    // A release of somebody's is named to who sees it, with the reason.
+    for (const [id, group] of [
+      ["v3.20/main", "ours"],
+      ["v3.21/main", "theirs"],
+    ])
+      assert.equal(
+        left.some((each) => each.id === id),
+        who === group || who === "the operator",
+        `${who} ${id}`,
+      );
   }
 });
 
@@ -300,6 +369,120 @@ test("Go's database leads each caller to what it sees of Go's records, packed or
     for (const id of ["GO-2025-0001", "GO-2025-0002", "GO-2025-0003", "GO-2025-0004"])
       assert.equal((await get(who, `/osv/go/ID/${id}.json`)).status, numbers.includes(id) ? 200 : 404, `${who} ${id}`);
   }
+});
+
+/** What the API says for this caller of packages of our own: number by number, in which version it is fixed; "0": never affected. */
+const fixesOf = async (who: string): Promise<string[]> => {
+  const own = objects((await json(who, "/vulnerabilities/v2/advisories?pageSize=200")).advisories).filter((each) =>
+    text(each, "advisoryId").startsWith("CGA-"),
+  );
+  const said = own.map((each) => {
+    const event = objects(each.events).at(-1) ?? {};
+    const version = event.fixed === undefined ? "0" : text(part(event, "fixed"), "fixedVersion");
+    return `${text(each, "artifactName")} ${texts(each, "aliases").join()} ${version}`;
+  });
+  return [...new Set([...said, "harbour CVE-2025-0001 2-r0", "pier CVE-2025-0002 1-r0"])].filter((each) => !each.includes("CVE-2025-0014")).sort();
+};
+
+test("a secdb leads each caller to the fixes that the API's list names, and the list says what is left out", async () => {
+  const sizes: number[] = [];
+  for (const who of callers()) {
+    const document = await json(who, "/secdb/os/security.json");
+    const concluded = objectList(document, "packages").flatMap((each) => {
+      const of = part(each, "pkg");
+      return Object.entries(part(of, "secfixes")).flatMap(([version, names]) =>
+        (Array.isArray(names) ? names : []).map((name) => `${text(of, "name")} ${String(name)} ${version}`),
+      );
+    });
+    assert.deepEqual(concluded.sort(), await fixesOf(who), who);
+    sizes.push(concluded.length);
+    const listed = objects((await json(who, "/advisory/v2/secdb/all.json")).list);
+    const left = listed.filter(({ leftOut }) => typeof leftOut === "string").map((each) => text(each, "id"));
+    assert.equal(left.includes("CGA-oooo-oooo-rrrr"), who === "ours" || who === "the operator", who);
+    assert.equal(
+      listed.some(({ id, leftOut }) => id === "CGA-tttt-tttt-tttt" && leftOut === undefined),
+      who === "theirs" || who === "the operator",
+      who,
+    );
+  }
+  assert.deepEqual(sizes, [6, 3, 4, 2, 8]);
+});
+
+test("releases that came in as secdb are listed and read by whoever sees their group, and by nobody else", async () => {
+  const releases: Readonly<Record<string, readonly string[]>> = {
+    ours: ["v3.19", "v3.20"],
+    theirs: ["v3.19", "v3.21"],
+    "the operator": ["v3.19", "v3.20", "v3.21"],
+  };
+  for (const who of callers()) {
+    const seen = releases[who] ?? ["v3.19"];
+    const links = [...(await read(who, "/secdb/alpine/")).matchAll(/href="([^"]*)"/g)].map(([, href = ""]) => href);
+    assert.deepEqual(
+      links,
+      seen.map((each) => `${each}/`),
+      who,
+    );
+    for (const each of ["v3.19", "v3.20", "v3.21"])
+      for (const path of [
+        `/secdb/alpine/${each}/`,
+        `/secdb/alpine/${each}/main.json`,
+        `/secdb/alpine/${each}/main.yaml`,
+        `/advisory/v2/secdb/${each}%2Fmain.json`,
+      ])
+        assert.equal((await get(who, path)).status, seen.includes(each) ? 200 : 404, `${who} ${path}`);
+  }
+  assert.deepEqual(await json("ours", "/secdb/alpine/v3.20/main.json"), release("v3.20", "ours"));
+});
+
+const statementsOf = (document: JsonObject): string[] =>
+  objectList(document, "statements").flatMap((statement) =>
+    objectList(statement, "products").map((product) => {
+      const [, name = "", version = "0"] = /^pkg:apk\/wolfi\/([^@]+)(?:@(.*))?$/.exec(text(product, "@id")) ?? [];
+      assert.equal(text(statement, "status"), version === "0" ? "not_affected" : "fixed");
+      return `${name} ${text(part(statement, "vulnerability"), "name")} ${version}`;
+    }),
+  );
+
+test("OpenVEX documents, by package and in the repository, state for each caller what the API's list does", async () => {
+  const ids = new Map<string, Set<string>>();
+  for (const who of callers()) {
+    const fixes = await fixesOf(who);
+    const packages = [...new Set(fixes.map((each) => each.split(" ", 1)[0] ?? ""))];
+    const concluded: string[] = [];
+    for (const name of ["harbour", "pier", "quay", "theirs-alone"]) {
+      const response = await get(who, `/advisory/v2/openvex/${name}.json`);
+      assert.equal(response.status, packages.includes(name) ? 200 : 404, `${who} ${name}`);
+      const body = (await response.json()) as JsonObject;
+      if (response.status !== 200) continue;
+      checkDocument(world.url, body);
+      concluded.push(...statementsOf(body));
+      ids.set(text(body, "@id"), (ids.get(text(body, "@id")) ?? new Set()).add(JSON.stringify(body)));
+    }
+    assert.deepEqual(concluded.sort(), fixes, who);
+    const files = untar(await bytes(who, "/vex/vex-repository.tar.gz"));
+    const packed = [...files].filter(([name]) => name.startsWith("own/")).flatMap(([, document]) => statementsOf(document));
+    assert.deepEqual(packed.sort(), fixes, who);
+    const indexed = objectList(files.get("index.json") ?? {}, "packages").map((each) => text(each, "id"));
+    const others = ["everybody", "ours", "theirs"].filter((name) => indexed.includes(`pkg:npm/${name}`));
+    assert.deepEqual(others, ["everybody", ...["ours", "theirs"].filter((name) => who === name || who === "the operator")], who);
+    assert.deepEqual(indexed.filter((id) => id.startsWith("pkg:apk/")).sort(), packages.map((name) => `pkg:apk/wolfi/${name}`).sort(), who);
+    const listed = objects((await json(who, "/vex/all.json")).list).filter(({ leftOut }) => leftOut === undefined);
+    assert.deepEqual(listed.map((each) => text(each, "id")).sort(), indexed.sort(), who);
+    const documents = objects((await json(who, "/advisory/v2/openvex/all.json")).list).filter(
+      ({ form, leftOut }) => form === undefined && leftOut === undefined,
+    );
+    assert.deepEqual(documents.map((each) => text(each, "id")).sort(), packages.sort(), who);
+    for (const name of ["ours", "theirs"])
+      assert.equal(
+        (await get(who, `/advisory/v2/openvex/${encodeURIComponent(`https://vex.example/${name}`)}.json`)).status,
+        who === name || who === "the operator" ? 200 : 404,
+        `${who} ${name}`,
+      );
+  }
+  // One id, one document: harbour's is another one for each set of groups, and the public one's is the open one's.
+  for (const [id, documents] of ids) assert.equal(documents.size, 1, id);
+  assert.equal([...ids.keys()].filter((id) => id.includes("harbour.json")).length, 5);
+  assert(ids.has(text(JSON.parse(await read("", "/advisory/v2/openvex/harbour.json")) as JsonObject, "@id")));
 });
 
 test("a file of nobody's is absent, a token that is none is refused, a password is a token, and nothing is kept", async () => {

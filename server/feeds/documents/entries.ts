@@ -2,7 +2,7 @@
 // in pages, so that a list of any length is never held as a whole.
 
 import { limits } from "#base/limits.ts";
-import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument } from "#store";
+import type { ChangedDocument, PublicDocument } from "#store";
 import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
@@ -11,7 +11,7 @@ import { osvIdOf, whyNoOsv } from "./osv.ts";
 import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
-import type { Reader } from "./reader.ts";
+import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader, readDocuments } from "./reader.ts";
 
 /** An entry of a list. */
 export interface Entry {
@@ -80,7 +80,7 @@ const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.
 async function* documentEntries(reader: Reader, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocuments(reader.read, since, after, size);
+    const found = await readDocuments(reader, since, after, size);
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
@@ -91,25 +91,49 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
   }
 }
 
-/** Our own, in the order of their changes. */
-async function* ownEntries(reader: Reader, kind: DocumentKind, { since, after }: PageStart): AsyncGenerator<Entry[]> {
+/** A list of changes in their order, a page at a time. */
+async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
-  for (let from = { since, after }; ; ) {
-    const advisories = kind === "osv" ? await findChangedAdvisories(reader.read, from.since, from.after, size) : [];
-    const found: readonly ChangedDocument[] = kind === "osv" ? advisories : await findChangedDocuments(reader.read, from.since, from.after, size);
+  for (let from = start; ; ) {
+    const found = await readChanges(from.since, from.after, size);
     const last = found.at(-1);
     if (!last) return;
-    const reasons = new Map(advisories.map((advisory) => [`${advisory.modified} ${advisory.id}`, whyNoOsv(advisory)]));
-    const entries = new Map(
-      found.map(({ id, modified }): [string, Entry] => {
-        const leftOut = reasons.get(`${modified} ${id}`);
-        return [`${modified} ${id}`, { id: kind === "osv" ? osvIdOf(id) : id, modified, ...(leftOut === undefined ? {} : { leftOut }) }];
-      }),
-    );
-    yield [...entries.values()];
+    yield found;
     if (found.length < size) return;
     from = { since: last.modified, after: last.id };
   }
+}
+
+/** Our own records, in the order of their changes: what is public, then what is not. */
+async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
+  for (const readChanges of changesOfAdvisories(reader)) {
+    for await (const found of changePages(readChanges, start)) {
+      const entries = new Map(
+        found.map((advisory): [string, Entry] => {
+          const { id, modified } = advisory;
+          const leftOut = whyNoOsv(advisory);
+          return [`${modified} ${id}`, { id: osvIdOf(id), modified, ...(leftOut === undefined ? {} : { leftOut }) }];
+        }),
+      );
+      yield [...entries.values()];
+    }
+  }
+}
+
+/** Our own documents about packages, in the order of their changes; those that nobody else sees at the end. */
+async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
+  const [changes, ...privateChanges] = changesOfDocuments(reader);
+  const seenHere = new Map<string, string>();
+  for (const readChanges of privateChanges)
+    for await (const page of changePages(readChanges, start)) for (const { id, modified } of page) seenHere.set(id, modified);
+  for await (const page of changePages(changes, start)) {
+    yield page.map(({ id, modified }) => {
+      const other = seenHere.get(id) ?? "";
+      seenHere.delete(id);
+      return { id, modified: other > modified ? other : modified };
+    });
+  }
+  yield [...seenHere].map(([id, modified]) => ({ id, modified }));
 }
 
 /** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
@@ -128,7 +152,8 @@ async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", sin
 
 /** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
 export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
-  if (kind !== "secdb") yield* ownEntries(reader, kind, start);
+  if (kind === "osv") yield* ownRecordEntries(reader, start);
+  if (kind === "openvex" || kind === "csaf") yield* ownDocumentEntries(reader, start);
   if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(reader, kind, start.since);
   yield* documentEntries(reader, kind, start.since);
 }

@@ -202,7 +202,7 @@ export const openDocuments =
     if (!file) return undefined;
     const { kind, name } = file;
     return {
-      yieldsToToken: kind === "osv",
+      yieldsToToken: true,
       async GET(request) {
         if (name === "all.json")
           return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.reader, kind, readPageStart(request.query))));

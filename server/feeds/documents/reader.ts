@@ -4,7 +4,13 @@
 import {
   type AdvisoryRow,
   type ArchivedDocument,
+  type ChangedAdvisory,
+  type ChangedDocument,
   findArchivedDocuments,
+  findChangedAdvisories,
+  findChangedDocuments,
+  findChangedPrivateAdvisories,
+  findChangedPrivateDocuments,
   findModifiedDocuments,
   findOwnArtifacts,
   findOwnPrivateArtifacts,
@@ -13,14 +19,20 @@ import {
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
+  findOwnPrivateByOrigins,
   findOwnPrivateNumbers,
+  findOwnPrivateOrigins,
   findPrivateDocumentsOfAll,
   findPrivateEcosystems,
   findPrivateRecords,
+  findPublicDocuments,
   findPublicDocumentsOf,
   findPublicDocumentsOfAll,
+  findPublicDocumentsOfForm,
   findPublicEcosystems,
   findReadableArchivedDocuments,
+  findReadableDocuments,
+  findReadableDocumentsOfForm,
   findReadableModifiedDocuments,
   type ModifiedPosition,
   type OwnArtifact,
@@ -86,17 +98,31 @@ export const readOwnArtifacts = async ({ read, privateRecords }: Reader): Promis
   return privateRecords ? [...found, ...(await findOwnPrivateArtifacts(read, privateRecords.places))] : found;
 };
 
-/** The numbers of our own advisories that are not public, in order, a bounded number at a time. */
-export async function* ownPrivateNumbers({ read, privateRecords }: Reader): AsyncGenerator<string[]> {
+/** Our own advisories about these origin packages that are not public, withdrawn or not. */
+export const readOwnPrivate = async ({ read, privateRecords }: Reader, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  privateRecords ? findOwnPrivateByOrigins(read, privateRecords.places, origins) : [];
+
+/** Reads names behind `after`, in order. */
+type FindNames = (places: PrivateRecords["places"], after: string, limit: number) => Promise<string[]>;
+
+async function* privateNames({ privateRecords }: Reader, find: FindNames): AsyncGenerator<string[]> {
   if (!privateRecords) return;
   for (let after = ""; ; ) {
-    const found = await findOwnPrivateNumbers(read, privateRecords.places, after, limits.osvRecordsMax);
+    const found = await find(privateRecords.places, after, limits.osvRecordsMax);
     const last = found.at(-1);
     if (last === undefined) return;
     yield found;
     after = last;
   }
 }
+
+/** The numbers of our own advisories that are not public, in order, a bounded number at a time. */
+export const ownPrivateNumbers = (reader: Reader): AsyncGenerator<string[]> =>
+  privateNames(reader, (places, after, limit) => findOwnPrivateNumbers(reader.read, places, after, limit));
+
+/** The same of the origin packages that they are about. */
+export const ownPrivateOrigins = (reader: Reader): AsyncGenerator<string[]> =>
+  privateNames(reader, (places, after, limit) => findOwnPrivateOrigins(reader.read, places, after, limit));
 
 /** OSV's ecosystems that documents are about. */
 export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<string[]> => {
@@ -106,9 +132,7 @@ export const readEcosystems = async ({ read, privateRecords }: Reader): Promise<
 
 /** Documents that OSV has, of the next numbers behind `after`, and of each number all. */
 export const readArchivedDocuments = ({ read, privateRecords }: Reader, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
-  privateRecords
-    ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit)
-    : findArchivedDocuments(read, ecosystem, after, limit);
+  privateRecords ? findReadableArchivedDocuments(read, privateRecords.feeds, ecosystem, after, limit) : findArchivedDocuments(read, ecosystem, after, limit);
 
 /** The same, the last modified first. */
 export const readModifiedDocuments = (
@@ -117,6 +141,27 @@ export const readModifiedDocuments = (
   behind: ModifiedPosition | undefined,
   limit: number,
 ): Promise<ArchivedDocument[]> =>
-  privateRecords
-    ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
-    : findModifiedDocuments(read, ecosystem, behind, limit);
+  privateRecords ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit) : findModifiedDocuments(read, ecosystem, behind, limit);
+
+/** Documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
+export const readDocuments = ({ read, privateRecords }: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  privateRecords ? findReadableDocuments(read, privateRecords.feeds, since, after, limit) : findPublicDocuments(read, since, after, limit);
+
+/** Documents of a form in the order of their numbers, behind `after`. */
+export const readDocumentsOfForm = ({ read, privateRecords }: Reader, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  privateRecords ? findReadableDocumentsOfForm(read, privateRecords.feeds, form, after, limit) : findPublicDocumentsOfForm(read, form, after, limit);
+
+/** Reads a page behind (since, after). */
+export type ReadChanges<Changed> = (since: string, after: string, limit: number) => Promise<Changed[]>;
+
+/** Our own advisories in the order of their changes, a page behind (since, after): of what is public, and of what is not. */
+export const changesOfAdvisories = ({ read, privateRecords }: Reader): ReadChanges<ChangedAdvisory>[] => [
+  (since, after, limit) => findChangedAdvisories(read, since, after, limit),
+  ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateAdvisories(read, privateRecords.places, since, after, limit)] : []),
+];
+
+/** The same of the documents about packages. */
+export const changesOfDocuments = ({ read, privateRecords }: Reader): [ReadChanges<ChangedDocument>, ...ReadChanges<ChangedDocument>[]] => [
+  (since, after, limit) => findChangedDocuments(read, since, after, limit),
+  ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateDocuments(read, privateRecords.places, since, after, limit)] : []),
+];

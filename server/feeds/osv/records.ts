@@ -2,12 +2,7 @@
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import {
-  type ArchivedDocument,
-  findChangedAdvisories,
-  findSourceDocuments,
-  type ModifiedPosition,
-} from "#store";
+import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition } from "#store";
 import { text } from "#base/json.ts";
 import { byNumber } from "../documents/entries.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";

@@ -1,5 +1,5 @@
-// What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. All of it is open
-// (docs/decisions/0027); what a secdb cannot say is named in /advisory/v2/secdb/all.json.
+// What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. It is open
+// (docs/decisions/0027), and tells whoever shows a token what else it sees (docs/decisions/0043); what a secdb cannot say is named in /advisory/v2/secdb/all.json.
 //
 //   /secdb/<distribution>/security.json     our own advisories, one file for each distribution; "os" is Wolfi's, as its repository
 //                                           is called, by which readers ask for it
@@ -9,7 +9,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { findOwnArtifacts, findPublicDocumentsOf, findPublicDocumentsOfForm, findSourceDocuments } from "#store";
+import { findSourceDocuments } from "#store";
 import { byNumber } from "../documents/entries.ts";
 import { type DocumentRequest, type DocumentResponse, type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { ownPackages } from "../documents/own-packages.ts";
@@ -18,17 +18,17 @@ import { secdbDistribution, secdbPackage } from "../documents/secdb.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { yamlOf } from "./yaml.ts";
-import type { Reader } from "../documents/reader.ts";
+import { type Reader, readDocumentsOf, readDocumentsOfForm, readOwnArtifacts } from "../documents/reader.ts";
 
 /** Releases and repositories as Alpine names them; what is called otherwise is at /advisory/v2/secdb alone. */
 const releaseForm = /^(v[0-9][A-Za-z0-9._-]*|edge)\/([A-Za-z][A-Za-z0-9._-]*)$/;
 
 /** Repositories by release. */
-const findReleases = async ({ read }: Reader): Promise<Map<string, string[]>> => {
+const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   const releases = new Map<string, string[]>();
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocumentsOfForm(read, "secdb", after, size);
+    const found = await readDocumentsOfForm(reader, "secdb", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const [, release, repository] = releaseForm.exec(documents[0].originId) ?? [];
@@ -79,7 +79,7 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
 
 /** A release's file as it came in, or the same as YAML. */
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
-  const { document, leftOut } = choosePublished("secdb", await findPublicDocumentsOf(feed.reader.read, number));
+  const { document, leftOut } = choosePublished("secdb", await readDocumentsOf(feed.reader, number));
   const [stored] = document ? await findSourceDocuments(feed.reader.read, [document.id]) : [];
   if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `no such file: ${number}` : `${number} is not published here: ${leftOut}`);
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));
@@ -107,7 +107,7 @@ async function* securityPieces(reader: Reader, distribution: string): AsyncGener
 }
 
 const readSecurity = async (feed: Feed, distribution: string, request: DocumentRequest): Promise<DocumentResponse> => {
-  const own = await findOwnArtifacts(feed.reader.read);
+  const own = await readOwnArtifacts(feed.reader);
   if (!own.some((each) => secdbDistribution(each) === distribution)) throw new Fault("NOT_FOUND", `nothing of our own is about ${distribution}`);
   return respondInPieces(feed, request, "application/json", securityPieces(feed.reader, distribution));
 };
@@ -115,7 +115,11 @@ const readSecurity = async (feed: Feed, distribution: string, request: DocumentR
 /** Distributions whose repository has another name. */
 const repositories: ReadonlyMap<string, string> = new Map([["os", "wolfi"]]);
 
-const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({ GET: handle, requests });
+const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
+  GET: handle,
+  requests,
+  yieldsToToken: true,
+});
 
 /** The endpoints by path; undefined for paths of something else. */
 export const openSecdb =

@@ -8,7 +8,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { openReader, readFeedFile } from "#feeds";
 import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kernel";
 
-const variable = /\{(\w+)\}/g;
+const variable = /\{(\w+)(=\*\*)?\}/g;
 
 /** The path that was asked for: of the operation's paths the one whose names the request has all, and no others. */
 const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
@@ -17,7 +17,9 @@ const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
   const [found] = http
     .filter(({ template }) => namesOf(template).every((name) => valueOf(name) !== ""))
     .sort((one, other) => namesOf(other.template).length - namesOf(one.template).length);
-  return (found?.template ?? "").replace(variable, (_, name: string) => encodeURIComponent(valueOf(name)));
+  return (found?.template ?? "").replace(variable, (_, name: string, isDeep: string | undefined) =>
+    isDeep === undefined ? encodeURIComponent(valueOf(name)) : valueOf(name).split("/").map(encodeURIComponent).join("/"),
+  );
 };
 
 /** Parts of a list are asked for in the query. */

@@ -433,6 +433,164 @@ export declare type ListFeedFilesRequestJson = {
 export declare const ListFeedFilesRequestSchema: GenMessage<ListFeedFilesRequest, {jsonType: ListFeedFilesRequestJson}>;
 
 /**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbRequest
+ */
+export declare type ReadSecdbRequest = Message<"gantry.feeds.v1.ReadSecdbRequest"> & {
+  /**
+   * "wolfi", "os", "alpine".
+   *
+   * @generated from field: string distribution = 1;
+   */
+  distribution: string;
+
+  /**
+   * Of Alpine a release, of the others the file.
+   *
+   * @generated from field: string folder = 2;
+   */
+  folder: string;
+
+  /**
+   * A release's file.
+   *
+   * @generated from field: string file = 3;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbRequest
+ */
+export declare type ReadSecdbRequestJson = {
+  /**
+   * "wolfi", "os", "alpine".
+   *
+   * @generated from field: string distribution = 1;
+   */
+  distribution?: string;
+
+  /**
+   * Of Alpine a release, of the others the file.
+   *
+   * @generated from field: string folder = 2;
+   */
+  folder?: string;
+
+  /**
+   * A release's file.
+   *
+   * @generated from field: string file = 3;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadSecdbRequest.
+ * Use `create(ReadSecdbRequestSchema)` to create a new message.
+ */
+export declare const ReadSecdbRequestSchema: GenMessage<ReadSecdbRequest, {jsonType: ReadSecdbRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
+ */
+export declare type ReadVexRepositoryRequest = Message<"gantry.feeds.v1.ReadVexRepositoryRequest"> & {
+  /**
+   * "vex-repository.tar.gz" or "all.json".
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
+ */
+export declare type ReadVexRepositoryRequestJson = {
+  /**
+   * "vex-repository.tar.gz" or "all.json".
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadVexRepositoryRequest.
+ * Use `create(ReadVexRepositoryRequestSchema)` to create a new message.
+ */
+export declare const ReadVexRepositoryRequestSchema: GenMessage<ReadVexRepositoryRequest, {jsonType: ReadVexRepositoryRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadFeedDocumentRequest
+ */
+export declare type ReadFeedDocumentRequest = Message<"gantry.feeds.v1.ReadFeedDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadFeedDocumentRequest
+ */
+export declare type ReadFeedDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadFeedDocumentRequest.
+ * Use `create(ReadFeedDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadFeedDocumentRequestSchema: GenMessage<ReadFeedDocumentRequest, {jsonType: ReadFeedDocumentRequestJson}>;
+
+/**
  * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
  *
  * @generated from service gantry.feeds.v1.OsvService
@@ -515,6 +673,56 @@ export declare const FeedFilesService: GenService<{
   listOsvFiles: {
     methodKind: "unary";
     input: typeof ListFeedFilesRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Fixes by package and version, in Alpine's form.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdb
+   */
+  readSecdb: {
+    methodKind: "unary";
+    input: typeof ReadSecdbRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * A repository of VEX documents: its archive, and the list of its packages.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadVexRepository
+   */
+  readVexRepository: {
+    methodKind: "unary";
+    input: typeof ReadVexRepositoryRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * OpenVEX documents by package or number, and the list of them.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOpenVexDocument
+   */
+  readOpenVexDocument: {
+    methodKind: "unary";
+    input: typeof ReadFeedDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * What came in as secdb by its number, and the list of fixes.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdbDocument
+   */
+  readSecdbDocument: {
+    methodKind: "unary";
+    input: typeof ReadFeedDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * CSAF documents by package or number, and the list of them.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafDocument
+   */
+  readCsafDocument: {
+    methodKind: "unary";
+    input: typeof ReadFeedDocumentRequestSchema;
     output: typeof FeedFileSchema;
   },
 }>;
