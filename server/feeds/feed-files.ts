@@ -5,10 +5,21 @@
 import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { type Feed, openDocuments } from "./documents/index.ts";
+import { type CsafOptions, openCsaf } from "./csaf/index.ts";
+import { openDocuments } from "./documents/index.ts";
 import { openOsv } from "./osv/index.ts";
 import { openSecdb } from "./secdb/index.ts";
 import { openVexRepository } from "./vex-repository/index.ts";
+
+/** What files are made of: the reader of `feed` is the caller. */
+export type FeedFileOptions = Omit<CsafOptions, "security">;
+
+/** Which file: its path in the open feed, and the query that follows it. */
+export interface FeedFileRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly source: RequestSource;
+}
 
 export interface FeedFile {
   readonly type: string;
@@ -20,17 +31,21 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-const endpointAt = (feed: Feed, path: string): Endpoint | undefined => {
-  for (const open of [openDocuments, openOsv, openSecdb, openVexRepository]) {
-    const endpoint: Endpoint | undefined = open(feed)(path);
+const endpointAt = (options: FeedFileOptions, path: string): Endpoint | undefined => {
+  const { feed } = options;
+  const csaf = openCsaf({ ...options, security: { contacts: [], expiresMs: undefined } });
+  // In the order of the open feed (server/application/server.ts).
+  for (const find of [csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)]) {
+    const endpoint: Endpoint | undefined = find(path);
     if (endpoint) return endpoint;
   }
   return undefined;
 };
 
-/** The file at a path of the open feed, of what the feed's reader sees. Throws NOT_FOUND where there is none. */
-export const readFeedFile = async (feed: Feed, path: string, query: URLSearchParams, source: RequestSource): Promise<FeedFile> => {
-  const endpoint = endpointAt(feed, path);
+/** The file at a path, of what the feed's reader sees. Throws NOT_FOUND where there is none. */
+export const readFeedFile = async (options: FeedFileOptions, { path, query, source }: FeedFileRequest): Promise<FeedFile> => {
+  // A folder is asked for with its last slash, which routes do not know.
+  const endpoint = endpointAt(options, path) ?? endpointAt(options, `${path}/`);
   if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `no such file: ${path}`);
   // Without what the caller has: a tag of the open file says nothing about this one.
   const headers = { cookie: undefined, authorization: undefined, origin: undefined };

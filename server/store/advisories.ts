@@ -491,7 +491,8 @@ export interface OwnDocument {
   readonly currentReleaseTime: string;
 }
 
-const ownDocument = columns<OwnDocument>({ origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") });
+const ownDocumentFields = { origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") };
+const ownDocument = columns<OwnDocument>(ownDocumentFields);
 
 /** Packages with a document of our own, the last changed first, behind the last one of the page before; with a year those first released in it. */
 export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
@@ -516,6 +517,46 @@ export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[
      order by origin, advisory_id, uid`,
     [origin],
   );
+
+/** All that of our own was ever published about this package, withdrawn or not. */
+export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
+
+/** A package with a document of our own that some alone see. */
+export interface PrivateDocument extends OwnDocument {
+  /** Of what of it is not public. */
+  readonly groups: readonly string[];
+}
+
+const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("groups", textList) });
+
+/** Packages that something of our own is about which lies at these places and is not public: as findOwnDocuments has them, of all that is seen of them. */
+export const findOwnPrivateDocuments = (
+  rows: Read,
+  { lows, highs }: Places,
+  year: string,
+  behind: OwnDocument | undefined,
+  limit: number,
+): Promise<PrivateDocument[]> => {
+  const isPrivate = `not public and ${own} and ${rootsOfPlaces} and ${inPlaces}`;
+  return privateDocument.find(
+    rows,
+    `select ${privateDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed,
+         to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as groups
+       from (
+         select uid, origin, create_time, update_time, delete_time, public from advisories where ${isPrivate}
+         union all
+         select uid, origin, create_time, update_time, delete_time, public from advisories
+         where public and ${own} and origin in (select origin from advisories where ${isPrivate})) as seen
+       group by origin having bool_or(delete_time is null)) as document
+     where ($3 = '' or to_char(first at time zone 'UTC', 'YYYY') = $3)
+       and (changed, origin) < (coalesce(nullif($4, '')::timestamptz, 'infinity'), $5)
+     order by changed desc, origin desc limit $6`,
+    [lows, highs, year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+};
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 

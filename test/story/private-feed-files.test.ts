@@ -2,11 +2,16 @@
 // list says for the same caller. Without a token they are, byte by byte, what they were before anything private came.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import * as mandatoryTests from "@secvisogram/csaf-validator-lib/mandatoryTests.js";
+import { csaf_2_0_strict } from "@secvisogram/csaf-validator-lib/schemaTests.js";
+import validate from "@secvisogram/csaf-validator-lib/validate.js";
+import { createMessage, readKey, readSignature, verify } from "openpgp";
 import { satisfies } from "semver";
 import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
@@ -17,6 +22,7 @@ import { bind, createIdentity } from "./installation.ts";
 
 let world: World;
 let scratch: string;
+let [theirs, belowBinding] = ["", ""];
 /** Tokens by who has them; "" is nobody's. */
 const tokens = new Map<string, string>();
 /** What open files were before anything private was there. */
@@ -57,6 +63,27 @@ const openVex = (id: string, purl: string): JsonObject => ({
   version: 1,
   statements: [{ vulnerability: { name: "CVE-2025-0050" }, products: [{ "@id": purl }], status: "not_affected", justification: "component_not_present" }],
 });
+const csaf = (id: string, publisher: string, label: string): JsonObject => ({
+  document: {
+    category: "csaf_vex",
+    csaf_version: "2.0",
+    distribution: { tlp: { label } },
+    title: `About ${id}`,
+    publisher: { category: "vendor", name: publisher, namespace: `https://${publisher}.example.org` },
+    tracking: {
+      id,
+      status: "final",
+      version: "1",
+      initial_release_date: "2025-05-01T00:00:00Z",
+      current_release_date: "2025-05-02T00:00:00Z",
+      revision_history: [{ date: "2025-05-01T00:00:00Z", number: "1", summary: "First" }],
+    },
+  },
+  product_tree: {
+    full_product_names: [{ name: "keel", product_id: "keel", product_identification_helper: { purl: "pkg:rpm/yard/keel@1.0-1" } }],
+  },
+  vulnerabilities: [{ cve: "CVE-2025-6001", notes: [{ category: "description", text: "it" }], product_status: { fixed: ["keel"] } }],
+});
 
 /** What each group tells: records, each in a file of its own, and documents of others. */
 const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>> = {
@@ -69,6 +96,8 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("pier", "CGA-pppp-pppp-qqqq", "CVE-2025-0002", "1-r0"),
       release("v3.19", "everybody"),
       openVex("everybody", "pkg:npm/everybody"),
+      csaf("YARD-1", "yard", "WHITE"),
+      csaf("DOCK-1", "dock", "WHITE"),
     ],
   },
   ours: {
@@ -89,6 +118,8 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("quay", "CGA-oooo-oooo-ssss", "CVE-2025-0014", "4-r3"),
       release("v3.20", "ours"),
       openVex("ours", "pkg:npm/ours"),
+      csaf("YARD-2", "yard", "AMBER"),
+      csaf("YARD-3", "yard", "WHITE"),
     ],
   },
   below: { records: [lantern("BELOW-1", "2.0.0", "2.1.0"), fixed("harbour", "CGA-bbbb-bbbb-bbbb", "CVE-2025-0021", "5-r0")] },
@@ -101,14 +132,16 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("theirs-alone", "CGA-tttt-tttt-uuuu", "CVE-2025-0032", "7-r0"),
       release("v3.21", "theirs"),
       openVex("theirs", "pkg:npm/theirs"),
+      csaf("RIG-1", "rig", "RED"),
     ],
   },
 };
 
 const imported = async (group: string, name: string, records: readonly JsonObject[], isPublic?: boolean): Promise<void> => {
-  const paths = records.map((_, index) => join(scratch, `${name}-${index}.json`));
-  for (const [index, each] of records.entries()) await writeFile(paths[index] ?? "", JSON.stringify(each));
-  const done = await runImport(world, "advisories", paths, { group, public: isPublic, author: "Wolfi" });
+  const folder = join(scratch, name);
+  await mkdir(folder);
+  for (const [index, each] of records.entries()) await writeFile(join(folder, `${index}.json`), JSON.stringify(each));
+  const done = await runImport(world, "advisories", [folder], { group, public: isPublic, author: "Wolfi" });
   assert.deepEqual([done.failed, done.refused], [[], []]);
 };
 
@@ -129,6 +162,8 @@ const json = async (who: string, path: string): Promise<JsonObject> => {
   return isObject(value) ? value : { list: value };
 };
 const lines = async (who: string, path: string): Promise<string[]> => (await read(who, path)).split("\n").filter((line) => line !== "");
+/** An address of ours is asked where the server listens. */
+const pathOf = (address: string): string => new URL(address).pathname;
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /** Files that everybody may read. */
@@ -161,8 +196,23 @@ const openPaths = [
   "/vex/all.json",
   "/advisory/v2/csaf/harbour.json",
   "/advisory/v2/csaf/all.json",
+  "/.well-known/csaf/provider-metadata.json",
+  "/.well-known/csaf/service.json",
+  "/.well-known/csaf/white/",
+  "/.well-known/csaf/white/index.txt",
+  "/.well-known/csaf/white/changes.csv",
+  "/.well-known/csaf/white/csaf-feed-tlp-white.json",
+  "/.well-known/csaf/white/2026/harbour.json",
+  "/.well-known/csaf/white/2026/harbour.json.sha512",
+  "/.well-known/csaf/white/2026/harbour.json.asc",
+  "/.well-known/csaf-aggregator/aggregator.json",
+  "/.well-known/csaf-aggregator/yard_example_org/provider-metadata.json",
+  "/.well-known/csaf-aggregator/yard_example_org/white/index.txt",
+  "/.well-known/csaf-aggregator/yard_example_org/white/2025/yard-1.json",
   "/secdb/alpine/v3.20/main.json",
   "/advisory/v2/openvex/quay.json",
+  "/.well-known/csaf/amber/index.txt",
+  "/.well-known/csaf-aggregator/yard_example_org/amber/index.txt",
   "/osv/v1/query",
   "/osv/nowhere/all.zip",
   "/osv/go/nowhere/db.json",
@@ -180,13 +230,14 @@ const openAnswer = async (path: string): Promise<string> => {
 before(async () => {
   scratch = await mkdtemp(join(tmpdir(), "gantry-private-feed-files-"));
   world = await openWorld();
-  const theirs = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
+  theirs = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
   const below = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "team" } })).uid);
   const places = { ours: world.organization, below, theirs };
   tokens.set("", "");
   for (const [name, place] of Object.entries(places)) {
     const identity = await createIdentity(world, place, name, { issuer: "https://issuer.example.com", subject: name });
-    await bind(world, place, identity, "viewer");
+    const binding = await bind(world, place, identity, "viewer");
+    if (name === "below") belowBinding = binding;
     tokens.set(name, await world.token(identity));
   }
   const without = await createIdentity(world, world.organization, "without", { issuer: "https://issuer.example.com", subject: "without" });
@@ -250,7 +301,7 @@ const unzip = async (archive: Buffer): Promise<Map<string, JsonObject>> => {
 
 test("open files are byte by byte what they were before anything private came, for whoever shows no token", async () => {
   for (const path of openPaths) assert.equal(await openAnswer(path), openBefore.get(path), path);
-  assert.equal([...openBefore.values()].filter((answer) => answer.startsWith("[200")).length, openPaths.length - 7);
+  assert.equal([...openBefore.values()].filter((answer) => answer.startsWith("[200")).length, openPaths.length - 9);
 });
 
 test("the archive of everything holds for each caller the records that the API lists, in the words of the record by its number", async () => {
@@ -483,6 +534,147 @@ test("OpenVEX documents, by package and in the repository, state for each caller
   for (const [id, documents] of ids) assert.equal(documents.size, 1, id);
   assert.equal([...ids.keys()].filter((id) => id.includes("harbour.json")).length, 5);
   assert(ids.has(text(JSON.parse(await read("", "/advisory/v2/openvex/harbour.json")) as JsonObject, "@id")));
+});
+
+const csafTests = [csaf_2_0_strict, ...Object.values(mandatoryTests).filter((each) => typeof each === "function")];
+
+/** What documents of CSAF say of packages of our own: by the CVE and the product's package URL. */
+const saidOf = (document: JsonObject): string[] =>
+  objectList(document, "vulnerabilities").flatMap((vulnerability) =>
+    ["fixed", "known_not_affected"].flatMap((status) =>
+      texts(part(vulnerability, "product_status"), status).map((product) => {
+        const [, name = "", version = "0"] = /^pkg:apk\/wolfi\/([^@]+)(?:@(.*))?$/.exec(product) ?? [];
+        return `${name} ${text(vulnerability, "cve")} ${version}`;
+      }),
+    ),
+  );
+
+test("CSAF leads each caller from the provider's metadata to what the API's list says, in documents under their own numbers, labelled and signed", async () => {
+  const numbers = new Map<string, string>();
+  for (const who of callers()) {
+    const metadata = await json(who, "/.well-known/csaf/provider-metadata.json");
+    const [rolie = {}] = objectList(metadata, "distributions").map((each) => part(each, "rolie"));
+    const [key] = objectList(metadata, "public_openpgp_keys");
+    const verificationKeys = await readKey({ armoredKey: await read(who, pathOf(text(key ?? {}, "url"))) });
+    const concluded: string[] = [];
+    for (const feed of objectList(rolie, "feeds")) {
+      const label = text(feed, "tlp_label");
+      const folder = pathOf(text(feed, "url")).replace(/[^/]*$/, "");
+      const entries = objectList(part(await json(who, pathOf(text(feed, "url"))), "feed"), "entry");
+      const listed = await lines(who, `${folder}index.txt`);
+      assert.deepEqual(entries.map((each) => pathOf(text(part(each, "content"), "src")).slice(folder.length)).sort(), [...listed].sort(), who);
+      assert.deepEqual((await lines(who, `${folder}changes.csv`)).map((line) => line.split('"')[1]).sort(), [...listed].sort(), who);
+      for (const path of listed) {
+        assert((await read(who, `${folder}${path.split("/", 1)[0]}/`)).includes(`"${path.split("/")[1]}"`), `${who} ${path}`);
+        const content = await read(who, folder + path);
+        const document = JSON.parse(content) as JsonObject;
+        const { isValid, tests: results } = await validate(csafTests, document);
+        assert(isValid, `${path}: ${JSON.stringify(results.flatMap(({ errors }) => errors))}`);
+        const head = part(document, "document");
+        assert.equal(text(part(part(head, "distribution"), "tlp"), "label"), label);
+        const [self] = objectList(head, "references");
+        assert.equal(pathOf(text(self ?? {}, "url")), folder + path);
+        const id = text(part(head, "tracking"), "id");
+        assert.equal(path.split("/")[1], `${id.toLowerCase().replace(/[^+\-a-z0-9]+/g, "_")}.json`);
+        assert.equal(
+          entries.some((each) => text(each, "id") === id),
+          true,
+          id,
+        );
+        // One number, one document, whoever reads it.
+        assert.equal(numbers.get(id) ?? content, content, id);
+        numbers.set(id, content);
+        for (const algorithm of ["sha256", "sha512"])
+          assert.equal((await read(who, `${folder}${path}.${algorithm}`)).split(" ")[0], createHash(algorithm).update(content).digest("hex"));
+        const signature = await readSignature({ armoredSignature: await read(who, `${folder}${path}.asc`) });
+        const { signatures } = await verify({ message: await createMessage({ binary: Buffer.from(content) }), signature, verificationKeys });
+        assert.equal(await signatures[0]?.verified, true, path);
+        if (label === "AMBER") assert.equal(await read(who, `/advisory/v2/csaf/${(/\/([a-z-]+)_/.exec(path) ?? [])[1]}.json`), content);
+        else assert.equal(await read("", folder + path), content);
+        concluded.push(...saidOf(document));
+      }
+    }
+    const expected = (await fixesOf(who)).sort();
+    assert.deepEqual([...new Set(concluded)].filter((each) => !each.startsWith("quay CVE-2025-0014") && !each.includes("  ")).sort(), expected, who);
+  }
+  // Harbour's: one for everybody, and one for each of the four who see more of it than others.
+  assert.deepEqual([...numbers.keys()].filter((id) => id.startsWith("harbour")).length, 5);
+  for (const id of numbers.keys()) for (const year of ["2026"]) assert.equal((await get("", `/.well-known/csaf/amber/${year}/${id}.json`)).status, 404);
+});
+
+test("a document for one group's eyes is absent for another's, by its number, its checksum and its signature", async () => {
+  const [path = ""] = (await lines("theirs", "/.well-known/csaf/amber/index.txt")).filter((each) => each.includes("theirs-alone"));
+  for (const ending of ["", ".sha256", ".sha512", ".asc"]) {
+    assert.equal((await get("theirs", `/.well-known/csaf/amber/${path}${ending}`)).status, 200);
+    for (const who of ["ours", "below", "a puller"]) assert.equal((await get(who, `/.well-known/csaf/amber/${path}${ending}`)).status, 404, who);
+  }
+  assert.equal((await get("ours", "/advisory/v2/csaf/theirs-alone.json")).status, 404);
+});
+
+test("others' documents are passed on to whoever sees their group under the labels that they have, and to nobody else", async () => {
+  const folder = (issuer: string, label: string): string => `/.well-known/csaf-aggregator/${issuer}_example_org/${label}/`;
+  for (const who of callers()) {
+    const [mine, others] = [who === "ours" || who === "the operator", who === "theirs" || who === "the operator"];
+    const { csaf_publishers: publishers } = await json(who, "/.well-known/csaf-aggregator/aggregator.json");
+    assert.equal(objects(publishers).length, others ? 3 : 2, who);
+    const metadata = await json(who, "/.well-known/csaf-aggregator/yard_example_org/provider-metadata.json");
+    const labels = objectList(part(objectList(metadata, "distributions")[0] ?? {}, "rolie"), "feeds").map((each) => text(each, "tlp_label"));
+    assert.deepEqual(labels, mine ? ["WHITE", "AMBER"] : ["WHITE"], who);
+    assert.deepEqual((await lines(who, `${folder("yard", "white")}index.txt`)).sort(), ["2025/yard-1.json", ...(mine ? ["2025/yard-3.json"] : [])], who);
+    if (who === "a puller") assert.equal((await get(who, `${folder("yard", "amber")}index.txt`)).status, 404);
+    else assert.deepEqual(await lines(who, `${folder("yard", "amber")}index.txt`), mine ? ["2025/yard-2.json"] : [], who);
+    for (const [path, isSeen] of [
+      [`${folder("yard", "white")}2025/yard-1.json`, true],
+      [`${folder("yard", "amber")}2025/yard-2.json`, mine],
+      [`${folder("yard", "amber")}2025/yard-2.json.asc`, mine],
+      [`${folder("yard", "white")}2025/yard-3.json`, mine],
+      [`${folder("rig", "red")}2025/rig-1.json`, others],
+      ["/advisory/v2/csaf/YARD-2.json", mine],
+      ["/advisory/v2/csaf/RIG-1.json", others],
+    ] as const)
+      assert.equal((await get(who, path)).status, isSeen ? 200 : 404, `${who} ${path}`);
+    const listed = objects((await json(who, "/advisory/v2/csaf/all.json")).list);
+    for (const [id, isSeen] of [
+      ["YARD-1", true],
+      ["YARD-2", mine],
+      ["RIG-1", others],
+    ] as const) {
+      const entry = listed.find((each) => each.id === id);
+      assert.deepEqual([entry !== undefined, entry?.leftOut, entry?.unlisted], [isSeen, undefined, undefined], `${who} ${id}`);
+    }
+  }
+});
+
+test("a withdrawal of what is private raises the version of the documents that say it, and changes no open one", async () => {
+  const versionOf = async (who: string): Promise<[string, number]> => {
+    const [path = ""] = (await lines(who, "/.well-known/csaf/amber/index.txt")).filter((each) => each.includes("harbour"));
+    const tracking = part(part(await json(who, `/.well-known/csaf/amber/${path}`), "document"), "tracking");
+    return [`${text(tracking, "id")} ${text(tracking, "current_release_date")}`, Number((await json(who, "/advisory/v2/openvex/harbour.json")).version)];
+  };
+  const [[before_, vexBefore], open] = [await versionOf("theirs"), await openAnswer("/.well-known/csaf/white/2026/harbour.json")];
+  world.clock.now += 5000;
+  // Its file is gone from the source.
+  const { records } = told.theirs ?? { records: [] };
+  await rm(join(scratch, "theirs"), { recursive: true, force: true });
+  await imported(
+    theirs,
+    "theirs",
+    records.filter((each) => text(part(each, "package"), "name") !== "harbour"),
+  );
+  const [after_, vexAfter] = await versionOf("theirs");
+  assert.equal(after_.split(" ")[0], before_.split(" ")[0]);
+  assert(after_ > before_ && vexAfter > vexBefore, `${before_} ${after_} ${vexBefore} ${vexAfter}`);
+  const [path = ""] = (await lines("theirs", "/.well-known/csaf/amber/index.txt")).filter((each) => each.includes("harbour"));
+  assert.deepEqual(saidOf(await json("theirs", `/.well-known/csaf/amber/${path}`)), ["harbour CVE-2025-0001 2-r0"]);
+  assert.equal(await openAnswer("/.well-known/csaf/white/2026/harbour.json"), open);
+});
+
+test("what is taken from a caller is in no file from the next request on", async () => {
+  assert((await lines("below", "/osv/modified_id.csv")).some((line) => line.endsWith("BELOW-1")));
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: belowBinding });
+  for (const path of ["/osv/modified_id.csv", "/secdb/os/security.json", "/vex/all.json", "/.well-known/csaf/white/index.txt", "/advisory/v2/osv/all.json"])
+    assert(!/BELOW|2025-0021|harbour_/.test(await read("below", path)), path);
+  for (const path of ["/osv/npm/BELOW-1.json", "/.well-known/csaf/amber/index.txt"]) assert.equal((await get("below", path)).status, 404, path);
 });
 
 test("a file of nobody's is absent, a token that is none is refused, a password is a token, and nothing is kept", async () => {

@@ -75,8 +75,6 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
   return isFull && all.length > 1 ? all.slice(0, -1) : all;
 };
 
-const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.filter(({ form }) => form === "csaf").map(({ id }) => id);
-
 async function* documentEntries(reader: Reader, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -84,7 +82,7 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
-    const unlisted = kind === "csaf" ? await findUnlisted(reader, csafIdsOf(found)) : new Map<string, string>();
+    const unlisted = kind === "csaf" ? await findUnlisted(reader, found) : new Map<string, string>();
     yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
     if (found.length < size) return;
     after = last[0].originId;

@@ -19,8 +19,8 @@ import { readTimestamp, timestamp } from "#base/time.ts";
 import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState } from "#store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
-import { ownDocumentAddress } from "../csaf/addresses.ts";
-import { csafDocument, type Publisher } from "./csaf.ts";
+import { ownDocumentAddress, ownFolder, privateFolder } from "../csaf/addresses.ts";
+import { csafDocument, csafNumberOf, type Publisher } from "./csaf.ts";
 import { listEntries, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
@@ -28,7 +28,8 @@ import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
-import { type Reader, readDocumentsOf, readOwnById } from "./reader.ts";
+import { type Reader, readDocumentsOf, readOwnById, readOwnPrivateHistory } from "./reader.ts";
+import { scopeOf } from "./scope.ts";
 
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
@@ -81,11 +82,26 @@ export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: str
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
   if (kind === "osv") return buildOwnOsvRecord(feed.reader, name);
+  return (await buildOwnPrivateCsaf(feed, name)) ?? buildOwnCsaf(feed, name);
+};
+
+const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope: string): JsonObject | undefined => {
   // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
-  const [first, ...others] = (await findOwnHistory(feed.reader.read, name)).map((row) => publishedOf(row, []));
+  const [first, ...others] = rows.map((row) => publishedOf(row, []));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
+  const address = ownDocumentAddress(feed.publicUrl, scope === "" ? ownFolder : privateFolder, csafNumberOf(origin, scope), advisories);
+  return csafDocument({ origin, address, publisher: feed.publisher, scope, advisories });
+};
+
+/** The document of CSAF that everybody reads. */
+export const buildOwnCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> =>
+  csafOf(feed, origin, await findOwnHistory(feed.reader.read, origin), "");
+
+/** The one of a package of which this reader sees what is not public, with what is; undefined where there is no such. */
+export const buildOwnPrivateCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> => {
+  const history = await readOwnPrivateHistory(feed.reader, origin);
+  return history && csafOf(feed, origin, history.advisories, scopeOf(history.groups));
 };
 
 /** A stored document as one of this kind. */

@@ -1,11 +1,11 @@
 // Our own advisories by origin package, as documents about packages are made of them, and which of them contradict each
 // other.
 
-import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
 import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind } from "#store";
 import { currentStatus, latestTime, type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
+import { scopeOf } from "./scope.ts";
 import { ownPrivateOrigins, type Reader, readOwnPrivate } from "./reader.ts";
 
 export interface OwnPackage {
@@ -41,12 +41,6 @@ const findContradicted = (advisories: readonly Published[]): Set<Published> => {
 
 export const contradiction = "another advisory on the same package says something else under the same number";
 
-/** Readers of different groups read different documents on one package: none may be taken for a version of another, or of the public one. */
-const scopeOf = (rows: readonly AdvisoryRow[]): string => {
-  const groups = [...new Set(rows.map(({ uid }) => parentOf(uid)))].sort();
-  return groups.length === 0 ? "" : createHash("sha256").update(groups.join(" ")).digest("hex").slice(0, 16);
-};
-
 /** `rows`: what is public and not withdrawn; `privateRows`: what is not public, withdrawn or not. */
 const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: readonly AdvisoryRow[], changes: ReadonlyMap<string, string>): OwnPackage[] => {
   const [first, ...others] = [...rows, ...privateRows.filter(({ deleteTime }) => deleteTime === undefined)]
@@ -55,7 +49,15 @@ const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: re
   if (!first) return [];
   const advisories: [Published, ...Published[]] = [first, ...others];
   const changeTime = [changes.get(origin) ?? "", latestTime(privateRows)].reduce((last, time) => (time > last ? time : last));
-  return [{ origin, changeTime: changeTime || first.updateTime, advisories, scope: scopeOf(privateRows), contradicted: findContradicted(advisories) }];
+  return [
+    {
+      origin,
+      changeTime: changeTime || first.updateTime,
+      advisories,
+      scope: scopeOf(privateRows.map(({ uid }) => parentOf(uid))),
+      contradicted: findContradicted(advisories),
+    },
+  ];
 };
 
 /** The packages of these names, with what of them is public as it was read before. */

@@ -2,7 +2,7 @@
 
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
-import { isOpenLabel, labelReason } from "../csaf/facts.ts";
+import { isOpenLabel, labelReason } from "../csaf/labels.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 import { osvForms } from "./osv-value.ts";
 

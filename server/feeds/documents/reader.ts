@@ -5,12 +5,17 @@ import {
   type AdvisoryRow,
   type ArchivedDocument,
   type ChangedAdvisory,
+  type CsafDocument,
+  type CsafIssuer,
   type ChangedDocument,
   findArchivedDocuments,
   findChangedAdvisories,
   findChangedDocuments,
   findChangedPrivateAdvisories,
   findChangedPrivateDocuments,
+  findCsafDocuments,
+  findCsafDocumentsNamed,
+  findCsafIssuers,
   findModifiedDocuments,
   findOwnArtifacts,
   findOwnPrivateArtifacts,
@@ -19,7 +24,9 @@ import {
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
+  findOwnPast,
   findOwnPrivateByOrigins,
+  findOwnPrivateDocuments,
   findOwnPrivateNumbers,
   findOwnPrivateOrigins,
   findPrivateDocumentsOfAll,
@@ -31,16 +38,23 @@ import {
   findPublicDocumentsOfForm,
   findPublicEcosystems,
   findReadableArchivedDocuments,
+  findReadableCsafDocuments,
+  findReadableCsafDocumentsNamed,
+  findReadableCsafIssuers,
   findReadableDocuments,
   findReadableDocumentsOfForm,
   findReadableModifiedDocuments,
   type ModifiedPosition,
   type OwnArtifact,
+  type OwnDocument,
+  type PrivateDocument,
   type PrivateRecords,
   type PublicDocument,
   type Read,
 } from "#store";
 import { limits } from "#base/limits.ts";
+import { parentOf } from "#base/uid.ts";
+import { closedLabels, labelReason } from "../csaf/labels.ts";
 
 export interface Reader {
   readonly read: Read;
@@ -165,3 +179,56 @@ export const changesOfDocuments = ({ read, privateRecords }: Reader): [ReadChang
   (since, after, limit) => findChangedDocuments(read, since, after, limit),
   ...(privateRecords ? [(since: string, after: string, limit: number) => findChangedPrivateDocuments(read, privateRecords.places, since, after, limit)] : []),
 ];
+
+/** A package with private advisories as one reader sees it. */
+interface PrivateHistory {
+  /** Withdrawn or not. */
+  readonly advisories: readonly AdvisoryRow[];
+  /** Of the private ones. */
+  readonly groups: readonly string[];
+}
+
+/** Undefined where the reader sees no private advisory on the package, or where nothing of it holds any longer. */
+export const readOwnPrivateHistory = async (reader: Reader, origin: string): Promise<PrivateHistory | undefined> => {
+  const rows = await readOwnPrivate(reader, [origin]);
+  if (rows.length === 0) return undefined;
+  const advisories = [...(await findOwnPast(reader.read, origin)), ...rows];
+  if (advisories.every(({ deleteTime }) => deleteTime !== undefined)) return undefined;
+  return { advisories, groups: rows.map(({ uid }) => parentOf(uid)) };
+};
+
+/** Packages with a private advisory, the last changed first, with a year those first released in it. */
+export const readOwnPrivateDocuments = async (
+  { read, privateRecords }: Reader,
+  year: string,
+  behind: OwnDocument | undefined,
+  limit: number,
+): Promise<PrivateDocument[]> => (privateRecords ? findOwnPrivateDocuments(read, privateRecords.places, year, behind, limit) : []);
+
+const labelReasons = closedLabels.map(labelReason);
+
+/** Others' documents of CSAF in a folder with a label, the last released first. */
+export const readCsafDocuments = (
+  { read, privateRecords }: Reader,
+  which: { readonly folder: string; readonly label: string; readonly year: string },
+  behind: CsafDocument | undefined,
+  limit: number,
+): Promise<CsafDocument[]> =>
+  privateRecords
+    ? findReadableCsafDocuments(read, { feeds: privateRecords.feeds, reasons: labelReasons }, which, behind, limit)
+    : findCsafDocuments(read, which, behind, limit);
+
+/** Those of a folder that have one of these names, the first that came first. */
+export const readCsafDocumentsNamed = (
+  { read, privateRecords }: Reader,
+  folder: string,
+  fileNames: readonly string[],
+  limit: number,
+): Promise<CsafDocument[]> =>
+  privateRecords
+    ? findReadableCsafDocumentsNamed(read, { feeds: privateRecords.feeds, reasons: labelReasons }, folder, fileNames, limit)
+    : findCsafDocumentsNamed(read, folder, fileNames, limit);
+
+/** Whose documents there are. */
+export const readCsafIssuers = ({ read, privateRecords }: Reader, limit: number): Promise<CsafIssuer[]> =>
+  privateRecords ? findReadableCsafIssuers(read, { feeds: privateRecords.feeds, reasons: labelReasons }, limit) : findCsafIssuers(read, "", limit);

@@ -10,6 +10,9 @@ import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kern
 
 const variable = /\{(\w+)(=\*\*)?\}/g;
 
+/** As files of the feed are called: "+" is a letter like others in their names. */
+const encoded = (segment: string): string => encodeURIComponent(segment).replaceAll("%2B", "+");
+
 /** The path that was asked for: of the operation's paths the one whose names the request has all, and no others. */
 const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
   const valueOf = (name: string): string => text(request, input.byName.get(name)?.json ?? name);
@@ -18,7 +21,7 @@ const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
     .filter(({ template }) => namesOf(template).every((name) => valueOf(name) !== ""))
     .sort((one, other) => namesOf(other.template).length - namesOf(one.template).length);
   return (found?.template ?? "").replace(variable, (_, name: string, isDeep: string | undefined) =>
-    isDeep === undefined ? encodeURIComponent(valueOf(name)) : valueOf(name).split("/").map(encodeURIComponent).join("/"),
+    isDeep === undefined ? encoded(valueOf(name)) : valueOf(name).split("/").map(encoded).join("/"),
   );
 };
 
@@ -27,9 +30,12 @@ const queryOf = (request: JsonObject): URLSearchParams =>
   new URLSearchParams(["since", "after"].flatMap((name): [string, string][] => (text(request, name) === "" ? [] : [[name, text(request, name)]])));
 
 const reads = async ({ method, request, rows, visiblePaths, services, call }: ReadContext): Promise<Outcome> => {
-  const { publicUrl, publisher } = services;
+  const { publicUrl, publisher, store, seal, clock, log } = services;
   const feed = { reader: await openReader(rows, visiblePaths), publicUrl, publisher };
-  const file = await readFeedFile(feed, pathOf(method, request), queryOf(request), requestSourceOf(call));
+  const file = await readFeedFile(
+    { feed, store, vault: seal, clock, log },
+    { path: pathOf(method, request), query: queryOf(request), source: requestSourceOf(call) },
+  );
   return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization" } };
 };
 

@@ -387,9 +387,9 @@ export declare const ReadGoDatabaseRequestSchema: GenMessage<ReadGoDatabaseReque
 /**
  * Which part of the list.
  *
- * @generated from message gantry.feeds.v1.ListFeedFilesRequest
+ * @generated from message gantry.feeds.v1.ReadOsvListRequest
  */
-export declare type ListFeedFilesRequest = Message<"gantry.feeds.v1.ListFeedFilesRequest"> & {
+export declare type ReadOsvListRequest = Message<"gantry.feeds.v1.ReadOsvListRequest"> & {
   /**
    * Only what was changed behind this time.
    *
@@ -408,9 +408,9 @@ export declare type ListFeedFilesRequest = Message<"gantry.feeds.v1.ListFeedFile
 /**
  * Which part of the list.
  *
- * @generated from message gantry.feeds.v1.ListFeedFilesRequest
+ * @generated from message gantry.feeds.v1.ReadOsvListRequest
  */
-export declare type ListFeedFilesRequestJson = {
+export declare type ReadOsvListRequestJson = {
   /**
    * Only what was changed behind this time.
    *
@@ -427,10 +427,10 @@ export declare type ListFeedFilesRequestJson = {
 };
 
 /**
- * Describes the message gantry.feeds.v1.ListFeedFilesRequest.
- * Use `create(ListFeedFilesRequestSchema)` to create a new message.
+ * Describes the message gantry.feeds.v1.ReadOsvListRequest.
+ * Use `create(ReadOsvListRequestSchema)` to create a new message.
  */
-export declare const ListFeedFilesRequestSchema: GenMessage<ListFeedFilesRequest, {jsonType: ListFeedFilesRequestJson}>;
+export declare const ReadOsvListRequestSchema: GenMessage<ReadOsvListRequest, {jsonType: ReadOsvListRequestJson}>;
 
 /**
  * Which file.
@@ -591,6 +591,40 @@ export declare type ReadFeedDocumentRequestJson = {
 export declare const ReadFeedDocumentRequestSchema: GenMessage<ReadFeedDocumentRequest, {jsonType: ReadFeedDocumentRequestJson}>;
 
 /**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafRequest
+ */
+export declare type ReadCsafRequest = Message<"gantry.feeds.v1.ReadCsafRequest"> & {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafRequest
+ */
+export declare type ReadCsafRequestJson = {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafRequest.
+ * Use `create(ReadCsafRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafRequestSchema: GenMessage<ReadCsafRequest, {jsonType: ReadCsafRequestJson}>;
+
+/**
  * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
  *
  * @generated from service gantry.feeds.v1.OsvService
@@ -668,11 +702,11 @@ export declare const FeedFilesService: GenService<{
   /**
    * Every record of OSV, and what is left out and why.
    *
-   * @generated from rpc gantry.feeds.v1.FeedFilesService.ListOsvFiles
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvList
    */
-  listOsvFiles: {
+  readOsvList: {
     methodKind: "unary";
-    input: typeof ListFeedFilesRequestSchema;
+    input: typeof ReadOsvListRequestSchema;
     output: typeof FeedFileSchema;
   },
   /**
@@ -723,6 +757,26 @@ export declare const FeedFilesService: GenService<{
   readCsafDocument: {
     methodKind: "unary";
     input: typeof ReadFeedDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * What a provider of CSAF has: metadata, folders, lists, documents with checksums and signatures.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsaf
+   */
+  readCsaf: {
+    methodKind: "unary";
+    input: typeof ReadCsafRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * The same of those whose documents are passed on.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafAggregator
+   */
+  readCsafAggregator: {
+    methodKind: "unary";
+    input: typeof ReadCsafRequestSchema;
     output: typeof FeedFileSchema;
   },
 }>;
