@@ -528,7 +528,7 @@ export interface PrivateDocument extends OwnDocument {
   readonly groups: readonly string[];
 }
 
-const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("groups", textList) });
+const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
 
 /** Packages that something of our own is about which lies at these places and is not public: as findOwnDocuments has them, of all that is seen of them. */
 export const findOwnPrivateDocuments = (
@@ -543,7 +543,7 @@ export const findOwnPrivateDocuments = (
     rows,
     `select ${privateDocument.list} from (
        select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed,
-         to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as groups
+         to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as holding
        from (
          select uid, origin, create_time, update_time, delete_time, public from advisories where ${isPrivate}
          union all
