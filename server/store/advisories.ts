@@ -366,7 +366,8 @@ const ownName = columns({ name: text });
 export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
-    `select ${ownName.list} from (select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+    `select ${ownName.list} from (
+       select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
      where name > $3 order by name limit $4`,
     [lows, highs, after, limit],
     { rows: limit, wide: true },
@@ -378,7 +379,8 @@ export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places,
 export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
-    `select ${ownName.list} from (select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+    `select ${ownName.list} from (
+       select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
      where name > $3 order by name limit $4`,
     [lows, highs, after, limit],
     { rows: limit, wide: true },

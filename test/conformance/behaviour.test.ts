@@ -272,7 +272,8 @@ for (const method of bodied) {
   });
 }
 
-// What is not served over gRPC is asked over REST elsewhere (test/story/bad-input.test.ts). The OCI protocol has errors of its own: test/story/registry-push.test.ts, test/attacks/registry.test.ts.
+// What is not served over gRPC is asked over REST elsewhere (test/story/bad-input.test.ts). The OCI protocol has errors of its
+// own: test/story/registry-push.test.ts, test/attacks/registry.test.ts.
 for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
   const resource = bodyField(method);
   const whole = method.http[0]?.body === "*";

@@ -66,7 +66,7 @@ const findOrigin = async ({ read }: Reader, fileName: string): Promise<string | 
   return (await findOriginsByFileName(read, named.fileNames, limits.csafIssuersMax)).find(named.is);
 };
 
-const contentOf = (document: JsonObject): CsafContent => {
+const ownContentOf = (document: JsonObject): CsafContent => {
   const tracking = part(part(document, "document"), "tracking");
   return {
     text: JSON.stringify(document),
@@ -83,7 +83,7 @@ export const ownCollection = (feed: Feed): CsafCollection => ({
   async find(fileName) {
     const origin = await findOrigin(feed.reader, fileName);
     const document = origin === undefined ? undefined : await buildOwnCsaf(feed, origin);
-    return document && contentOf(document);
+    return document && ownContentOf(document);
   },
 });
 
@@ -117,7 +117,7 @@ export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
     const document = origin === undefined ? undefined : await buildOwnPrivateCsaf(feed, origin);
     // Of other groups it is another document.
     const number = text(part(part(document ?? {}, "document"), "tracking"), "id");
-    return document && fileNameOfTracking(number) === fileName ? contentOf(document) : undefined;
+    return document && fileNameOfTracking(number) === fileName ? ownContentOf(document) : undefined;
   },
 });
 

@@ -1,5 +1,6 @@
 // What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. It is open
-// (docs/decisions/0027), and tells whoever shows a token what else it sees (docs/decisions/0043); what a secdb cannot say is named in /advisory/v2/secdb/all.json.
+// (docs/decisions/0027), and tells whoever shows a token what else it sees (docs/decisions/0043). What a secdb cannot say is
+// named in /advisory/v2/secdb/all.json.
 //
 //   /secdb/<distribution>/security.json     our own advisories, one file for each distribution; "os" is Wolfi's, as its repository
 //                                           is called, by which readers ask for it

@@ -26,7 +26,7 @@ const pathOf = ({ http, input }: MethodFact, request: JsonObject): string => {
 };
 
 /** Parts of a list are asked for in the query. */
-const queryOf = (request: JsonObject): URLSearchParams =>
+const listQueryOf = (request: JsonObject): URLSearchParams =>
   new URLSearchParams(["since", "after"].flatMap((name): [string, string][] => (text(request, name) === "" ? [] : [[name, text(request, name)]])));
 
 const reads = async ({ method, request, rows, visiblePaths, services, call }: ReadContext): Promise<Outcome> => {
@@ -34,7 +34,7 @@ const reads = async ({ method, request, rows, visiblePaths, services, call }: Re
   const feed = { reader: await openReader(rows, visiblePaths), publicUrl, publisher };
   const file = await readFeedFile(
     { feed, store, vault: seal, clock, log },
-    { path: pathOf(method, request), query: queryOf(request), source: requestSourceOf(call) },
+    { path: pathOf(method, request), query: listQueryOf(request), source: requestSourceOf(call) },
   );
   return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization" } };
 };

@@ -531,9 +531,9 @@ export declare const ReadVexRepositoryRequestSchema: GenMessage<ReadVexRepositor
 /**
  * Which file.
  *
- * @generated from message gantry.feeds.v1.ReadFeedDocumentRequest
+ * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
  */
-export declare type ReadFeedDocumentRequest = Message<"gantry.feeds.v1.ReadFeedDocumentRequest"> & {
+export declare type ReadOpenVexDocumentRequest = Message<"gantry.feeds.v1.ReadOpenVexDocumentRequest"> & {
   /**
    * The package or the number, and ".json"; "all.json" is the list.
    *
@@ -559,9 +559,9 @@ export declare type ReadFeedDocumentRequest = Message<"gantry.feeds.v1.ReadFeedD
 /**
  * Which file.
  *
- * @generated from message gantry.feeds.v1.ReadFeedDocumentRequest
+ * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
  */
-export declare type ReadFeedDocumentRequestJson = {
+export declare type ReadOpenVexDocumentRequestJson = {
   /**
    * The package or the number, and ".json"; "all.json" is the list.
    *
@@ -585,10 +585,134 @@ export declare type ReadFeedDocumentRequestJson = {
 };
 
 /**
- * Describes the message gantry.feeds.v1.ReadFeedDocumentRequest.
- * Use `create(ReadFeedDocumentRequestSchema)` to create a new message.
+ * Describes the message gantry.feeds.v1.ReadOpenVexDocumentRequest.
+ * Use `create(ReadOpenVexDocumentRequestSchema)` to create a new message.
  */
-export declare const ReadFeedDocumentRequestSchema: GenMessage<ReadFeedDocumentRequest, {jsonType: ReadFeedDocumentRequestJson}>;
+export declare const ReadOpenVexDocumentRequestSchema: GenMessage<ReadOpenVexDocumentRequest, {jsonType: ReadOpenVexDocumentRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
+ */
+export declare type ReadSecdbDocumentRequest = Message<"gantry.feeds.v1.ReadSecdbDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
+ */
+export declare type ReadSecdbDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadSecdbDocumentRequest.
+ * Use `create(ReadSecdbDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadSecdbDocumentRequestSchema: GenMessage<ReadSecdbDocumentRequest, {jsonType: ReadSecdbDocumentRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
+ */
+export declare type ReadCsafDocumentRequest = Message<"gantry.feeds.v1.ReadCsafDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
+ */
+export declare type ReadCsafDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafDocumentRequest.
+ * Use `create(ReadCsafDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafDocumentRequestSchema: GenMessage<ReadCsafDocumentRequest, {jsonType: ReadCsafDocumentRequestJson}>;
 
 /**
  * Which file.
@@ -623,6 +747,40 @@ export declare type ReadCsafRequestJson = {
  * Use `create(ReadCsafRequestSchema)` to create a new message.
  */
 export declare const ReadCsafRequestSchema: GenMessage<ReadCsafRequest, {jsonType: ReadCsafRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
+ */
+export declare type ReadCsafAggregatorRequest = Message<"gantry.feeds.v1.ReadCsafAggregatorRequest"> & {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
+ */
+export declare type ReadCsafAggregatorRequestJson = {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafAggregatorRequest.
+ * Use `create(ReadCsafAggregatorRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafAggregatorRequestSchema: GenMessage<ReadCsafAggregatorRequest, {jsonType: ReadCsafAggregatorRequestJson}>;
 
 /**
  * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
@@ -736,7 +894,7 @@ export declare const FeedFilesService: GenService<{
    */
   readOpenVexDocument: {
     methodKind: "unary";
-    input: typeof ReadFeedDocumentRequestSchema;
+    input: typeof ReadOpenVexDocumentRequestSchema;
     output: typeof FeedFileSchema;
   },
   /**
@@ -746,7 +904,7 @@ export declare const FeedFilesService: GenService<{
    */
   readSecdbDocument: {
     methodKind: "unary";
-    input: typeof ReadFeedDocumentRequestSchema;
+    input: typeof ReadSecdbDocumentRequestSchema;
     output: typeof FeedFileSchema;
   },
   /**
@@ -756,7 +914,7 @@ export declare const FeedFilesService: GenService<{
    */
   readCsafDocument: {
     methodKind: "unary";
-    input: typeof ReadFeedDocumentRequestSchema;
+    input: typeof ReadCsafDocumentRequestSchema;
     output: typeof FeedFileSchema;
   },
   /**
@@ -776,7 +934,7 @@ export declare const FeedFilesService: GenService<{
    */
   readCsafAggregator: {
     methodKind: "unary";
-    input: typeof ReadCsafRequestSchema;
+    input: typeof ReadCsafAggregatorRequestSchema;
     output: typeof FeedFileSchema;
   },
 }>;
