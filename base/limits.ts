@@ -119,6 +119,12 @@ export const limits = {
   changesEach: 224,
   /** Calls that take content (a blob, a manifest), which last as long as their senders take: those of a hundred pushes at once. */
   uploadsEach: 512,
+  /**
+   * Files that are made while they are sent (archives, lists of all records), which hold some megabytes and their turn until
+   * their end: as many as a scanner's mirror fetches side by side, and for so many organizations at once.
+   */
+  filesEach: 4,
+  filesUnderWay: 64,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
   /**

@@ -187,11 +187,15 @@ export interface MethodFact {
   readonly http: readonly HttpFact[];
   /** Its path in the OCI Distribution protocol; undefined: it has none. */
   readonly distribution: DistributionFact | undefined;
+  /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
+  readonly givesFile: boolean;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
   /** Without a token it is answered too, where what it names is open to everybody. */
   readonly anonymous: boolean;
+  /** The token may come as a password. */
+  readonly basic: boolean;
   /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
@@ -519,10 +523,12 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     output,
     http,
     distribution,
+    givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
     anonymous: access.anonymous,
+    basic: access.basic,
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,

@@ -76,6 +76,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       log,
       seal: vault,
       publicUrl: settings.publicUrl,
+      publisher: settings.publisher,
       openOrganizations: settings.openOrganizations,
       freeMailDomains: settings.freeMailDomains,
       listMax: settings.listMax,

@@ -6,6 +6,7 @@ import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
+export { readFeedFile } from "./feed-files.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { openReader } from "./documents/reader.ts";

@@ -7,6 +7,7 @@ import { auth } from "./auth/auth.ts";
 import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
 import { subscription } from "./events/subscription.ts";
+import { feedFiles } from "./feeds/feed-files.ts";
 import { osv } from "./feeds/osv.ts";
 import { accountAssociation } from "./iam/account-association.ts";
 import { externalGroupRoleMapping } from "./iam/external-group-role-mapping.ts";
@@ -46,6 +47,7 @@ export const resources = [
   delivery,
   event,
   subscription,
+  feedFiles,
   osv,
   accountAssociation,
   externalGroupRoleMapping,
