@@ -756,6 +756,16 @@ export const limits = {
   /** Who left one has surely committed. */
   blobRemovalAgainMs: 200,
 
+  /**
+   * Request groups: items of one (the longest lock files hold some 1,500), characters of one requirement without its options,
+   * what a POM's properties may grow to and how deep they may name each other, and request groups that an entry of a list names.
+   */
+  requestItemsMax: 5_000,
+  requirementLengthMax: 1_024,
+  propertyLengthMax: 256,
+  propertyDepthMax: 10,
+  contributingGroupsMax: 20,
+
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
@@ -763,9 +773,19 @@ export const limits = {
 
 /**
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
- * delivery for each subscription above it, 500 in 30 ms; the others are as many as lists and rights were measured with.
+ * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 5,000 items, which two lists walk; the others
+ * are as many as lists and rights were measured with.
  */
-export const organizationQuotas = { groups: 100_000, identities: 1_000_000, repos: 1_000_000, "role-bindings": 1_000_000, subscriptions: 5_000 } as const;
+export const organizationQuotas = {
+  groups: 100_000,
+  identities: 1_000_000,
+  "overlay-bindings": 1_000_000,
+  overlays: 100_000,
+  repos: 1_000_000,
+  "request-groups": 1_000,
+  "role-bindings": 1_000_000,
+  subscriptions: 5_000,
+} as const;
 
 /** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
 export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;

@@ -180,7 +180,7 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
+  /** "v2", "v2beta1"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
@@ -478,7 +478,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
 const groupFilterMessage = "gantry.lists.v1.GroupFilter";
 
 const domainAndVersionOf = (typeName: string): [string, string] => {
-  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
+  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+(?:beta\d+)?))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
 

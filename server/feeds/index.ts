@@ -14,6 +14,7 @@ export { answerOsvQuestion, answerOsvQuestions, type OsvEndpoint, openOsv, requi
 export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
+export { ecosystemOf, formatOfFile, isRequirementFormat, readRequirements, type Requirement, type RequirementFormat } from "./requirements/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";

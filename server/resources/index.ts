@@ -22,6 +22,7 @@ import { terms } from "./iam/terms.ts";
 import { affectedImage } from "./images/affected-image.ts";
 import { imageSbom } from "./images/image-sbom.ts";
 import { artifact } from "./libraries/artifact.ts";
+import { requestGroup } from "./libraries/request-group.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
@@ -33,6 +34,8 @@ import { imageContents } from "./registry/image-contents.ts";
 import { image } from "./registry/image.ts";
 import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
 import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
+import { overlayBinding } from "./registry/overlay-binding.ts";
+import { overlay } from "./registry/overlay.ts";
 import { repo } from "./registry/repo.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
@@ -62,6 +65,7 @@ export const resources = [
   affectedImage,
   imageSbom,
   artifact,
+  requestGroup,
   membership,
   securityToken,
   ping,
@@ -73,6 +77,8 @@ export const resources = [
   image,
   manifestDigestCount,
   packageVersionMetadata,
+  overlayBinding,
+  overlay,
   repo,
   tagHistory,
   tag,

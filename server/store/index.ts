@@ -380,7 +380,27 @@ export {
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
-export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
+export {
+  type ComparedItem,
+  type Contribution,
+  countAvailability,
+  countRequestedLibraries,
+  countRequestedVersions,
+  countRequestItems,
+  findContributions,
+  findItemsToCompare,
+  findItemUids,
+  findRequestedLibraries,
+  findRequestedVersions,
+  findRequestItems,
+  insertRequestItems,
+  type ItemCoverage,
+  type RequestedPlace,
+  type RequestItem,
+  setItemsRemoved,
+  updateItemCoverage,
+} from "./request-group-items.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";
