@@ -36,10 +36,10 @@ import { file_chainguard_platform_registry_registry } from "./chainguard/platfor
 import { file_chainguard_platform_registry_v2_images } from "./chainguard/platform/registry/v2/images_pb.js";
 import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platform/registry/v2/repos_pb.js";
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
-import { file_chainguard_platform_tenant_sbom } from "./chainguard/platform/tenant/sbom_pb.js";
-import { file_chainguard_platform_tenant_vuln } from "./chainguard/platform/tenant/vuln_pb.js";
 import { file_chainguard_platform_registry_v2beta1_overlay_bindings } from "./chainguard/platform/registry/v2beta1/overlay_bindings_pb.js";
 import { file_chainguard_platform_registry_v2beta1_overlays } from "./chainguard/platform/registry/v2beta1/overlays_pb.js";
+import { file_chainguard_platform_tenant_sbom } from "./chainguard/platform/tenant/sbom_pb.js";
+import { file_chainguard_platform_tenant_vuln } from "./chainguard/platform/tenant/vuln_pb.js";
 import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chainguard/platform/vulnerabilities/v1/advisories_pb.js";
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
@@ -91,10 +91,10 @@ export const files = [
   file_chainguard_platform_registry_v2_images,
   file_chainguard_platform_registry_v2_repos,
   file_chainguard_platform_registry_v2_tags,
-  file_chainguard_platform_tenant_sbom,
-  file_chainguard_platform_tenant_vuln,
   file_chainguard_platform_registry_v2beta1_overlay_bindings,
   file_chainguard_platform_registry_v2beta1_overlays,
+  file_chainguard_platform_tenant_sbom,
+  file_chainguard_platform_tenant_vuln,
   file_chainguard_platform_vulnerabilities_v1_advisories,
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,

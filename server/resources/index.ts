@@ -33,9 +33,9 @@ import { imageConfig } from "./registry/image-config.ts";
 import { imageContents } from "./registry/image-contents.ts";
 import { image } from "./registry/image.ts";
 import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
-import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { overlayBinding } from "./registry/overlay-binding.ts";
 import { overlay } from "./registry/overlay.ts";
+import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
@@ -76,9 +76,9 @@ export const resources = [
   imageContents,
   image,
   manifestDigestCount,
-  packageVersionMetadata,
   overlayBinding,
   overlay,
+  packageVersionMetadata,
   repo,
   tagHistory,
   tag,
