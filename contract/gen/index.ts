@@ -31,9 +31,13 @@ import { file_chainguard_platform_libraries_v2_artifacts } from "./chainguard/pl
 import { file_chainguard_platform_oidc_oidc } from "./chainguard/platform/oidc/oidc_pb.js";
 import { file_chainguard_platform_ping_ping } from "./chainguard/platform/ping/ping_pb.js";
 import { file_chainguard_platform_ping_v2_ping } from "./chainguard/platform/ping/v2/ping_pb.js";
+import { file_chainguard_platform_registry_registry } from "./chainguard/platform/registry/registry_pb.js";
 import { file_chainguard_platform_registry_v2_images } from "./chainguard/platform/registry/v2/images_pb.js";
 import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platform/registry/v2/repos_pb.js";
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
+import { file_chainguard_platform_registry_vulnerabilities } from "./chainguard/platform/registry/vulnerabilities_pb.js";
+import { file_chainguard_platform_tenant_sbom } from "./chainguard/platform/tenant/sbom_pb.js";
+import { file_chainguard_platform_tenant_vuln } from "./chainguard/platform/tenant/vuln_pb.js";
 import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chainguard/platform/vulnerabilities/v1/advisories_pb.js";
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
@@ -78,9 +82,13 @@ export const files = [
   file_chainguard_platform_oidc_oidc,
   file_chainguard_platform_ping_ping,
   file_chainguard_platform_ping_v2_ping,
+  file_chainguard_platform_registry_registry,
   file_chainguard_platform_registry_v2_images,
   file_chainguard_platform_registry_v2_repos,
   file_chainguard_platform_registry_v2_tags,
+  file_chainguard_platform_registry_vulnerabilities,
+  file_chainguard_platform_tenant_sbom,
+  file_chainguard_platform_tenant_vuln,
   file_chainguard_platform_vulnerabilities_v1_advisories,
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,

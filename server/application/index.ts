@@ -11,6 +11,7 @@ export {
   importFeed,
   importOciLayout,
   importRegistry,
+  importReports,
   listQuotas,
   listTagPolicies,
   migrateDatabase,

@@ -3,6 +3,7 @@
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
+import type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 import type { Schedule } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
@@ -14,6 +15,9 @@ export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
+export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
+export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
+export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
 export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
@@ -24,6 +28,9 @@ export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>
   (await import("./import-feed.ts")).importFeed(services, options);
+
+export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
+  (await import("./reports/import-reports.ts")).importReports(services, options);
 
 /** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
 export const startFeeds = async (file: string, services: Services, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {

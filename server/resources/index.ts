@@ -25,9 +25,11 @@ import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
 import { distribution } from "./registry/distribution.ts";
+import { imageReport } from "./registry/image-report.ts";
 import { image } from "./registry/image.ts";
 import { repo } from "./registry/repo.ts";
 import { tag } from "./registry/tag.ts";
+import { vulnReport } from "./registry/vuln-report.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -56,8 +58,10 @@ export const resources = [
   securityToken,
   ping,
   distribution,
+  imageReport,
   image,
   repo,
   tag,
+  vulnReport,
   advisory,
 ];

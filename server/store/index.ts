@@ -189,6 +189,23 @@ export {
   writeAffectedImages,
 } from "./affected-images.ts";
 export {
+  deleteVulnReportsOf,
+  findImagesBehind,
+  findRawVulnReport,
+  findReposNamed,
+  findReposOfImages,
+  findTagImages,
+  findVulnCounts,
+  findVulnReport,
+  findVulnReportIds,
+  insertVulnReport,
+  readVulnReports,
+  type VulnCountState,
+  type VulnReportDraft,
+  type VulnReportFilter,
+  type VulnReportHead,
+} from "./vuln-reports.ts";
+export {
   deleteEndedTag,
   deleteTagPolicy,
   findDuePatterns,

@@ -12,6 +12,7 @@ import type { Retention } from "./retention.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
+import { vulnReportsRetention } from "./vuln-reports.ts";
 
 /**
  * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
@@ -30,4 +31,5 @@ export const retentions: readonly Retention[] = [
   deliveriesRetention,
   deadDeliveriesRetention,
   undeliverableRetention,
+  vulnReportsRetention,
 ];

@@ -99,6 +99,7 @@ export const repo = resource({
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
+    { table: "vuln_reports", column: "repo_uid" },
   ],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { asks: judgedReadme } },
 });
