@@ -28,6 +28,7 @@ import { distribution } from "./registry/distribution.ts";
 import { imageReport } from "./registry/image-report.ts";
 import { image } from "./registry/image.ts";
 import { repo } from "./registry/repo.ts";
+import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { vulnReport } from "./registry/vuln-report.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
@@ -61,6 +62,7 @@ export const resources = [
   imageReport,
   image,
   repo,
+  tagHistory,
   tag,
   vulnReport,
   advisory,

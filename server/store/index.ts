@@ -222,6 +222,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
+export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
@@ -233,7 +234,6 @@ export {
   markMatched,
   postponeSbom,
   type PushedSbom,
-  requireMatching,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";

@@ -1,8 +1,10 @@
 // A tag: a name for a digest within a repo. Creating one that exists points it at the new digest.
 
 import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
-import { part, text } from "#base/json.ts";
-import { boundOf, holdParent, type Outcome, resource, type WriteContext } from "#kernel";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
+import { boundOf, type ChangeContext, holdParent, type Outcome, resource, type WriteContext } from "#kernel";
+import { appendTagHistory } from "#store";
 import { writeTag } from "./tags/write-tag.ts";
 
 // resources: Tags. Create or update; CI pushes the same tag again and again.
@@ -14,10 +16,22 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
   return { reply: record, unchanged: !changed };
 };
 
+/** What it pointed at before. */
+const keepHistory = async (
+  { rows, nowMs }: ChangeContext,
+  { before, after }: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
+): Promise<void> => {
+  if (before?.digest === after?.digest) return;
+  const either = after ?? before ?? {};
+  const timeMs = after ? Date.parse(text(after, "updateTime")) : nowMs;
+  await appendTagHistory(rows, parentOf(text(either, "uid")), text(either, "name"), text(after ?? {}, "digest"), timeMs);
+};
+
 export const tag = resource({
   service: TagsService,
   message: TagSchema,
   table: "tags",
   sideTables: [{ table: "ended_tags", column: "tag_uid" }],
+  keepHistory,
   methods: { CreateTag: { writes: createTag } },
 });

@@ -4,7 +4,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
-import { findDuePatterns, insertEndedTag, lockNamed, recheckTag, requireMatching } from "#store";
+import { findDuePatterns, insertEndedTag, lockNamed, recheckTag } from "#store";
 
 /** Whether a policy of the operator's has ended tags of this name. */
 const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
@@ -37,7 +37,6 @@ export const writeTag = async (
   const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
   if (made.changed) {
     if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
-    await requireMatching(context.rows, repo);
     return { record: made.record, changed: true, before: undefined };
   }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
@@ -48,7 +47,6 @@ export const writeTag = async (
   const draft = { ...(keeping ? before : {}), ...body, ...end, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
-  if (changed) await requireMatching(context.rows, repo);
   if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
   return { record, changed, before };
 };
