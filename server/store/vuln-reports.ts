@@ -218,14 +218,20 @@ export interface VulnCountState {
 
 const countState = columns<VulnCountState>({ repoUid: text, digest: text, scanner: text, tool: text, createTime: time("create_time"), severities: textMap });
 
-/** All reports that may count for these images of a repo, the earliest first: of Grype, Trivy and this server itself. */
-export const findVulnCounts = (rows: Read, repoUid: string, digests: readonly string[]): Promise<VulnCountState[]> =>
+/**
+ * What counts for these images of a repo, the earliest first: of Grype, Trivy and this server itself the last report of each day, and
+ * of all days before `from` together ("2026-01-31"; "": each day counts).
+ */
+export const findVulnCounts = (rows: Read, repoUid: string, digests: readonly string[], from: string): Promise<VulnCountState[]> =>
   countState.find(
     rows,
-    `select ${countState.list} from vuln_reports where repo_uid = $1 and digest = any($2::text[]) and (scanner <> 'UNKNOWN' or tool = 'gantry')
+    `select ${countState.list} from (
+       select distinct on (digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date)) * from vuln_reports
+       where repo_uid = $1 and digest = any($2::text[]) and (scanner <> 'UNKNOWN' or tool = 'gantry')
+       order by digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date), create_time desc, id desc) as report
      order by create_time, id`,
-    [repoUid, digests],
-    wideCount,
+    [repoUid, digests, from],
+    { rows: limits.reportDaysMax, wide: true },
   );
 
 export const vulnReportsRetention: Retention = {
@@ -290,13 +296,16 @@ export const findReposOfImages = (rows: Read, group: string, digests: readonly s
 
 const namedRepo = columns({ uid: text });
 
-/** The repos of this name among the places that the caller sees, or below a group. */
+/** The repos of this name in the places that the caller sees, or below a group. */
 export const findReposNamed = async (rows: Read, places: readonly string[], name: string): Promise<string[]> => {
   const found = await namedRepo.find(
     rows,
-    `select distinct ${namedRepo.list} from repos join unnest($1::text[]) as place(path)
-       on place.path = '' or uid = place.path or (uid > place.path || '/' and uid < place.path || '0')
-     where name = $2 order by uid`,
+    `select ${namedRepo.list} from (
+       select repo.uid from unnest($1::text[]) as place(path) cross join lateral (
+         select uid from repos where left(uid, 40) = left(place.path, 40) and name = $2
+           and (uid = place.path or (uid > place.path || '/' and uid < place.path || '0')) offset 0) as repo
+       union select uid from repos where '' = any($1::text[]) and name = $2) as named
+     order by uid`,
     [places, name],
     wideCount,
   );

@@ -8,6 +8,7 @@ import { covers } from "#base/uid.ts";
 import { unpackFindings, unpackRawReport } from "#feeds";
 import { type Outcome, ownWholeList, type ReadContext, resource } from "#kernel";
 import { findRawVulnReport, findTagImages, findVulnReportIds, readVulnReports } from "#store";
+import { listCounts } from "./reports/count-days.ts";
 import { headOf, reportOf } from "./reports/shown.ts";
 
 /** Zero is no scanner that could be asked for: a filter without one is the same. */
@@ -54,5 +55,10 @@ const getRaw = async ({ request, rows, visiblePaths }: ReadContext): Promise<Out
 export const vulnReport = resource({
   service: Vulnerabilities,
   message: VulnReportSchema,
-  methods: { ListVulnReports: { reads: listReports }, GetRawVulnReport: { reads: getRaw } },
+  methods: {
+    ListVulnReports: { reads: listReports },
+    GetRawVulnReport: { reads: getRaw },
+    ListVulnCountReports: { reads: (context) => listCounts(context, false) },
+    ListCumulativeVulnCountReports: { reads: (context) => listCounts(context, true) },
+  },
 });
