@@ -18,7 +18,8 @@ export { importRegistry, type RegistryImport, type RegistrySummary } from "./reg
 export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
 export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
-export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export type { OpenDocument } from "./sbom/document-queue.ts";
+export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";

@@ -189,6 +189,15 @@ export {
   writeAffectedImages,
 } from "./affected-images.ts";
 export {
+  claimPushedReport,
+  deletePushedReport,
+  deletePushedReportsOf,
+  insertPushedReports,
+  isPushedReportDue,
+  postponePushedReport,
+  type WaitingReport,
+} from "./pushed-reports.ts";
+export {
   deleteVulnReportsOf,
   findImagesBehind,
   findRawVulnReport,

@@ -39,7 +39,7 @@ export const insertVulnReport = async (rows: Write, draft: VulnReportDraft, nowM
        severities, findings, raw, raw_bytes, manifest_digest)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, decode($12, 'base64'), decode($13, 'base64'), $14, $15)
      on conflict (repo_uid, digest, document_digest) do update set seen_time = greatest(vuln_reports.seen_time, excluded.seen_time),
-       manifest_digest = case when excluded.manifest_digest = '' then vuln_reports.manifest_digest else excluded.manifest_digest end
+       manifest_digest = case when vuln_reports.manifest_digest = '' then '' else excluded.manifest_digest end
      returning xmax = 0`,
     [
       repoUid,
@@ -201,9 +201,16 @@ export const findVulnReport = (rows: Read, repoUid: string, digest: string): Pro
     [repoUid, digest],
   );
 
-/** What a manifest carried is known no longer. */
-export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string): Promise<void> => {
-  await rows.query("delete from vuln_reports where repo_uid = $1 and manifest_digest = $2 and manifest_digest <> ''", [repoUid, manifestDigest]);
+const goneReport = columns({ digest: text, tool: text });
+
+/** What a manifest carried is known no longer. What an import has told besides stays. */
+export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string, nowMs: number): Promise<void> => {
+  const gone = await goneReport.find(
+    rows,
+    `delete from vuln_reports where repo_uid = $1 and manifest_digest = $2 and manifest_digest <> '' returning ${goneReport.list}`,
+    [repoUid, manifestDigest],
+  );
+  for (const { digest, tool } of gone) await replaceEarlier(rows, repoUid, digest, tool, nowMs);
 };
 
 /** What counts on a day. */

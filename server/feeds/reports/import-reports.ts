@@ -7,10 +7,10 @@ import { join, relative } from "node:path";
 import { Fault } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import type { Services } from "#kernel";
-import { findReposByNames, findReposNamed, findReposOfImages, findRow, insertVulnReport, noChanges } from "#store";
+import { findReposByNames, findReposNamed, findReposOfImages, findRow, insertVulnReport, lockRow, noChanges } from "#store";
 import { recordImport } from "../import-event.ts";
 import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader.ts";
-import type { ReportFacts, ReportReading } from "./read-report.ts";
+import { type ReportFacts, reportDraft, type ReportReading } from "./read-report.ts";
 
 export interface ReportImport {
   /** The group in which the repos of the images lie. */
@@ -107,14 +107,14 @@ const importFile = async ({ services, options, repo, requestId, read }: ImportRu
   if ("problem" in reading) return refuse(reading.problem);
   if ("isOther" in reading) return refuse("is a statement of another kind");
   const { report } = reading;
-  const { count, digests: _digests, ...facts } = report;
   const places = await placesOf(services, options, repo, report);
   const nowMs = services.clock();
   return services.store.write(async (rows) => {
     let made = 0;
     for (const place of places) {
-      const draft = { ...facts, ...place, findingCount: count, createTimeMs: report.createTimeMs ?? nowMs, manifestDigest: "" };
-      if (await insertVulnReport(rows, draft, nowMs)) made++;
+      // It is not deleted meanwhile, with all that is known of its images.
+      if (!(await lockRow(rows, { name: "repos", columns: ["uid"] }, place.repoUid, "key share"))) continue;
+      if (await insertVulnReport(rows, reportDraft(report, place, "", nowMs), nowMs)) made++;
     }
     await recordImport(rows, services, {
       kind: "reports",

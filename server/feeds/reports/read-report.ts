@@ -4,6 +4,7 @@
 import { hash } from "node:crypto";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { VulnReportDraft } from "#store";
 import { DocumentError, FieldError, pathText } from "../invalid.ts";
 import { decode, hasTooManyValues, OtherStatementError, tooManyValues, UnreadableError, unwrapStatement } from "../sbom/statement.ts";
 import { readJson } from "../parse/json.ts";
@@ -83,3 +84,11 @@ export const readReport = async (bytes: Uint8Array, about: readonly string[]): P
     throw thrown;
   }
 };
+
+/** A report as the store takes it. None was made after it came, whatever it says: it would stand before all later ones. */
+export const reportDraft = (
+  { digests: _digests, count, ...facts }: ReportFacts,
+  { repoUid, digest }: { readonly repoUid: string; readonly digest: string },
+  manifestDigest: string,
+  comeMs: number,
+): VulnReportDraft => ({ ...facts, repoUid, digest, findingCount: count, createTimeMs: Math.min(facts.createTimeMs ?? comeMs, comeMs), manifestDigest });

@@ -36,3 +36,18 @@ create index vuln_reports_by_image on vuln_reports (digest, repo_uid, create_tim
 create index vuln_reports_by_manifest on vuln_reports (repo_uid, manifest_digest) where manifest_digest <> '';
 create index vuln_reports_by_replace_time on vuln_reports (replace_time) where replace_time is not null;
 create index vuln_reports_by_repo on vuln_reports (repo_uid, create_time, id);
+
+-- Documents that were pushed about images and may be reports: they are read behind the push, and then their rows go.
+create table pushed_reports (
+  repo_uid text collate "C" not null,
+  -- The manifest that carries the document, the image, and the blob that is the document.
+  manifest_digest text collate "C" not null,
+  digest text collate "C" not null,
+  document_digest text collate "C" not null,
+  create_time timestamptz(3) not null,
+  -- When it is tried (again), and how often it was.
+  try_time timestamptz(3) not null,
+  tries integer not null default 0,
+  primary key (repo_uid, manifest_digest, digest, document_digest)
+);
+create index pushed_reports_by_try_time on pushed_reports (try_time);
