@@ -60,8 +60,14 @@ export const insertVulnReport = async (rows: Write, draft: VulnReportDraft, nowM
     ],
   );
   const isNew = made[0]?.[0] === "t";
-  if (isNew) await replaceEarlier(rows, repoUid, digest, tool, nowMs);
-  return isNew;
+  if (!isNew) return false;
+  await replaceEarlier(rows, repoUid, digest, tool, nowMs);
+  await rows.query(
+    `delete from vuln_reports where id = any(array(
+       select id from vuln_reports where digest = $2 and repo_uid = $1 and replace_time is not null order by create_time desc, id desc offset $3))`,
+    [repoUid, digest, limits.reportsOfImageMax],
+  );
+  return true;
 };
 
 /** Of one tool the latest report on an image holds; the others are history. */
