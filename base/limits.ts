@@ -380,6 +380,8 @@ export const limits = {
   reportBytesMax: 32 * 1024 * 1024,
   /** Reports on one image that are kept: two of each day for as long as they are kept at all. The oldest go first. */
   reportsOfImageMax: 800,
+  /** Repos whose images get reports of our own together. */
+  ownReportRepos: 100,
   /** Reports that are read together for a list: with all that they found one may have some MiB. */
   reportsRead: 10,
   /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */

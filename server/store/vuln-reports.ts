@@ -4,6 +4,7 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, number, text, textMap, time } from "./columns.ts";
+import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
@@ -80,6 +81,26 @@ const replaceEarlier = async (rows: Write, repoUid: string, digest: string, tool
     [repoUid, digest, tool, timestamp(nowMs)],
   );
 };
+
+const ownFindings = columns({
+  repoUid: expression("report.repo_uid", text),
+  digest: expression("report.digest", text),
+  documentDigest: expression("report.document_digest", text),
+});
+
+/** Of each of these images what the latest report of a tool has as its document. */
+export const findLatestDocuments = (
+  rows: Read,
+  tool: string,
+  images: readonly { readonly repoUid: string; readonly digest: string }[],
+): Promise<{ readonly repoUid: string; readonly digest: string; readonly documentDigest: string }[]> =>
+  ownFindings.find(
+    rows,
+    `select ${ownFindings.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest) cross join lateral (
+       select repo_uid, digest, document_digest from vuln_reports as held where held.digest = given.digest and held.repo_uid = given.repo_uid
+         and held.tool = $1 order by held.create_time desc, held.id desc limit 1) as report`,
+    [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
 
 /** A report without what it says. */
 export interface VulnReportHead {
