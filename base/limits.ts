@@ -405,6 +405,18 @@ export const limits = {
   /** Images of one question for their packages, and packages of its answer: what clients take in one message, of 300 bytes each. */
   manifestMetadataItemsMax: 200,
   manifestMetadataPackagesMax: 200_000,
+  /** A report of a scanner is read as an SBOM is. Findings of one: a large image has some thousand. */
+  reportFindingsMax: 100_000,
+  /** Of a report as it came: it is sent as one text, which JSON makes up to twice as long, and clients take 100 MB. */
+  reportBytesMax: 32 * 1024 * 1024,
+  /** Reports on one image that are kept: two of each day for as long as they are kept at all. The oldest go first. */
+  reportsOfImageMax: 800,
+  /** Repos whose images get reports of our own together. */
+  ownReportRepos: 100,
+  /** Reports that are read together for a list: with all that they found one may have some MiB. */
+  reportsRead: 10,
+  /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */
+  reportKeptMs: 400 * 24 * 60 * 60 * 1000,
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
   tagEndsMs: 60_000,

@@ -38,6 +38,7 @@ import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platfor
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
 import { file_chainguard_platform_registry_v2beta1_overlay_bindings } from "./chainguard/platform/registry/v2beta1/overlay_bindings_pb.js";
 import { file_chainguard_platform_registry_v2beta1_overlays } from "./chainguard/platform/registry/v2beta1/overlays_pb.js";
+import { file_chainguard_platform_registry_vulnerabilities } from "./chainguard/platform/registry/vulnerabilities_pb.js";
 import { file_chainguard_platform_tenant_sbom } from "./chainguard/platform/tenant/sbom_pb.js";
 import { file_chainguard_platform_tenant_vuln } from "./chainguard/platform/tenant/vuln_pb.js";
 import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chainguard/platform/vulnerabilities/v1/advisories_pb.js";
@@ -93,6 +94,7 @@ export const files = [
   file_chainguard_platform_registry_v2_tags,
   file_chainguard_platform_registry_v2beta1_overlay_bindings,
   file_chainguard_platform_registry_v2beta1_overlays,
+  file_chainguard_platform_registry_vulnerabilities,
   file_chainguard_platform_tenant_sbom,
   file_chainguard_platform_tenant_vuln,
   file_chainguard_platform_vulnerabilities_v1_advisories,

@@ -28,6 +28,8 @@ export interface Services {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of this server: "1.2.3". */
+  readonly version: string;
   /** The address under which clients know the server; the source of its events. */
   readonly publicUrl: string;
   /** Who publishes documents of our own. */

@@ -31,6 +31,7 @@ import { distribution } from "./registry/distribution.ts";
 import { eolTag } from "./registry/eol-tag.ts";
 import { imageConfig } from "./registry/image-config.ts";
 import { imageContents } from "./registry/image-contents.ts";
+import { imageReport } from "./registry/image-report.ts";
 import { image } from "./registry/image.ts";
 import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
 import { overlayBinding } from "./registry/overlay-binding.ts";
@@ -40,6 +41,7 @@ import { repo } from "./registry/repo.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
+import { vulnReport } from "./registry/vuln-report.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -74,6 +76,7 @@ export const resources = [
   eolTag,
   imageConfig,
   imageContents,
+  imageReport,
   image,
   manifestDigestCount,
   overlayBinding,
@@ -83,5 +86,6 @@ export const resources = [
   tagHistory,
   tag,
   tagsSummary,
+  vulnReport,
   advisory,
 ];

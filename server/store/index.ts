@@ -188,7 +188,12 @@ export {
   countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  type AffectedPackageOfImage,
   findAffectedByPackages,
+  findAffectedOfImages,
+  findKnownImages,
+  findReposChangedSince,
+  type KnownImage,
   findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
@@ -202,6 +207,33 @@ export {
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  claimPushedReport,
+  deletePushedReport,
+  deletePushedReportsOf,
+  insertPushedReports,
+  isPushedReportDue,
+  postponePushedReport,
+  type WaitingReport,
+} from "./pushed-reports.ts";
+export {
+  deleteVulnReportsOf,
+  findImagesBehind,
+  findLatestDocuments,
+  findRawVulnReport,
+  findReposNamed,
+  findReposOfImages,
+  findTagImages,
+  findVulnCounts,
+  findVulnReport,
+  findVulnReportIds,
+  insertVulnReport,
+  readVulnReports,
+  type VulnCountState,
+  type VulnReportDraft,
+  type VulnReportFilter,
+  type VulnReportHead,
+} from "./vuln-reports.ts";
 export {
   deleteEndedTag,
   deleteTagPolicy,
@@ -219,7 +251,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
-export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
+export { appendTagHistory, findTagHistory, findTagName, type TagHistoryEntry } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {

@@ -129,10 +129,12 @@ export const repo = resource({
     { table: "tag_history", column: "repo_uid" },
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
+    { table: "pushed_reports", column: "repo_uid" },
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
     { table: "repo_deployments", column: "repo_uid" },
+    { table: "vuln_reports", column: "repo_uid" },
   ],
   methods: {
     CreateRepo: { asks: judgedRepo(createOrReplace) },
