@@ -125,7 +125,7 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
   return rivals.length > 0 && rivals.every(({ number }) => number > field.number);
 };
 
-export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
 /**
  * True for what a body needs: REQUIRED, one member of each oneof, references (resources say which they insist on),
@@ -170,11 +170,13 @@ export const ownFieldsOf = async ({ input }: MethodFact, sampling: Sampling): Pr
   return { ...made, ...neededParts[input.name]?.(sampling.variant) };
 };
 
-/** The resource whose uid an operation is about: what its scope refers to, else what is made in its collection. */
+/** The resource whose uid an operation is about: what its scope refers to, what is made in its collection, or what it changes. */
 export const subjectOf = (method: MethodFact): MessageFact | undefined => {
   const field = method.input.fields.find(({ uid, refersTo }) => uid && refersTo !== "");
   const named = field && method.http[0]?.template.includes(`{${field.name}=`) ? messageByName(field.refersTo) : undefined;
-  return named ?? methods.find((other) => other.rpc === `Create${other.output.short}` && collectionOf(other) === collectionOf(method))?.output;
+  const changed = bodyField(method)?.message;
+  const inCollection = methods.find((other) => other.rpc === `Create${other.output.short}` && collectionOf(other) === collectionOf(method))?.output;
+  return named ?? inCollection ?? (method.rpc === `Update${changed?.short}` && createOf(changed?.name ?? "") ? changed : undefined);
 };
 
 /** The request with the value put at the path, and nothing else changed. `undefined` takes it away. */

@@ -12,6 +12,8 @@ export {
   findPublicNumbers,
   findOwnDocuments,
   findOwnHistory,
+  findOwnPast,
+  findOwnPrivateDocuments,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,11 +21,19 @@ export {
   findOwnPublishedById,
   findOwnPrivateByArtifacts,
   findOwnPrivateByIds,
+  findOwnPrivateByOrigins,
+  findOwnPrivateArtifacts,
+  findOwnPrivateNumbers,
+  findOwnPrivateOrigins,
+  findChangedPrivateAdvisories,
+  findChangedPrivateDocuments,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnArtifact,
   type OwnDocument,
+  type PrivateDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
@@ -36,6 +46,9 @@ export {
   type CsafIssuer,
   findCsafDocuments,
   findCsafDocumentsNamed,
+  findReadableCsafDocuments,
+  findReadableCsafDocumentsNamed,
+  findReadableCsafIssuers,
   findCsafIssuers,
   findCsafPlaces,
 } from "./csaf-documents.ts";
@@ -69,6 +82,7 @@ export {
   type StoredBlob,
 } from "./blobs.ts";
 export {
+  countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
@@ -174,7 +188,12 @@ export {
   countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  type AffectedPackageOfImage,
   findAffectedByPackages,
+  findAffectedOfImages,
+  findKnownImages,
+  findReposChangedSince,
+  type KnownImage,
   findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
@@ -188,6 +207,33 @@ export {
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  claimPushedReport,
+  deletePushedReport,
+  deletePushedReportsOf,
+  insertPushedReports,
+  isPushedReportDue,
+  postponePushedReport,
+  type WaitingReport,
+} from "./pushed-reports.ts";
+export {
+  deleteVulnReportsOf,
+  findImagesBehind,
+  findLatestDocuments,
+  findRawVulnReport,
+  findReposNamed,
+  findReposOfImages,
+  findTagImages,
+  findVulnCounts,
+  findVulnReport,
+  findVulnReportIds,
+  insertVulnReport,
+  readVulnReports,
+  type VulnCountState,
+  type VulnReportDraft,
+  type VulnReportFilter,
+  type VulnReportHead,
+} from "./vuln-reports.ts";
 export {
   deleteEndedTag,
   deleteTagPolicy,
@@ -205,18 +251,22 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
+export { appendTagHistory, findTagHistory, findTagName, type TagHistoryEntry } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
   claimSbom,
   completeSbom,
+  findReadSboms,
+  findSbomPackages,
+  findSbomsBehind,
   findUnmatchedRoots,
   insertSboms,
   isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,
-  requireMatching,
+  type ReadSbomRow,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";
@@ -337,6 +387,11 @@ export {
   findModifiedDocuments,
   findDocumentStep,
   findPublicEcosystems,
+  findPrivateEcosystems,
+  findReadableArchivedDocuments,
+  findReadableDocuments,
+  findReadableDocumentsOfForm,
+  findReadableModifiedDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -356,6 +411,7 @@ export {
   writeDocuments,
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
 export {
   type ComparedItem,
@@ -394,6 +450,8 @@ export type {
   ImagePackagesRecord,
   KnownExploitRecord,
   LibraryArtifactRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
@@ -472,3 +530,6 @@ export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.t
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
+export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
+export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";

@@ -25,7 +25,7 @@ import { grown } from "./grown.ts";
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
 /** The protocols over which an operation is called: those of the OCI Distribution protocol come over HTTP alone. */
-export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution ? ["rest"] : protocols);
+export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution || method.givesFile ? ["rest"] : protocols);
 
 /** True for what can be rehearsed, and repeated with an idempotency key: the OCI Distribution protocol has words for neither. */
 export const hasSafeWrites = ({ distribution }: MethodFact): boolean => distribution === undefined;
@@ -137,9 +137,9 @@ const textNamed = (value: JsonObject, key: string): string =>
 
 /**
  * Anybody reads these at the same address without a token, and a right shows more (docs/decisions/0036): there is nothing
- * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts and test/attacks/private-feeds.test.ts.
+ * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts, private-feed-files.test.ts and test/attacks/private-feeds.test.ts.
  */
-export const isBesideOpen = ({ service }: MethodFact): boolean => service === "gantry.feeds.v1.OsvService";
+export const isBesideOpen = ({ service }: MethodFact): boolean => service.startsWith("gantry.feeds.v1.");
 
 /** True for what everybody may do for themselves. */
 export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
@@ -428,7 +428,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
-    answers: (method) => kernel.answers.has(method.name),
+    answers: (method) => kernel.answers.has((method.view?.of ?? method).name),
     operator: () => world.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,
