@@ -191,16 +191,15 @@ test("what the public platform has under v2beta1 alone is all served, name by na
     [4, 4, 12],
   );
   for (const service of services) {
-    const inPackage = (name: string): string => `${packageOf(service.name)}.${name}`;
     for (const rpc of service.rpcs) assert.equal(operationOf(`${service.name}/${rpc.split(" ")[0]}`, rpc), rpc);
     for (const message of service.messages) {
       const [name = "", ...fields] = message.split(" ");
-      assert.deepEqual(fieldsOf(messages.get(inPackage(name)) ?? assert.fail(`${name} is missing`)), fields.sort(), name);
+      assert.deepEqual(fieldsOf(messages.get(nameBeside(service.name, name)) ?? assert.fail(`${name} is missing`)), fields.sort(), name);
     }
     for (const declared of service.enums) {
       const [name = "", ...values] = declared.split(" ");
       assert.deepEqual(
-        enums.get(inPackage(name))?.values.map((value) => `${value.name}=${value.number}`),
+        enums.get(nameBeside(service.name, name))?.values.map((value) => `${value.name}=${value.number}`),
         values,
         name,
       );

@@ -80,7 +80,6 @@ create table request_group_items (
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
-create index request_group_items_by_name on request_group_items (left(uid, 40), package_name, uid);
 
 -- Libraries of Python by their names as PEP 503 compares them.
 create index library_artifacts_by_python_name on library_artifacts (regexp_replace(search, '[-_.]+', '-', 'g'))
