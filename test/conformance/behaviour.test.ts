@@ -288,7 +288,8 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
     for (const spot of spots) {
       const wrongs = (await wrongValues(spot)).filter(({ value, why }) => {
         if (spot.field.shape === "list" && !Array.isArray(value)) return false;
-        const texts = Array.isArray(value) ? value : [value];
+        if (spot.field.shape === "map" && !isObject(value)) return false;
+        const texts = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : [value];
         // What a message cannot hold cannot be sent.
         return (
           texts.every((each) =>
