@@ -556,6 +556,8 @@ export const limits = {
   wholeListsBytesEach: 96 * 1024 * 1024,
   wholeListsBytesMax: 256 * 1024 * 1024,
   wholeListsRetryMs: 2_000,
+  /** A list of version 1 that is no longer is sent at once, as a page of version 2 is: a thousand repos have some 300 KB. */
+  listAtOnceBytesMax: 1024 * 1024,
 
   /** A question of OSV's API: a thousand queries by long package URLs have some 300 KB, and as many page tokens. */
   osvQuestionBytesMax: 1024 * 1024,

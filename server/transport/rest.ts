@@ -3,6 +3,7 @@
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
 import { currentPath, domains, methodByName, methods, version1 } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
@@ -17,7 +18,7 @@ import { type Match, makeRouter } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
-import { type CallPacking, joinedJson } from "./whole-lists.ts";
+import { type CallPacking, joinedJson, joinedText } from "./whole-lists.ts";
 
 const route = makeRouter([...methods, ...version1]);
 
@@ -126,13 +127,12 @@ const restCall = (
   );
 };
 
-/** A list of version 1. What came in one part is sent as one. */
+/** A list of version 1. One that is no longer than a page of version 2 may be is sent at once. */
 const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts: readonly Uint8Array[], release: () => void): HttpResponse => {
   const name = method.output.fields[0]?.json ?? "";
-  const [only, ...more] = parts;
-  const isOne = only !== undefined && more.length === 0;
-  if (isOne || verb === "HEAD") release();
-  return { status: 200, headers: jsonHeaders(requestId), body: isOne ? new TextDecoder().decode(only) : joinedJson(name, parts, release) };
+  const isShort = parts.reduce((sum, { length }) => sum + length, 0) <= limits.listAtOnceBytesMax;
+  if (isShort || verb === "HEAD") release();
+  return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedText(name, parts) : joinedJson(name, parts, release) };
 };
 
 const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpResponse => {

@@ -305,3 +305,20 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
   ] as const)
     assert.equal((await world.call(`${registry}/${rpc}`, request, { token })).code, codes.PERMISSION_DENIED, rpc);
 });
+
+test("what no public role has of the registry the operator gives on by a role of one's own (docs/operations.md: Version 1)", async () => {
+  const iam = "chainguard.platform.iam";
+  const capabilities = ["internal", "registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
+  const role = await world.ok(`${iam}.Roles/Create`, { parentId: world.organization, role: { name: "deployer", capabilities } });
+  const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name: "deployer", staticKeys: { issuer: "https://keys.example.com", subject: "deployer", issuerKeys: "keys" } },
+  });
+  await world.ok(`${iam}.RoleBindings/Create`, { parent: world.organization, roleBinding: { identity: uid, role: text(role, "id") } });
+  const token = await world.token(String(uid));
+  const repo = await newRepo("given-on");
+  const charts = [{ repo: "oci://charts.example.com/nginx" }];
+  assert.equal((await world.call(`${registry}/CreateDeployment`, { parentId: repo, charts }, { token })).code, 0);
+  assert.equal((await world.call(`${registry}/UpdateDeployment`, { repoId: repo }, { token })).code, 0);
+  assert.equal((await world.call(`${registry}/DeleteRepo`, { id: repo }, { token })).code, codes.PERMISSION_DENIED);
+});
