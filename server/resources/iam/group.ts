@@ -163,6 +163,7 @@ export const group = resource({
     { table: "advisories", column: "uid" },
     { table: "vulnerabilities", column: "owner" },
     { table: "image_packages", column: "owner" },
+    { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
   ],
   methods: {
