@@ -733,6 +733,9 @@ export const limits = {
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,
   pullsWrittenMax: 500,
+  /** What a tag pointed at before: of one that is moved with each build, a few weeks; of others a year and a month, as of what is resolved. */
+  tagHistoryMax: 1000,
+  tagHistoryKeptMs: 400 * 24 * 60 * 60 * 1000,
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,

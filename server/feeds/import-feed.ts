@@ -475,7 +475,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   // Also where this import changed nothing: the one before may have been cut off between the two.
   if (options.kind === "images" || options.kind === "advisories") {
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
-    await matchImages(services, telling, () => requireGoingOn(options));
+    await matchImages(services, telling, { goOn: () => requireGoingOn(options) });
   }
   return summary;
 };

@@ -351,15 +351,20 @@ export const matchImagesOf = (services: Services, root: string, telling: Telling
 
 /**
  * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for
- * behind the next import.
+ * behind the next import. `ofTags`: only what tags have changed by themselves, and what fails of it with the next such look.
  */
-export const matchImages = async (services: Services, telling: Telling, goOn: () => Promise<void> = async () => {}): Promise<void> => {
+export const matchImages = async (
+  services: Services,
+  telling: Telling,
+  { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
+): Promise<void> => {
   const { store, clock } = services;
   // What fails is written down again with each deletion, so that nothing is ever forgotten in between.
   const failed = new Set<string>();
   for (let isLast = false; !isLast; ) {
-    const changes = await findChangesToMatch(store.read, limits.matchedChanges);
+    const changes = await findChangesToMatch(store.read, limits.matchedChanges, ofTags);
     isLast = changes.length < limits.matchedChanges;
+    if (ofTags && changes.length === 0) return;
     for (const root of changes.length > 0 ? await findImageRoots(store.read) : []) {
       await goOn();
       const matching = failed.has(root) ? undefined : matchingOf(root, changes);
@@ -370,7 +375,7 @@ export const matchImages = async (services: Services, telling: Telling, goOn: ()
         rows,
         changes.map(({ id }) => id),
       );
-      for (const root of failed) await addOrganizationToMatch(rows, root);
+      for (const root of failed) await addOrganizationToMatch(rows, root, ofTags);
       await deleteResolvedBefore(rows, clock() - limits.resolvedKeptMs);
     });
   }

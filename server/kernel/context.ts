@@ -199,6 +199,14 @@ export interface ResourceDefinition {
    */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
   /**
+   * Writes what is kept of a change besides its event, in the change's transaction, whoever makes it. Not asked about rows that go
+   * along with others: what is kept of them goes along, too (`sideTables`).
+   */
+  readonly keepHistory?: (
+    context: ChangeContext,
+    changed: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
+  ) => Promise<void>;
+  /**
    * Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table.
    * `findSeen`: of which others more than the uid is shown where the record lies; absent: of all.
    */

@@ -24,6 +24,7 @@ import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { deployment } from "./registry/deployment.ts";
 import { distribution } from "./registry/distribution.ts";
 import { eolTag } from "./registry/eol-tag.ts";
 import { imageConfig } from "./registry/image-config.ts";
@@ -32,7 +33,9 @@ import { image } from "./registry/image.ts";
 import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
 import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
+import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
+import { tagsSummary } from "./registry/tags-summary.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -60,6 +63,7 @@ export const resources = [
   membership,
   securityToken,
   ping,
+  deployment,
   distribution,
   eolTag,
   imageConfig,
@@ -68,6 +72,8 @@ export const resources = [
   manifestDigestCount,
   packageVersionMetadata,
   repo,
+  tagHistory,
   tag,
+  tagsSummary,
   advisory,
 ];

@@ -43,15 +43,6 @@ export const withdrawSbomsOf = async (rows: Write, repoUid: string, manifestDige
   );
 };
 
-/** A tag of the repo was moved: what its images are made of has to be matched again, where that is known by SBOMs. */
-export const requireMatching = async (rows: Write, repoUid: string): Promise<void> => {
-  await rows.query(
-    `update image_sboms set matched = false where uid = (
-       select uid from image_sboms where repo_uid = $1 and state <> 'IMAGE_SBOM_STATE_WAITING' and matched order by uid limit 1)`,
-    [repoUid],
-  );
-};
-
 /** One that is to be read, and by whom: the holder's number tells a later one from it. */
 export interface WaitingSbom {
   readonly uid: string;

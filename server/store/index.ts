@@ -206,6 +206,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
+export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
@@ -221,7 +222,6 @@ export {
   postponeSbom,
   type PushedSbom,
   type ReadSbomRow,
-  requireMatching,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";
@@ -456,3 +456,6 @@ export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.t
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
+export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
+export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";

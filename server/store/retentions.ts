@@ -11,6 +11,7 @@ import { refreshTokensRetention } from "./refresh-tokens.ts";
 import type { Retention } from "./retention.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
+import { tagHistoryRetention } from "./tag-history.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
 
 /**
@@ -26,6 +27,7 @@ export const retentions: readonly Retention[] = [
   deviceCodesRetention,
   headlessSessionsRetention,
   userCodeGuessesRetention,
+  tagHistoryRetention,
   outboxRetention,
   deliveriesRetention,
   deadDeliveriesRetention,

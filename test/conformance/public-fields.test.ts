@@ -167,6 +167,7 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.events.v1.Event": ["update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.StoredContent": ["uid", "create_time", "update_time"],
+  "gantry.registry.v1.TagHistory": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],
   "google.protobuf.Empty": ["uid", "create_time", "update_time"],
 };

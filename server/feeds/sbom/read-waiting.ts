@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#store";
 import { rootOf } from "#base/uid.ts";
-import { matchImagesOf } from "../match-images.ts";
+import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
 import type { SbomReading } from "./read-sbom.ts";
 
@@ -64,7 +64,9 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await store.write((rows) => completeSbom(rows, sbom, result, clock()));
   };
 
-  const matchRead = async (): Promise<void> => {
+  /** The images of tags that were made, moved or deleted, and of SBOMs that were read. */
+  const match = async (): Promise<void> => {
+    await matchImages(services, { operation: "push", requestId: crypto.randomUUID() }, { ofTags: true });
     for (const root of await findUnmatchedRoots(store.read)) {
       if (stopped) return;
       const telling = { operation: "push", requestId: crypto.randomUUID() };
@@ -82,7 +84,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       noteServed(rootOf(sbom.uid));
       await readOne(sbom);
     }
-    await matchRead();
+    await match();
   };
 
   let running: Promise<void> | undefined;

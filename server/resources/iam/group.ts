@@ -156,6 +156,7 @@ export const group = resource({
   table: "groups",
   rules,
   sideTables: [
+    { table: "registry_settings", column: "root_uid" },
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid" },
     { table: "memberships", column: "organization_uid" },

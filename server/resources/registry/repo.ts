@@ -144,11 +144,13 @@ export const repo = resource({
   // In this order: a manifest keeps the blobs that it needs.
   sideTables: [
     { table: "ended_tags", column: "tag_uid" },
+    { table: "tag_history", column: "repo_uid" },
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
+    { table: "repo_deployments", column: "repo_uid" },
   ],
   methods: {
     CreateRepo: { asks: judgedRepo(createOrReplace) },

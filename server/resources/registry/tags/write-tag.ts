@@ -7,7 +7,7 @@ import { parentOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, lockResource, type Outcome, type ToldBy, update, type WriteContext } from "#kernel";
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
-import { findDuePatterns, insertEndedTag, lockNamed, recheckTag, requireMatching } from "#store";
+import { findDuePatterns, insertEndedTag, lockNamed, recheckTag } from "#store";
 
 /** Whether a policy of the operator's has ended tags of this name. */
 const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
@@ -40,7 +40,6 @@ export const writeTag = async (
   const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
   if (made.changed) {
     if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
-    await requireMatching(context.rows, repo);
     return { record: made.record, changed: true, before: undefined };
   }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
@@ -52,7 +51,6 @@ export const writeTag = async (
   const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
-  if (changed) await requireMatching(context.rows, repo);
   if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
   return { record, changed, before };
 };
@@ -72,7 +70,6 @@ export const updateTag = async (context: WriteContext): Promise<Outcome> => {
   const outcome = await update(tags)({ ...context, ...asked });
   if (outcome.unchanged) return outcome;
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, uid);
-  await requireMatching(context.rows, repo);
   if (before.digest !== outcome.reply.digest) await recheckTag(context.rows, uid);
   return outcome;
 };

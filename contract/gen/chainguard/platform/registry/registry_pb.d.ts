@@ -1703,15 +1703,11 @@ export declare type TagHistoryFilter = Message<"chainguard.platform.registry.Tag
   parentId: string;
 
   /**
-   * Not before this time.
-   *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: Timestamp | undefined;
 
   /**
-   * Not after this time.
-   *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
   end?: Timestamp | undefined;
@@ -1727,15 +1723,11 @@ export declare type TagHistoryFilterJson = {
   parentId?: string;
 
   /**
-   * Not before this time.
-   *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: TimestampJson;
 
   /**
-   * Not after this time.
-   *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
   end?: TimestampJson;
@@ -1788,8 +1780,6 @@ export declare const TagHistorySchema: GenMessage<TagHistory, {jsonType: TagHist
  */
 export declare type TagHistoryList = Message<"chainguard.platform.registry.TagHistoryList"> & {
   /**
-   * The newest first.
-   *
    * @generated from field: repeated chainguard.platform.registry.TagHistory items = 1;
    */
   items: TagHistory[];
@@ -1800,8 +1790,6 @@ export declare type TagHistoryList = Message<"chainguard.platform.registry.TagHi
  */
 export declare type TagHistoryListJson = {
   /**
-   * The newest first.
-   *
    * @generated from field: repeated chainguard.platform.registry.TagHistory items = 1;
    */
   items?: TagHistoryJson[];
@@ -4162,8 +4150,6 @@ export declare const Registry: GenService<{
     output: typeof EolTagListSchema;
   },
   /**
-   * The digests that a tag has pointed at.
-   *
    * @generated from rpc chainguard.platform.registry.Registry.ListTagHistory
    */
   listTagHistory: {
