@@ -37,7 +37,11 @@ const told = async (subject: string): Promise<{ type: string; bodyType: string; 
     "select type, body_type, data::jsonb -> 'body' from outbox where subject = $1 order by id",
     [subject],
   );
-  return rows.map(([type, bodyType, body]) => ({ type: (type ?? "").split(".").slice(-3, -1).join("."), bodyType: bodyType ?? "", body: JSON.parse(body ?? "null") }));
+  return rows.map(([type, bodyType, body]) => ({
+    type: (type ?? "").split(".").slice(-3, -1).join("."),
+    bodyType: bodyType ?? "",
+    body: JSON.parse(body ?? "null"),
+  }));
 };
 
 for (const protocol of protocols) {
@@ -99,7 +103,10 @@ for (const protocol of protocols) {
 
   test(`a deployment of the Terraform provider over ${protocol}: made once, changed where it is there, and deleted by saying nothing`, async () => {
     const repo = await newRepo(`deployed-${protocol}`);
-    const charts = [{ repo: "oci://charts.example.com/podinfo", source: "https://example.com/podinfo" }, { repo: "https://charts.example.com/", chart: "kyverno" }];
+    const charts = [
+      { repo: "oci://charts.example.com/podinfo", source: "https://example.com/podinfo" },
+      { repo: "https://charts.example.com/", chart: "kyverno" },
+    ];
     assert.equal((await answerOf("GetDeployment", { repoId: repo }, protocol)).code, codes.NOT_FOUND);
     assert.equal((await answerOf("UpdateDeployment", { repoId: repo, charts }, protocol)).code, codes.NOT_FOUND);
     assert.deepEqual(await ask("CreateDeployment", { parentId: repo, charts }, protocol), { id: repo, charts });
@@ -284,7 +291,10 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
     parent: world.organization,
     identity: { name: "viewer", staticKeys: { issuer: "https://keys.example.com", subject: "viewer", issuerKeys: "keys" } },
   });
-  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid: uid, roleUid: builtInRoleUid("viewer") } });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: world.organization,
+    roleBinding: { identityUid: uid, roleUid: builtInRoleUid("viewer") },
+  });
   const token = await world.token(String(uid));
   assert.equal((await world.call(`${registry}/ListRepos`, { id }, { token })).code, 0);
   for (const [rpc, request] of [
