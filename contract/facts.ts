@@ -180,18 +180,22 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
+  /** "v2", "v2beta1"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
   readonly http: readonly HttpFact[];
   /** Its path in the OCI Distribution protocol; undefined: it has none. */
   readonly distribution: DistributionFact | undefined;
+  /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
+  readonly givesFile: boolean;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
   /** Without a token it is answered too, where what it names is open to everybody. */
   readonly anonymous: boolean;
+  /** The token may come as a password. */
+  readonly basic: boolean;
   /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
@@ -474,7 +478,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
 const groupFilterMessage = "gantry.lists.v1.GroupFilter";
 
 const domainAndVersionOf = (typeName: string): [string, string] => {
-  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
+  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+(?:beta\d+)?))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
 
@@ -519,10 +523,12 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     output,
     http,
     distribution,
+    givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
     anonymous: access.anonymous,
+    basic: access.basic,
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,

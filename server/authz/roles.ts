@@ -302,5 +302,8 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
     "registry.deployments.create",
     "registry.deployments.update",
     "registry.settings.update",
+    // Who fills the catalogue compares requests with it (docs/decisions/0042).
+    "libraries.request_groups.refresh_coverage",
+    "libraries.request_groups.delete_submitted",
   ],
 };

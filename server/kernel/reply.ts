@@ -16,6 +16,7 @@ const hasEtag = ({ method }: Call): boolean =>
 export const replyOf = (call: Call, outcome: Outcome): Reply => {
   if (outcome.parts) return { message: {}, parts: outcome.parts };
   if (outcome.content) return { message: outcome.reply, content: outcome.content };
+  if (outcome.file) return { message: outcome.reply, file: outcome.file, ...(outcome.headers ? { headers: outcome.headers } : {}) };
   const reply = replyInVersion2(call, outcome);
   if (!call.view) return reply;
   // The ETag is the resource's, in whichever shape it is shown.

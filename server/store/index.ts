@@ -12,6 +12,8 @@ export {
   findPublicNumbers,
   findOwnDocuments,
   findOwnHistory,
+  findOwnPast,
+  findOwnPrivateDocuments,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,11 +21,19 @@ export {
   findOwnPublishedById,
   findOwnPrivateByArtifacts,
   findOwnPrivateByIds,
+  findOwnPrivateByOrigins,
+  findOwnPrivateArtifacts,
+  findOwnPrivateNumbers,
+  findOwnPrivateOrigins,
+  findChangedPrivateAdvisories,
+  findChangedPrivateDocuments,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnArtifact,
   type OwnDocument,
+  type PrivateDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
@@ -36,6 +46,9 @@ export {
   type CsafIssuer,
   findCsafDocuments,
   findCsafDocumentsNamed,
+  findReadableCsafDocuments,
+  findReadableCsafDocumentsNamed,
+  findReadableCsafIssuers,
   findCsafIssuers,
   findCsafPlaces,
 } from "./csaf-documents.ts";
@@ -175,7 +188,12 @@ export {
   countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  type AffectedPackageOfImage,
   findAffectedByPackages,
+  findAffectedOfImages,
+  findKnownImages,
+  findReposChangedSince,
+  type KnownImage,
   findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
@@ -189,6 +207,33 @@ export {
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  claimPushedReport,
+  deletePushedReport,
+  deletePushedReportsOf,
+  insertPushedReports,
+  isPushedReportDue,
+  postponePushedReport,
+  type WaitingReport,
+} from "./pushed-reports.ts";
+export {
+  deleteVulnReportsOf,
+  findImagesBehind,
+  findLatestDocuments,
+  findRawVulnReport,
+  findReposNamed,
+  findReposOfImages,
+  findTagImages,
+  findVulnCounts,
+  findVulnReport,
+  findVulnReportIds,
+  insertVulnReport,
+  readVulnReports,
+  type VulnCountState,
+  type VulnReportDraft,
+  type VulnReportFilter,
+  type VulnReportHead,
+} from "./vuln-reports.ts";
 export {
   deleteEndedTag,
   deleteTagPolicy,
@@ -206,7 +251,7 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
-export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
+export { appendTagHistory, findTagHistory, findTagName, type TagHistoryEntry } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
@@ -342,6 +387,11 @@ export {
   findModifiedDocuments,
   findDocumentStep,
   findPublicEcosystems,
+  findPrivateEcosystems,
+  findReadableArchivedDocuments,
+  findReadableDocuments,
+  findReadableDocumentsOfForm,
+  findReadableModifiedDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -362,7 +412,27 @@ export {
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
-export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
+export {
+  type ComparedItem,
+  type Contribution,
+  countAvailability,
+  countRequestedLibraries,
+  countRequestedVersions,
+  countRequestItems,
+  findContributions,
+  findItemsToCompare,
+  findItemUids,
+  findRequestedLibraries,
+  findRequestedVersions,
+  findRequestItems,
+  insertRequestItems,
+  type ItemCoverage,
+  type RequestedPlace,
+  type RequestItem,
+  setItemsRemoved,
+  updateItemCoverage,
+} from "./request-group-items.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";

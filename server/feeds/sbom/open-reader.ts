@@ -1,19 +1,21 @@
-// Reads pushed SBOMs in threads of their own, one after the other: no parser promises a time or a memory for every text, so a
-// thread that takes too long or too much is ended, with what it reads and nothing else.
+// Reads documents about images (SBOMs, reports of scanners) in threads of their own, one after the other: no parser promises a time or
+// a memory for every text, so a thread that takes too long or too much is ended, with what it reads and nothing else.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
-import type { SbomReading, Unreadable } from "./read-sbom.ts";
+import type { SbomReading } from "./read-sbom.ts";
+import type { Unreadable } from "./statement.ts";
 
 /**
  * Reads the document of a stream of bytes about the image with these digests.
  * @throws what the stream throws
  */
-export type ReadSbomStream<Reading = SbomReading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
+export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
+export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
-export interface SbomReaderOptions {
+export interface DocumentReaderOptions {
   /** What the thread runs. */
-  readonly script?: URL;
+  readonly script: URL;
   readonly longestMs?: number;
   readonly memoryMb?: number;
 }
@@ -32,12 +34,11 @@ const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Prom
   return true;
 };
 
-/** `Reading` is what the script posts. */
-export const openSbomReader = <Reading = SbomReading>({
-  script = new URL("./worker.ts", import.meta.url),
+export const openDocumentReader = <Reading>({
+  script,
   longestMs = limits.sbomReadMs,
   memoryMb = limits.sbomMemoryMb,
-}: SbomReaderOptions = {}): ReadSbomStream<Reading> => {
+}: DocumentReaderOptions): ReadDocumentStream<Reading> => {
   const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
@@ -68,3 +69,6 @@ export const openSbomReader = <Reading = SbomReading>({
     return reading;
   };
 };
+
+export const openSbomReader = (options: Partial<DocumentReaderOptions> = {}): ReadSbomStream =>
+  openDocumentReader<SbomReading>({ script: new URL("./worker.ts", import.meta.url), ...options });

@@ -4,8 +4,8 @@
 import { openFairQueue, type Party } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import type { SbomGraph } from "./graph.ts";
-import { openSbomReader } from "./open-reader.ts";
-import type { Unreadable } from "./read-sbom.ts";
+import { openDocumentReader } from "./open-reader.ts";
+import type { Unreadable } from "./statement.ts";
 
 /** A document and what it says; or how large it is, where that is too much to be shown; or why it cannot be read. */
 export type ShownSbom = { readonly text: string; readonly sbom: SbomGraph } | { readonly sizeBytes: number } | Unreadable | { readonly isOther: true };
@@ -26,7 +26,7 @@ export const openShownSboms = (): ShownSboms => {
     waitingEach: limits.shownSbomsWaitingEach,
     waitMs: limits.shownSbomsWaitMs,
   });
-  const read = openSbomReader<ShownSbom>({
+  const read = openDocumentReader<ShownSbom>({
     script: new URL("./document-worker.ts", import.meta.url),
     longestMs: limits.shownSbomReadMs,
     memoryMb: limits.shownSbomMemoryMb,

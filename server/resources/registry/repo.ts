@@ -22,29 +22,11 @@ import {
 } from "#kernel";
 import { findReadme, findRow, lockNamed, type Readme } from "#store";
 import { judgeReadme } from "./readme/judge.ts";
+import { overlayViolations } from "./rules/custom-overlay.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
 const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
 const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
-const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-
-const overlayViolations = (overlay: JsonObject): Violation[] => {
-  const out: Violation[] = [];
-  const reserved = (field: string, prefixes: readonly string[]): void => {
-    for (const key of Object.keys(part(overlay, field))) {
-      const prefix = prefixes.find((each) => key.startsWith(each));
-      if (prefix) out.push({ field: `customOverlay.${field}[${JSON.stringify(key)}]`, description: `keys that begin with ${prefix} are reserved` });
-    }
-  };
-  reserved("environment", ["CHAINGUARD_"]);
-  reserved("annotations", ["dev.chainguard.", "org.opencontainers."]);
-  const keyring = part(overlay, "contents").runtimeKeyring;
-  for (const [index, entry] of (Array.isArray(keyring) ? keyring : []).entries()) {
-    const name = typeof entry === "object" && entry !== null && !Array.isArray(entry) ? text(entry, "name") : "";
-    if (!fileName.test(name)) out.push({ field: `customOverlay.contents.runtimeKeyring[${index}].name`, description: "must be a plain file name" });
-  }
-  return out;
-};
 
 const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleContext): Promise<Violation[]> => {
   const source = text(sync, "source");
@@ -71,7 +53,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   }
   const sync = draft.sync_config === undefined ? undefined : part(draft, "sync_config");
   const changed = JSON.stringify(draft.sync_config) !== JSON.stringify(before?.sync_config);
-  return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"))];
+  return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"), "customOverlay")];
 };
 
 const readmeReply = ({ uid, content, createTime, updateTime }: Readme): JsonObject => ({ uid, ...(content ? { content } : {}), createTime, updateTime });
@@ -147,10 +129,12 @@ export const repo = resource({
     { table: "tag_history", column: "repo_uid" },
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
+    { table: "pushed_reports", column: "repo_uid" },
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
     { table: "repo_deployments", column: "repo_uid" },
+    { table: "vuln_reports", column: "repo_uid" },
   ],
   methods: {
     CreateRepo: { asks: judgedRepo(createOrReplace) },

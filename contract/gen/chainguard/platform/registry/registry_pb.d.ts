@@ -4234,7 +4234,7 @@ export declare const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * What a scanner has found in an image.
+   * The latest report on an image: of Grype, or else of Trivy, or else of this server, or else of any tool.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetVulnReport
    */

@@ -61,6 +61,14 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool anonymous = 6;
    */
   anonymous: boolean;
+
+  /**
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
+   * is an identity to act as, or "_token".
+   *
+   * @generated from field: bool basic = 7;
+   */
+  basic: boolean;
 };
 
 /**
@@ -110,6 +118,14 @@ export declare type AccessJson = {
    * @generated from field: bool anonymous = 6;
    */
   anonymous?: boolean;
+
+  /**
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
+   * is an identity to act as, or "_token".
+   *
+   * @generated from field: bool basic = 7;
+   */
+  basic?: boolean;
 };
 
 /**
@@ -1318,6 +1334,14 @@ export declare const view: GenExtension<MethodOptions, View>;
  * @generated from extension: gantry.annotations.v1.Distribution distribution = 50105;
  */
 export declare const distribution: GenExtension<MethodOptions, Distribution>;
+
+/**
+ * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over gRPC, where
+ * bytes beside a message have no place. Whoever sends no token is answered by the open endpoint at the same path, if any.
+ *
+ * @generated from extension: bool gives_file = 50107;
+ */
+export declare const gives_file: GenExtension<MethodOptions, boolean>;
 
 /**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
