@@ -64,6 +64,8 @@ export interface FieldFact {
   readonly deletedWithReference: boolean;
   /** Of a resource's field with `refersTo`: how it uses what cannot be deleted meanwhile ("bound to identities"); "": it can be. */
   readonly inUseAs: string;
+  /** Shown and taken in version 1 alone. */
+  readonly version1Only: boolean;
   readonly filter: FilterFact | undefined;
   /** Of version 1: where version 2 has the same; undefined: under the same name. */
   readonly counterpart: CounterpartFact | undefined;
@@ -75,6 +77,10 @@ export interface CounterpartFact {
   readonly absent: boolean;
   readonly partial: boolean;
   readonly atRoot: string;
+  /** Of two flags that say the opposite of each other: what is not sent is false here, and so true there. */
+  readonly negated: boolean;
+  /** Required there; here it may be left out. */
+  readonly optional: boolean;
 }
 
 export interface FilterFact {
@@ -88,7 +94,7 @@ export interface EnumFact {
   readonly name: string;
   readonly numbers: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<number, string>;
-  /** Of version 1, where version 2 has a text: what each value stands for, by name. */
+  /** Of version 1, where version 2 has a text, or other numbers: what each value stands for, by name. */
   readonly written: ReadonlyMap<string, string>;
 }
 
@@ -174,7 +180,7 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
+  /** "v2", "v2beta1"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
@@ -311,7 +317,14 @@ const writtenPairOf = (written: string): [string, string] | undefined => {
 
 const noFieldOption = create(options.FieldSchema);
 
-const counterpartFact = ({ path, absent, partial, atRoot }: options.Counterpart): CounterpartFact => ({ path, absent, partial, atRoot });
+const counterpartFact = ({ path, absent, partial, atRoot, negated, optional }: options.Counterpart): CounterpartFact => ({
+  path,
+  absent,
+  partial,
+  atRoot,
+  negated,
+  optional,
+});
 
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueTypeOf(field);
@@ -359,6 +372,7 @@ const fieldFact = (field: DescField): FieldFact => {
     liesBelow: ours.liesBelow,
     deletedWithReference: ours.deletedWithReference,
     inUseAs: ours.inUseAs,
+    version1Only: ours.version1Only,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
     counterpart: !isPlain && hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
   };
@@ -464,7 +478,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
 const groupFilterMessage = "gantry.lists.v1.GroupFilter";
 
 const domainAndVersionOf = (typeName: string): [string, string] => {
-  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
+  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+(?:beta\d+)?))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
 

@@ -13,7 +13,7 @@ export interface ReplyContent {
   readonly sizeBytes: number;
   /** The part of it that was asked for: its first byte, and the one behind its last. */
   readonly range?: { readonly startBytes: number; readonly endBytes: number };
-  /** The bytes; opened where they are sent, and not for who asks for the headers alone. */
+  /** The bytes, a piece of which is good until the next one is asked for; opened where they are sent, and not for who asks for the headers alone. */
   readonly open: () => Promise<string | AsyncIterable<Uint8Array>>;
   /** Where they lie besides: the client may be sent there. */
   readonly elsewhere?: string;

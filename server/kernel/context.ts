@@ -28,6 +28,8 @@ export interface Services {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of this server: "1.2.3". */
+  readonly version: string;
   /** The address under which clients know the server; the source of its events. */
   readonly publicUrl: string;
   /** Who publishes documents of our own. */
@@ -190,6 +192,8 @@ export interface Asks extends Limited {
  */
 export interface ResourceDefinition {
   readonly service: DescService;
+  /** A service of our own with operations on it that the public one has not. */
+  readonly furtherService?: DescService;
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
@@ -200,6 +204,14 @@ export interface ResourceDefinition {
    * be; change it to fill in what the server decides. Returns violations, or throws another fault.
    */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
+  /**
+   * Writes what is kept of a change besides its event, in the change's transaction, whoever makes it. Not asked about rows that go
+   * along with others: what is kept of them goes along, too (`sideTables`).
+   */
+  readonly keepHistory?: (
+    context: ChangeContext,
+    changed: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
+  ) => Promise<void>;
   /**
    * Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table.
    * `findSeen`: of which others more than the uid is shown where the record lies; absent: of all.

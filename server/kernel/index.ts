@@ -20,3 +20,4 @@ export { get } from "./verbs/get.ts";
 export { list } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";
 export { update } from "./verbs/update.ts";
+export { ownWholeList } from "./view.ts";

@@ -157,7 +157,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
     nowMs,
     ...validate(call),
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
-    resources: kernel.resources,
+    resources: call.view ? kernel.resourcesInVersion1 : kernel.resources,
     permitted,
     require: (wanted, at) => {
       const capabilities = [...wanted];

@@ -325,7 +325,7 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
     { rows: limit, wide: true },
   );
 
-// The nearest place that begins at or before the row, by halving, as in list.ts; and the organizations of the places.
+// The nearest place that begins at or before the row, by halving; and the organizations of the places.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
 const rootsOfPlaces = `left(uid, 40) in (
   select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;

@@ -217,7 +217,8 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
       if (handle) return await handle(request);
-      const routed = route(verb, path);
+      // What has no version 2 has a path of its own under the beta segment.
+      const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
       // Whoever sends no token is answered by the open endpoints, or by nothing.
       const found = routed && "method" in routed && routed.method.givesFile && headerOf(request, "authorization") === undefined ? undefined : routed;
       if (found && "method" in found) {

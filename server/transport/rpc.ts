@@ -144,7 +144,7 @@ const operationProcedure = (context: ServerContext, method: MethodFact): UnaryPr
   guarded: !method.open,
   isVersion1: method.version === "v1",
   answer: async (call) => {
-    const packing = method.view && context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes));
+    const packing = method.version === "v1" ? context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes)) : undefined;
     try {
       const { message, parts, headers } = await context.dependencies.serve(grpcCall(context, method, call, packing));
       if (!parts) return { framed: framedReply(method.output, message), metadata: headers };

@@ -379,6 +379,20 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
    * @generated from field: string at_root = 4;
    */
   atRoot: string;
+
+  /**
+   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   *
+   * @generated from field: bool negated = 5;
+   */
+  negated: boolean;
+
+  /**
+   * True: version 2 requires it, and here it may be left out. Then a create leaves it empty, and a PUT as it is.
+   *
+   * @generated from field: bool optional = 6;
+   */
+  optional: boolean;
 };
 
 /**
@@ -414,6 +428,20 @@ export declare type CounterpartJson = {
    * @generated from field: string at_root = 4;
    */
   atRoot?: string;
+
+  /**
+   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   *
+   * @generated from field: bool negated = 5;
+   */
+  negated?: boolean;
+
+  /**
+   * True: version 2 requires it, and here it may be left out. Then a create leaves it empty, and a PUT as it is.
+   *
+   * @generated from field: bool optional = 6;
+   */
+  optional?: boolean;
 };
 
 /**
@@ -764,6 +792,13 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: string in_use_as = 18;
    */
   inUseAs: string;
+
+  /**
+   * Shown and taken in version 1 alone; version 2 has it in another place.
+   *
+   * @generated from field: bool version_1_only = 19;
+   */
+  version1Only: boolean;
 };
 
 /**
@@ -900,6 +935,13 @@ export declare type FieldJson = {
    * @generated from field: string in_use_as = 18;
    */
   inUseAs?: string;
+
+  /**
+   * Shown and taken in version 1 alone; version 2 has it in another place.
+   *
+   * @generated from field: bool version_1_only = 19;
+   */
+  version1Only?: boolean;
 };
 
 /**
@@ -1354,7 +1396,7 @@ export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
 export declare const capability: GenExtension<EnumValueOptions, CapabilityFact>;
 
 /**
- * Of an enum of version 1 whose counterpart is a text: the text that the value stands for.
+ * Of an enum of version 1 whose counterpart is a text, or an enum of other numbers: the text, or the value, that it stands for.
  *
  * @generated from extension: string written = 50122;
  */
