@@ -232,6 +232,7 @@ export {
   type AuditedEvent,
   findEventsAfter,
   findLastPosition,
+  findGroupPosition,
   findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,
