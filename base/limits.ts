@@ -705,6 +705,8 @@ export const limits = {
   referrersMax: 500,
   /** A client that sends, or takes, nothing of a blob for so long has gone. */
   contentSilenceMs: 60_000,
+  /** Of one upload before everybody else's turn: eight pushes kept a call waiting for 20 ms where they had 2 MiB each. */
+  contentTurnBytes: 64 * 1024,
   /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
   blobLeaseMs: 24 * 60 * 60 * 1000,
   /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
