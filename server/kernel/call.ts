@@ -19,6 +19,13 @@ export interface ReplyContent {
   readonly elsewhere?: string;
 }
 
+/** A file that is the answer, beside its message. */
+export interface ReplyFile {
+  readonly type: string;
+  /** Made as they are taken, once. Whoever does not take all of them ends them (`return`): the file has a turn until then. */
+  readonly pieces: AsyncIterable<string | Uint8Array>;
+}
+
 export interface Reply {
   /** The response message as plain values; a transport leaves out nothing and adds nothing. */
   readonly message: JsonObject;
@@ -32,6 +39,8 @@ export interface Reply {
   readonly httpStatus?: number;
   /** Of an operation that gives content (contract: Distribution). */
   readonly content?: ReplyContent;
+  /** Of an operation that gives a file. */
+  readonly file?: ReplyFile;
 }
 
 /** Which request this is, and from where. */
