@@ -284,6 +284,7 @@ export {
   type AuditedEvent,
   findEventsAfter,
   findLastPosition,
+  findGroupPosition,
   findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,
