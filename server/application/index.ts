@@ -2,15 +2,18 @@
 
 export type { FeedKind } from "#feeds";
 export type { Application } from "./application.ts";
+export type { Finding } from "./doctor.ts";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
   changeQuota,
+  examineInstallation,
   exportOciLayout,
   importFeed,
   importOciLayout,
   importRegistry,
+  importReports,
   listQuotas,
   listTagPolicies,
   migrateDatabase,
@@ -25,6 +28,8 @@ export {
   verifyAudit,
   verifyRegistry,
 } from "./on-demand.ts";
+export { settingsInForce } from "./settings-in-force.ts";
 export type { Server } from "./server.ts";
+export { settingNames, type SettingText, settingTexts } from "./setting-names.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
 export { version } from "./version.ts";

@@ -1,13 +1,14 @@
 // What needs the contract and the database's driver, each loaded when it is called: a command that needs neither
 // (--version, help, login, health) starts without them.
 
-import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#feeds";
+import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditVerification } from "./audit-verification.ts";
 import type { DatabaseOptions } from "./database.ts";
+import type { DoctorOptions, Finding } from "./doctor.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
@@ -17,6 +18,10 @@ import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
+
+export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
+  yield* (await import("./doctor.ts")).examineInstallation(options);
+}
 
 export const migrateDatabase = async (options: Omit<DatabaseOptions, "join">): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
 
@@ -49,6 +54,9 @@ export const exportOciLayout = async (application: Application, options: LayoutO
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#feeds")).importRegistry(kernel, options);
+
+export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
+  (await import("#feeds")).importReports(services, options);
 
 /** For a command: a server's own imports answer others beside (watchMemory). */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {

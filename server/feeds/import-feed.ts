@@ -98,6 +98,7 @@ const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   vulnerabilities: "vulnerability",
   libraries: "library",
   images: "image",
+  lifecycle: "lifecycle",
 };
 
 /** What came of one source. */
@@ -459,6 +460,8 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const { license } = options;
   if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the licence must be an SPDX identifier such as CC-BY-4.0");
+  if (options.kind === "lifecycle" && options.public !== undefined)
+    throw new Fault("INVALID_ARGUMENT", "a lifecycle is its group's and never everybody's: import lifecycle takes neither --public nor --private");
   const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
   const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
   // A source that is misspelt stops all before anything is written.
@@ -480,7 +483,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   // Also where this import changed nothing: the one before may have been cut off between the two.
   if (options.kind === "images" || options.kind === "advisories") {
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
-    await matchImages(services, telling, () => requireGoingOn(options));
+    await matchImages(services, telling, { goOn: () => requireGoingOn(options) });
   }
   return summary;
 };

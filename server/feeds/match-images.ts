@@ -24,6 +24,7 @@ import {
   findAffectedRepos,
   findChangesToMatch,
   findImageRepos,
+  findReposChangedSince,
   findImageRoots,
   findInstalledVersions,
   findMatchable,
@@ -38,6 +39,7 @@ import {
   writeAffectedImages,
   type Write,
 } from "#store";
+import { writeOwnReports } from "./reports/own-reports.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
@@ -328,6 +330,13 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
   }
 };
 
+/** The repos whose images have changed, or what affects them. */
+const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
+  if (isWhole) return findImageRepos(rows, root);
+  const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
+  return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
+};
+
 /** Matches one organization; false where that failed. */
 const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
   const { store, clock, log } = services;
@@ -337,6 +346,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
       const nowMs = clock();
       if (matching.isWhole) await markMatched(rows, root);
       await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
+      await writeOwnReports(rows, services, root, await reposToReport(rows, root, matching, nowMs), nowMs);
     });
     return true;
   } catch (cause) {
@@ -351,15 +361,20 @@ export const matchImagesOf = (services: Services, root: string, telling: Telling
 
 /**
  * Matches the images of all organizations with what has changed. What fails of one keeps back no other, and is made up for
- * behind the next import.
+ * behind the next import. `ofTags`: only what tags have changed by themselves, and what fails of it with the next such look.
  */
-export const matchImages = async (services: Services, telling: Telling, goOn: () => Promise<void> = async () => {}): Promise<void> => {
+export const matchImages = async (
+  services: Services,
+  telling: Telling,
+  { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
+): Promise<void> => {
   const { store, clock } = services;
   // What fails is written down again with each deletion, so that nothing is ever forgotten in between.
   const failed = new Set<string>();
   for (let isLast = false; !isLast; ) {
-    const changes = await findChangesToMatch(store.read, limits.matchedChanges);
+    const changes = await findChangesToMatch(store.read, limits.matchedChanges, ofTags);
     isLast = changes.length < limits.matchedChanges;
+    if (ofTags && changes.length === 0) return;
     for (const root of changes.length > 0 ? await findImageRoots(store.read) : []) {
       await goOn();
       const matching = failed.has(root) ? undefined : matchingOf(root, changes);
@@ -370,7 +385,7 @@ export const matchImages = async (services: Services, telling: Telling, goOn: ()
         rows,
         changes.map(({ id }) => id),
       );
-      for (const root of failed) await addOrganizationToMatch(rows, root);
+      for (const root of failed) await addOrganizationToMatch(rows, root, ofTags);
       await deleteResolvedBefore(rows, clock() - limits.resolvedKeptMs);
     });
   }

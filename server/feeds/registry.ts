@@ -11,9 +11,8 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import { rootOf } from "#base/uid.ts";
 import { runImport, type ImportCall, type Kernel } from "#kernel";
-import { addOrganizationToMatch, insertManifests, lockNamed, type ManifestFact, type Write } from "#store";
+import { insertManifests, lockNamed, type ManifestFact, type Write } from "#store";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
 import { matchImages } from "./match-images.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
@@ -149,8 +148,6 @@ const importRepo = async (call: ImportCall, rows: Write, group: string, document
   }
   counts.manifests.seen = facts.length;
   counts.manifests.made = await insertManifests(rows, facts);
-  // An image is known by its tag's digest from now on.
-  if (counts.tags.made > 0) await addOrganizationToMatch(rows, rootOf(group));
   return counts;
 };
 

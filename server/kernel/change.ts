@@ -4,6 +4,7 @@
 //   rules    what must hold across fields and rows                       the resource's file        INVALID_ARGUMENT
 //   quota    how many the organization may have                          quota.ts                   RESOURCE_EXHAUSTED
 //   row      written as the contract's fields and the table's columns   shape.ts, store/rows.ts    ALREADY_EXISTS
+//   history  what is kept of the change besides                         the resource's file
 //   event    in the same transaction, so that nothing changes untold    event.ts, outbox
 //
 // An operation's own row is told by the operation's event, when it ends (serve.ts: perform): it is noted in
@@ -164,6 +165,16 @@ const writeChange = async (context: ChangeContext, resource: BoundResource, chan
   }
 };
 
+/** Writes a change, and what its resource keeps of it. */
+const writeKept = async (context: ChangeContext, resource: BoundResource, wanted: Change): Promise<Changed> => {
+  const { keepHistory } = resource;
+  if (!keepHistory) return writeChange(context, resource, wanted);
+  const before = wanted.kind === "delete" ? await lockResource(context, resource, wanted.uid) : wanted.kind === "update" ? wanted.before : undefined;
+  const done = await writeChange(context, resource, wanted);
+  if (done.changed) await keepHistory(context, { before, after: wanted.kind === "delete" ? undefined : done.record });
+  return done;
+};
+
 const verbs = { create: "Create", update: "Update", delete: "Delete" } as const;
 
 /**
@@ -172,7 +183,7 @@ const verbs = { create: "Create", update: "Update", delete: "Delete" } as const;
  * (delete: others stand on it, or more goes along than one transaction may take).
  */
 export const change = async (context: ChangeContext, resource: BoundResource, wanted: Change, toldBy: ToldBy): Promise<Changed> => {
-  const done = await writeChange(context, resource, wanted);
+  const done = await writeKept(context, resource, wanted);
   if (!done.changed) return done;
   if (toldBy === "cause") context.toldByCause.push(text(done.record, "uid"));
   else {

@@ -19,13 +19,13 @@ export interface ChangeToMatch {
 
 const changeToMatch = columns<ChangeToMatch>({ id: text, root: text, name: text, owner: text, repo: text });
 
-/** Some of the changes, the oldest first. */
-export const findChangesToMatch = (rows: Read, limit: number): Promise<ChangeToMatch[]> =>
-  changeToMatch.find(rows, `select ${changeToMatch.list} from changes_to_match order by id limit $1`, [limit]);
+/** Some of the changes, the oldest first. `ofTags`: only those that a tag made by itself, made, moved or deleted outside of an import. */
+export const findChangesToMatch = (rows: Read, limit: number, ofTags = false): Promise<ChangeToMatch[]> =>
+  changeToMatch.find(rows, `select ${changeToMatch.list} from changes_to_match where of_tag or not $2 order by id limit $1`, [limit, ofTags]);
 
-/** All images of an organization are to be matched with everything. */
-export const addOrganizationToMatch = async (rows: Write, root: string): Promise<void> => {
-  await rows.query("insert into changes_to_match (root) values ($1)", [root]);
+/** All images of an organization are to be matched with everything. `ofTags`: with those of tags. */
+export const addOrganizationToMatch = async (rows: Write, root: string, ofTags: boolean): Promise<void> => {
+  await rows.query("insert into changes_to_match (root, of_tag) values ($1, $2)", [root, ofTags]);
 };
 
 /** What these advisories say is to be matched: their documents changed, and their rows perhaps not. */

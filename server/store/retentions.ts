@@ -11,7 +11,9 @@ import { refreshTokensRetention } from "./refresh-tokens.ts";
 import type { Retention } from "./retention.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
+import { tagHistoryRetention } from "./tag-history.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
+import { vulnReportsRetention } from "./vuln-reports.ts";
 
 /**
  * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
@@ -26,8 +28,10 @@ export const retentions: readonly Retention[] = [
   deviceCodesRetention,
   headlessSessionsRetention,
   userCodeGuessesRetention,
+  tagHistoryRetention,
   outboxRetention,
   deliveriesRetention,
   deadDeliveriesRetention,
   undeliverableRetention,
+  vulnReportsRetention,
 ];

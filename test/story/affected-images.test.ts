@@ -10,7 +10,9 @@ import { fromJson } from "@bufbuild/protobuf";
 import { ImagesAffectedSchema } from "#contract/gen/gantry/images/v1/affected_images_pb.js";
 import { importRegistry } from "#feeds";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { matchImagesOf } from "../../server/feeds/match-images.ts";
 import { asOwner, freshDatabase } from "../database.ts";
+import { openRegistry } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";
 import { readAll, realData, runImport, withRealData } from "./import.ts";
 
@@ -249,6 +251,49 @@ test("an image ceases to be affected when its advisory says so, is withdrawn, or
   await importWolfi("openssl", []);
   assert.equal((await states()).length, 1);
   assert.match((await states())[0] ?? "", /RESOLVED/);
+});
+
+test("a tag that a request, a push or a deletion alone makes, moves or takes away has its images matched again, and only those", async () => {
+  const read = async (): Promise<JsonObject[]> => (await rowsOf({ orderBy: "package_name" })).filter((row) => !/RESOLVED/.test(text(row, "state")));
+  /** What is affected, when the server has looked; and that to match everything says the same. */
+  const matched = async (): Promise<string[]> => {
+    await world.server.sboms.turn();
+    const found = await read();
+    assert.equal(await matchImagesOf(world.server.application.services, group, { operation: "test", requestId: "test" }), true);
+    assert.deepEqual(await read(), found);
+    return found.map((row) => `${text(row, "repo")} ${(row.tags as string[]).join()} ${text(row, "digest").slice(7, 10)}`).sort();
+  };
+  await importImages([
+    { repo: "library/web", tags: ["latest", "stable"], packages: ["openssl=1.0-r0"] },
+    { repo: "other", tags: ["latest"], packages: ["openssl=1.0-r0"] },
+  ]);
+  await importWolfi("openssl", [{ id: "CGA-7777-7777-7777", events: [fixed("1.0-r1")] }]);
+  assert.deepEqual(await matched(), ["library/web latest,stable ", "other latest "]);
+
+  const path = `${text(await world.ok("iam.GroupsService/GetGroup", { uid: group }), "name")}/web`;
+  const registry = openRegistry(world.url, `Bearer ${await world.token()}`);
+  const pushed = await registry.pushImage(path, "latest");
+  assert.deepEqual(await matched(), [`library/web latest ${pushed.slice(7, 10)}`, "library/web stable ", "other latest "]);
+  const [repo = {}] = (await world.ok("registry.ReposService/ListRepos", { uidp: { descendantsOf: group } })).repos as JsonObject[];
+  for (const name of ["latest", "stable"])
+    await world.ok("registry.TagsService/CreateTag", { parent: text(repo, "uid"), tag: { name, digest: digestOf("d") } });
+  assert.deepEqual(await matched(), ["library/web latest,stable ddd", "other latest "]);
+  assert.equal((await registry.send("DELETE", `${path}/manifests/stable`)).status, 202);
+  assert.deepEqual(await matched(), ["library/web latest ddd", "library/web stable ", "other latest "]);
+  await world.ok("registry.ReposService/DeleteRepo", { uid: text(repo, "uid") });
+  assert.deepEqual(await matched(), ["library/web latest,stable ", "other latest "]);
+
+  const waiting = async (): Promise<number> =>
+    Number((await world.server.application.services.store.read.query("select count(*) from changes_to_match"))[0]?.[0]);
+  assert.equal(await waiting(), 0);
+  // A tag of which nobody knows what it is made of, and one that stays where it is, give nothing to do.
+  await registry.pushImage(path, "unknown");
+  assert.equal(await waiting(), 0);
+  await registry.pushImage(path, "latest");
+  assert.equal(await waiting(), 1);
+  await world.server.sboms.turn();
+  await registry.pushImage(path, "latest");
+  assert.equal(await waiting(), 0);
 });
 
 test("what only a scanner has found is under investigation", async () => {

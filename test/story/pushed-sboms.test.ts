@@ -199,6 +199,23 @@ test("an SBOM counts in its repo alone, though another repo or organization has 
   assert.deepEqual([seen.imageSboms, seen.totalCount], [[], "0"]);
 });
 
+test("an image whose tag alone is deleted is affected no longer", async () => {
+  await tellAffected("untagged");
+  const registry = repo("untagged");
+  const image = await registry.image("amd64", "v1");
+  await registry.artifact([await registry.blob(cyclonedx("pkg:npm/untagged@1.0.0"), "application/vnd.cyclonedx+json")], { subject: image });
+  await world.server.sboms.turn();
+  const now = async (): Promise<string[]> => (await affectedNow("pkg:npm/untagged")).map(([, tags]) => tags);
+  assert.deepEqual(await now(), ["v1"]);
+  const [{ repoUid } = {}] = await affected("pkg:npm/untagged");
+  assert.equal((await registry.send("DELETE", "manifests/v1")).status, 202);
+  await world.server.sboms.turn();
+  assert.deepEqual(await now(), []);
+  await world.ok("registry.TagsService/CreateTag", { parent: String(repoUid), tag: { name: "v2", digest: image.digest } });
+  await world.server.sboms.turn();
+  assert.deepEqual(await now(), ["v2"]);
+});
+
 test("packages follow the tag: moved to an image without, deleted with the manifest that told them, and back with a new push", async () => {
   await tellAffected("follows");
   const registry = repo("follows");
