@@ -15,7 +15,7 @@ import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
 import { credentialsOf, distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
-import { type Match, makeRouter } from "./paths.ts";
+import { type Match, makeRouter, splitTarget } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -33,13 +33,6 @@ const jsonHeaders = (requestId: string): string[] => [
   "x-content-type-options",
   "nosniff",
 ];
-
-/** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
-const splitTarget = (target: string): { path: string; query: string } => {
-  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
-  const mark = local.indexOf("?");
-  return mark < 0 ? { path: local, query: "" } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
-};
 
 /** Takes validateOnly out of the parameters (decisions: Safe writes): it belongs to every call and to no message. */
 const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
