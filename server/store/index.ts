@@ -213,7 +213,7 @@ export {
   findVulnCounts,
   findVulnReport,
   findVulnReportIds,
-  insertVulnReport,
+  insertVulnReports,
   readVulnReports,
   type VulnCountState,
   type VulnReportDraft,
