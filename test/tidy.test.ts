@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { settingNames } from "#application";
 import { files, isCode, isOurs, isTest } from "./project-files.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
@@ -64,6 +65,18 @@ const noDefaultExport = eachToken((token, before) =>
 const noEnum = eachToken((token, before, after) =>
   isWord(token, "enum") && !isMark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined,
 );
+
+const callsOf = (content: string): ReadonlySet<string> =>
+  new Set(codeOf(content).flatMap((token, index, all) => (token.kind === "word" && isMark(all[index + 1], "(") ? [token.value] : [])));
+
+const removesFolders: Rule = (path, content) => {
+  const calls = callsOf(content);
+  const [makes, removes] = [
+    ["mkdtemp", "mkdtempSync"],
+    ["rm", "rmSync"],
+  ].map((names) => names.some((name) => calls.has(name)));
+  return makes && !removes ? [`${path} makes a folder in the temporary directory and leaves it there: remove it when the test ends`] : [];
+};
 
 const opensWithComment: Rule = (path, content) => {
   const first = path.endsWith(".proto") || path.endsWith(".sql") || path.startsWith(".ci/") ? content.replace(/^#!.*\n/, "") : undefined;
@@ -390,6 +403,16 @@ const fileRules: readonly FileRule[] = [
     fine: [["test/x.test.ts", "const { skip } = request; page.skip + 1;"]],
   },
   {
+    title: "what makes a temporary folder removes it",
+    about: isCode,
+    rule: removesFolders,
+    planted: [
+      ["test/x.test.ts", 'const folder = await mkdtemp(join(tmpdir(), "gantry-x-"));', /leaves it there/],
+      ["test/x.test.ts", 'const folder = mkdtempSync("x"); // rmSync(folder)', /leaves it there/],
+    ],
+    fine: [["test/x.test.ts", 'const folder = mkdtempSync("x"); after(() => rmSync(folder, { recursive: true }));']],
+  },
+  {
     title: "every test's title states a guarantee",
     about: isTest,
     rule: titlesGuarantee,
@@ -563,11 +586,11 @@ test("what the kernel is excused for is still there", () => {
 });
 
 test("every setting is in the README and in the guide for operators, and they have no other", () => {
-  const settingsIn = (path: string): string[] => [...new Set((files.get(path) ?? "").match(/\b(?:GANTRY_[A-Z_]*[A-Z]|DATABASE_URL)\b/g))].sort();
-  const read = settingsIn("server/application/settings.ts");
-  assert.ok(read.length > 5, "the settings were not found");
-  for (const path of ["README.md", "docs/operations.md"])
-    assert.deepEqual(settingsIn(path), read, `${path} and server/application/settings.ts do not have the same settings`);
+  for (const path of ["README.md", "docs/operations.md"]) {
+    const rows = (files.get(path) ?? "").split("\n").filter((line) => /^\| `(?:GANTRY_|DATABASE_URL)/.test(line));
+    const named = rows.flatMap((line) => [...(line.split(" | ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
+    assert.deepEqual(named.toSorted(), [...settingNames].sort(), `the table of settings in ${path} is not that of server/application/setting-names.ts`);
+  }
 });
 
 /** Files that a document names and that are not there; a bare name is in the folder of the one before it, as one reads it. */

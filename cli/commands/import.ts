@@ -20,7 +20,7 @@ interface Options {
   readonly digest?: string;
 }
 
-const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
 /** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
@@ -127,6 +127,7 @@ export const importCommand = (terminal: Terminal): Command =>
                    is exploited (CISA KEV) and what may be (EPSS)
   libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
   images           what images are made of (JSON Lines), and which package is built from which
+  lifecycle        when versions of products are released and end (endoflife.date): for the group and those below it
   reports          what scanners found in images: Grype's and Trivy's JSON, SARIF; files and folders. A report counts for the
                    image that it names by its digest, in the repos that have it, or in --repo; --digest says which where it
                    names none
@@ -156,6 +157,7 @@ Examples:
   gantry import vulnerabilities --public \\
     https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
   gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
+  gantry import lifecycle ./endoflife-date
   gantry import reports grype.json trivy.json
   gantry import reports ./scans --repo first-organization/app --digest sha256:…
   gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,

@@ -17,6 +17,7 @@ import {
   type OpenDocument,
   type OsvEndpoint,
   type SbomReaders,
+  readFeedsFile,
   type Schedule,
   startFeeds,
 } from "#feeds";
@@ -81,18 +82,20 @@ const openDocumentOf =
   };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+  // Before anything is made, migrated or waited for.
+  const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const application = await openApplication({ settings, ...options });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
-    if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
+    if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { store, publicUrl: settings.publicUrl, publisher: settings.publisher };
-    const csaf = openCsaf({ feed, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {

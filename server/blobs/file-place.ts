@@ -3,11 +3,10 @@
 
 import { type FileHandle, link, mkdir, open, opendir, readdir, readFile, rename, stat, statfs, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { streamOfFile } from "./file-stream.ts";
+import { piecesOfFile } from "./file-stream.ts";
 import {
   type BlobPlace,
   contentLost,
@@ -67,15 +66,22 @@ const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** Makes a folder and those above it, all of them durable. */
+/**
+ * Makes a folder and those above it, all of them durable. One by one: where no folder can be made (below /proc), Node's own way
+ * of making all of them tries for ever (Node 24).
+ */
 const makeFolder = async (path: string): Promise<void> => {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  const top = dirname(first);
-  for (let each = dirname(path); each.length >= top.length; each = dirname(each)) {
-    await syncFolder(each);
-    if (each === dirname(each)) break;
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (thrown) {
+    if (codeOf(thrown) === "EEXIST" && (await stat(path)).isDirectory()) return;
+    const parent = dirname(path);
+    if (codeOf(thrown) !== "ENOENT" || (await stat(parent).catch(() => undefined)) !== undefined) throw thrown;
+    await makeFolder(parent);
+    await makeFolder(path);
+    return;
   }
+  await syncFolder(dirname(path));
 };
 
 /** Opens the place; nothing is written before it is claimed. */
@@ -175,9 +181,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       const { size } = await file.stat();
       const { startBytes, endBytes } = range ?? { startBytes: 0, endBytes: size };
       if (endBytes > size || startBytes > endBytes) throw contentLost(key, `${size} bytes, where ${startBytes} to ${endBytes} were asked for`);
-      if (startBytes < endBytes) return streamOfFile(file, startBytes, endBytes);
-      await file.close();
-      return Readable.from([]);
+      return piecesOfFile(file, startBytes, endBytes);
     } catch (thrown) {
       await file.close();
       throw thrown;

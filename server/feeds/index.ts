@@ -4,9 +4,10 @@
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
+export { readFeedFile } from "./feed-files.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { openReader } from "./documents/reader.ts";
@@ -14,12 +15,14 @@ export { answerOsvQuestion, answerOsvQuestions, type OsvEndpoint, openOsv, requi
 export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
+export { ecosystemOf, formatOfFile, isRequirementFormat, readRequirements, type Requirement, type RequirementFormat } from "./requirements/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
 export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
 export type { OpenDocument } from "./sbom/document-queue.ts";
 export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";
@@ -33,8 +36,8 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
   (await import("./reports/import-reports.ts")).importReports(services, options);
 
-/** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
-export const startFeeds = async (file: string, services: Services, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {
-  const { readFeedsFile, startSchedule } = await import("./schedule.ts");
-  return startSchedule({ services, feeds: await readFeedsFile(file), destination });
-};
+/** What the file of GANTRY_FEEDS says. Throws a Fault of one line where it is wrong. */
+export const readFeedsFile = async (file: string): Promise<readonly ScheduledFeed[]> => (await import("./schedule.ts")).readFeedsFile(file);
+
+/** Repeats these imports. */
+export const startFeeds = async (options: ScheduleOptions): Promise<Schedule> => (await import("./schedule.ts")).startSchedule(options);

@@ -12,6 +12,8 @@ export {
   findPublicNumbers,
   findOwnDocuments,
   findOwnHistory,
+  findOwnPast,
+  findOwnPrivateDocuments,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,11 +21,19 @@ export {
   findOwnPublishedById,
   findOwnPrivateByArtifacts,
   findOwnPrivateByIds,
+  findOwnPrivateByOrigins,
+  findOwnPrivateArtifacts,
+  findOwnPrivateNumbers,
+  findOwnPrivateOrigins,
+  findChangedPrivateAdvisories,
+  findChangedPrivateDocuments,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnArtifact,
   type OwnDocument,
+  type PrivateDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
@@ -36,6 +46,9 @@ export {
   type CsafIssuer,
   findCsafDocuments,
   findCsafDocumentsNamed,
+  findReadableCsafDocuments,
+  findReadableCsafDocumentsNamed,
+  findReadableCsafIssuers,
   findCsafIssuers,
   findCsafPlaces,
 } from "./csaf-documents.ts";
@@ -69,6 +82,7 @@ export {
   type StoredBlob,
 } from "./blobs.ts";
 export {
+  countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
@@ -243,18 +257,24 @@ export { findImagePackages, type ImageOwners, type ImagePackages } from "./image
 export {
   claimSbom,
   completeSbom,
+  findReadSboms,
+  findSbomPackages,
+  findSbomsBehind,
   findUnmatchedRoots,
   insertSboms,
   isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,
+  type ReadSbomRow,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
+export { readDatabaseTime } from "./database-time.ts";
+export { type MigrationState, readMigrationState } from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { bindSealed } from "./bind-sealed.ts";
 export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
@@ -327,6 +347,7 @@ export {
   findProvidersOfOrganization,
   findScim,
   listClientIds,
+  listProviderIssuers,
   lockScim,
   type OfferedProvider,
   type Provider,
@@ -366,6 +387,11 @@ export {
   findModifiedDocuments,
   findDocumentStep,
   findPublicEcosystems,
+  findPrivateEcosystems,
+  findReadableArchivedDocuments,
+  findReadableDocuments,
+  findReadableDocumentsOfForm,
+  findReadableModifiedDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -385,7 +411,28 @@ export {
   writeDocuments,
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
-export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
+export {
+  type ComparedItem,
+  type Contribution,
+  countAvailability,
+  countRequestedLibraries,
+  countRequestedVersions,
+  countRequestItems,
+  findContributions,
+  findItemsToCompare,
+  findItemUids,
+  findRequestedLibraries,
+  findRequestedVersions,
+  findRequestItems,
+  insertRequestItems,
+  type ItemCoverage,
+  type RequestedPlace,
+  type RequestItem,
+  setItemsRemoved,
+  updateItemCoverage,
+} from "./request-group-items.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";
@@ -402,6 +449,8 @@ export type {
   ImagePackagesRecord,
   KnownExploitRecord,
   LibraryArtifactRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
@@ -480,3 +529,6 @@ export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.t
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
+export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
+export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";

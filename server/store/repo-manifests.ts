@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, nullableObject, number, text } from "./columns.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 
 /** A manifest as it is given to clients. */
 export interface StoredManifest {
@@ -38,7 +38,7 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
 /** The names of a repo's tags behind `last`, in the order of their bytes. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const found = await rows.query(
-    `select name from tags where left(uid, -17) = $1 and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
+    `select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
     [repo, last, count],
     { rows: count, wide: false },
   );
@@ -182,3 +182,13 @@ export const findManifestPage = (rows: Read, last: readonly [repo: string, sha25
       wide: true,
     },
   );
+
+/** How many manifests, each digest once, the repos at or below a place have. */
+export const countManifestDigests = async (rows: Read, place: string): Promise<number> => {
+  const [row] = await rows.query(
+    "select count(distinct sha256) from repo_manifests where repo_uid = $1 or (repo_uid > $1 || '/' and repo_uid < $1 || '0')",
+    [place],
+    wideCount,
+  );
+  return Number(row?.[0] ?? 0);
+};

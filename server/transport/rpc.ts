@@ -190,8 +190,8 @@ export const grpcTransport = (
     const known = procedures.get(path);
     if (known) return known;
     const method = methodByName(path.slice(1));
-    // What carries bytes beside its messages has a protocol of its own (oci/index.ts).
-    if (!method || method.distribution) return undefined;
+    // What carries bytes beside its messages is served over HTTP alone (oci/index.ts, rest.ts).
+    if (!method || method.distribution || method.givesFile) return undefined;
     // Only what the contract names gets here, so the map stays small.
     const procedure = operationProcedure(context, method);
     procedures.set(path, procedure);

@@ -38,7 +38,7 @@ const uidOf = async (repo: string, name: string): Promise<string> => {
   return text(found, "uid");
 };
 const historyOf = async (uid: string, more: JsonObject = {}, protocol: "rest" | "grpc" = "rest"): Promise<JsonObject[]> =>
-  objectList(await world.ok("gantry.registry.v1.TagHistoryService/GetTagHistory", { uid, ...more }, { protocol }), "entries");
+  objectList(await world.ok("gantry.registry.v1.TagHistoryService/GetTagHistory", { tagUid: uid, ...more }, { protocol }), "entries");
 const digestsOf = async (repo: string, name: string): Promise<string[]> => (await historyOf(await uidOf(repo, name))).map((each) => text(each, "digest"));
 const rowsOf = async (repo: string): Promise<number> =>
   Number((await world.server.application.services.store.read.query("select count(*) from tag_history where repo_uid = $1", [repo]))[0]?.[0]);
@@ -87,7 +87,7 @@ test("a tag that was deleted, by whichever way, has ended; made anew it shows wh
     const uid = await uidOf(repo, "v1");
     await remove();
     const deletedAt = timestamp(world.clock.now);
-    assert.equal((await world.call("gantry.registry.v1.TagHistoryService/GetTagHistory", { uid })).status, 404);
+    assert.equal((await world.call("gantry.registry.v1.TagHistoryService/GetTagHistory", { tagUid: uid })).status, 404);
     world.clock.now += 1000;
     assert.equal(await client.pushImage(path, "v1"), image);
     const entries = await historyOf(await uidOf(repo, "v1"));

@@ -4,17 +4,13 @@
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
 import type { SbomReading } from "./read-sbom.ts";
-
-/** Why nothing was read. */
-interface Problem {
-  readonly problem: string;
-}
+import type { Unreadable } from "./statement.ts";
 
 /**
  * Reads the document of a stream of bytes about the image with these digests.
  * @throws what the stream throws
  */
-export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Problem>;
+export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
 export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
 export interface DocumentReaderOptions {
@@ -43,11 +39,11 @@ export const openDocumentReader = <Reading>({
   longestMs = limits.sbomReadMs,
   memoryMb = limits.sbomMemoryMb,
 }: DocumentReaderOptions): ReadDocumentStream<Reading> => {
-  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Problem> => {
+  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
     // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
-    const answered = new Promise<Reading | Problem>((resolve) => {
+    const answered = new Promise<Reading | Unreadable>((resolve) => {
       worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>
         resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${memoryMb} MiB to read` : "cannot be read" }),
@@ -56,7 +52,7 @@ export const openDocumentReader = <Reading>({
     });
     try {
       if (!(await sendBytes(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
-      const late = new Promise<Problem>((resolve) => {
+      const late = new Promise<Unreadable>((resolve) => {
         timer = setTimeout(() => resolve({ problem: `takes more than ${longestMs / 1000} s to read` }), longestMs);
       });
       return await Promise.race([answered, late]);

@@ -12,7 +12,7 @@ import { readJson } from "../parse/json.ts";
 import { cyclonedxPackages } from "./cyclonedx-bom.ts";
 import { type Packages, packagesText } from "./packages.ts";
 import { spdx3Packages, spdxPackages } from "./spdx-document.ts";
-import { decode, hasTooManyValues, OtherStatementError, tooManyValues, UnreadableError, unwrapStatement } from "./statement.ts";
+import { decode, hasTooManyValues, OtherStatementError, tooManyValues, type Unreadable, UnreadableError, unwrapStatement } from "./statement.ts";
 
 /** What was read of a document; or why nothing was. */
 export type SbomReading =
@@ -25,7 +25,7 @@ export type SbomReading =
       /** Components that nothing can be matched with. */
       readonly unnamed: number;
     }
-  | { readonly problem: string }
+  | Unreadable
   /** A statement of another kind: where an image comes from, what a scanner found. */
   | { readonly isOther: true };
 
@@ -34,8 +34,8 @@ const parse = async (text: string): Promise<Json> => {
   return readJson(text);
 };
 
-const documentWithin = async (bytes: Uint8Array, about: readonly string[]): Promise<JsonObject> => {
-  const document = await unwrapStatement(await parse(decode(bytes)), about, /spdx|cyclonedx/i, parse);
+const documentWithin = async (outer: Json, about: readonly string[]): Promise<JsonObject> => {
+  const document = await unwrapStatement(outer, about, /spdx|cyclonedx/i, parse);
   if (!isObject(document)) throw new UnreadableError("is no JSON object");
   return document;
 };
@@ -51,11 +51,30 @@ const packagesOf = (document: JsonObject): { readonly format: string; readonly p
 };
 
 /** @param about the image's digests: a statement must be about one of them, where it says what it is about */
-export const readSbom = async (bytes: Uint8Array, about: readonly string[]): Promise<SbomReading> => {
-  try {
-    const { format, packages } = packagesOf(await documentWithin(bytes, about));
+export const readSbom = (bytes: Uint8Array, about: readonly string[]): Promise<SbomReading> =>
+  withProblems(async () => {
+    const { format, packages } = packagesOf(await documentWithin(await parse(decode(bytes)), about));
     const count = [...packages.versions.values()].reduce((sum, versions) => sum + versions.size, 0);
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
+  });
+
+/** The document itself: as it came, or where it was wrapped, as it is inside. */
+export const readSbomDocument = <Shown>(
+  bytes: Uint8Array,
+  about: readonly string[],
+  show: (document: JsonObject, text: string) => Shown,
+): Promise<Shown | Exclude<SbomReading, { format: string }>> =>
+  withProblems(async () => {
+    const text = decode(bytes);
+    const outer = await parse(text);
+    const document = await documentWithin(outer, about);
+    return show(document, document === outer ? text : JSON.stringify(document));
+  });
+
+/** What the work refuses is told, and not thrown. */
+const withProblems = async <Reading>(work: () => Promise<Reading>): Promise<Reading | Exclude<SbomReading, { format: string }>> => {
+  try {
+    return await work();
   } catch (thrown) {
     if (thrown instanceof OtherStatementError) return { isOther: true };
     if (thrown instanceof UnreadableError) return { problem: thrown.message };

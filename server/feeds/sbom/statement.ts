@@ -6,6 +6,11 @@ import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { Field } from "../field.ts";
 
+/** Why nothing was read. */
+export interface Unreadable {
+  readonly problem: string;
+}
+
 /** Not to be read, for a reason that is told. */
 export class UnreadableError extends Error {}
 

@@ -8,7 +8,7 @@ import { type Outcome, type ReadContext, resource } from "#kernel";
 import { findTagHistory, findTagName } from "#store";
 
 const getTagHistory = async ({ request, rows }: ReadContext): Promise<Outcome> => {
-  const uid = text(request, "uid");
+  const uid = text(request, "tagUid");
   const name = await findTagName(rows, uid);
   if (name === undefined) throw missing("registry", "Tag", uid);
   const entries = await findTagHistory(rows, parentOf(uid), name, text(request, "start"), text(request, "end"));

@@ -27,7 +27,7 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   for await (const chunk of content.bytes) {
     received += chunk.length;
     if (received > limits.manifestBytesMax) throw tooLarge();
-    chunks.push(chunk);
+    chunks.push(Uint8Array.from(chunk));
   }
   return Buffer.concat(chunks, received);
 };
@@ -43,7 +43,7 @@ const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platfor
   const content = await blobs.read(key);
   if (!content) return undefined;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) if (chunk instanceof Uint8Array) chunks.push(chunk);
+  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
   return readPlatform(Buffer.concat(chunks));
 };
 

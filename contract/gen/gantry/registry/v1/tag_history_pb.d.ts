@@ -23,9 +23,9 @@ export declare type GetTagHistoryRequest = Message<"gantry.registry.v1.GetTagHis
   /**
    * The tag's uid.
    *
-   * @generated from field: string uid = 1;
+   * @generated from field: string tag_uid = 1;
    */
-  uid: string;
+  tagUid: string;
 
   /**
    * Only digests that the tag was pointed at then or later.
@@ -51,9 +51,9 @@ export declare type GetTagHistoryRequestJson = {
   /**
    * The tag's uid.
    *
-   * @generated from field: string uid = 1;
+   * @generated from field: string tag_uid = 1;
    */
-  uid?: string;
+  tagUid?: string;
 
   /**
    * Only digests that the tag was pointed at then or later.
