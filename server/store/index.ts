@@ -227,7 +227,7 @@ export {
   findVulnCounts,
   findVulnReport,
   findVulnReportIds,
-  insertVulnReport,
+  insertVulnReports,
   readVulnReports,
   type VulnCountState,
   type VulnReportDraft,
