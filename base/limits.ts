@@ -785,7 +785,7 @@ export const limits = {
    * Request groups: items of one (the longest lock files hold some 1,500), characters of one requirement without its options,
    * what a POM's properties may grow to and how deep they may name each other, and request groups that an entry of a list names.
    */
-  requestItemsMax: 5_000,
+  requestItemsMax: 2_000,
   requirementLengthMax: 1_024,
   propertyLengthMax: 256,
   propertyDepthMax: 10,
@@ -798,7 +798,7 @@ export const limits = {
 
 /**
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
- * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 5,000 items, which two lists walk; the others
+ * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 2,000 items, which two lists walk (15 µs each); the others
  * are as many as lists and rights were measured with.
  */
 export const organizationQuotas = {
@@ -807,7 +807,7 @@ export const organizationQuotas = {
   "overlay-bindings": 1_000_000,
   overlays: 100_000,
   repos: 1_000_000,
-  "request-groups": 1_000,
+  "request-groups": 500,
   "role-bindings": 1_000_000,
   subscriptions: 5_000,
 } as const;

@@ -422,6 +422,7 @@ export {
   countRequestedVersions,
   countRequestItems,
   findContributions,
+  findLibraryRequests,
   findItemsToCompare,
   findItemUids,
   findRequestedLibraries,
