@@ -599,6 +599,8 @@ export const limits = {
   wholeListsBytesEach: 96 * 1024 * 1024,
   wholeListsBytesMax: 256 * 1024 * 1024,
   wholeListsRetryMs: 2_000,
+  /** A list of version 1 that is no longer is sent at once, as a page of version 2 is: a thousand repos have some 300 KB. */
+  listAtOnceBytesMax: 1024 * 1024,
 
   /** A question of OSV's API: a thousand queries by long package URLs have some 300 KB, and as many page tokens. */
   osvQuestionBytesMax: 1024 * 1024,
@@ -738,9 +740,20 @@ export const limits = {
   pushedTagsMax: 100,
   /** Names of a list of tags, and entries of a list of referrers. */
   tagNamesMax: 10_000,
+  /**
+   * Lists of tags that are kept: long ones, so many of an organization, with so many names (some 5 MB with their text), of so many
+   * organizations. While more events than this have no position yet, none is looked for: lists are read anew.
+   */
+  tagListKeptMin: 200,
+  tagListsEach: 64,
+  tagListNamesEach: 50_000,
+  tagListOrganizations: 8,
+  lastPositionWaitingMax: 100,
   referrersMax: 500,
   /** A client that sends, or takes, nothing of a blob for so long has gone. */
   contentSilenceMs: 60_000,
+  /** Of one upload before everybody else's turn: eight pushes kept a call waiting for 20 ms where they had 2 MiB each. */
+  contentTurnBytes: 64 * 1024,
   /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
   blobLeaseMs: 24 * 60 * 60 * 1000,
   /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
