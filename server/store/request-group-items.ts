@@ -195,8 +195,8 @@ const requestedRows = `select item.package_name as name, item.ecosystem, item.ve
     item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source, request.submit_time,
     request.submitted_by
   from request_group_items as item join request_groups as request on request.uid = left(item.uid, -17)
-  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and left(item.uid, 40) = left($1, 40) and ($3 = '' or left(request.uid, -17) = $3)
-    and request.submit_time is not null and not item.removed
+  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and left(item.uid, 40) = left($1, 40)
+    and ($3 = '' or left(request.uid, -17) = $3) and request.submit_time is not null and not item.removed
     and item.version <> '' and item.availability <> 'AVAILABILITY_INVALID_REQUIREMENT'`;
 
 const placeValues = ({ below, directlyIn }: RequestedPlace): string[] => [...belowOf(below), directlyIn];
