@@ -36,7 +36,8 @@ const readConfig = async ({ services, rows, request }: ReadContext, digest: stri
     throw missing("registry", "Image", digest);
   }
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) if (chunk instanceof Uint8Array) chunks.push(chunk);
+  // A piece is good until the next one is asked for.
+  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
   return parse(Buffer.concat(chunks).toString("utf8"));
 };
 
