@@ -23,7 +23,7 @@ export const writeTestRecords = async (world: World, records: readonly FeedRecor
   const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", form: "wolfi", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
-  await store.write(refreshRecordStatistics);
+  await store.write((rows) => refreshRecordStatistics(rows, "all"));
   return addCounts(written.group, written.everybody);
 };
 
