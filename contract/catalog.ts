@@ -14,7 +14,9 @@ export const files: readonly DescFile[] = platformFiles;
 export const registry: Registry = createRegistry(...files, file_google_rpc_status, file_google_rpc_error_details);
 
 const services = files.flatMap((file) => file.services);
-const isVersion1 = ({ methods: own }: DescService): boolean => own.some(isView);
+/** A package is of one version: a service that has no counterpart at all is version 1 beside services that have. */
+const packagesOfVersion1 = new Set(services.filter(({ methods: own }) => own.some(isView)).map(({ file }) => file.proto.package));
+const isVersion1 = ({ file }: DescService): boolean => packagesOfVersion1.has(file.proto.package);
 const descriptorsOf = (chosen: readonly DescService[]): DescMethod[] => chosen.flatMap((service) => service.methods);
 
 /** Every operation of version 2, and of our own. */
