@@ -1,7 +1,7 @@
 // The tree of commands. Later ones find their place in it:
 //
-//   gantry serve | token | register | suspend | resume | import | export | explain | who-can | events | audit | health
-//   gantry login | logout | config | doctor | mcp     what a client does
+//   gantry serve | token | register | suspend | resume | import | export | explain | who-can | events | audit | config | doctor | health
+//   gantry login | logout | mcp                       what a client does
 //   gantry iam pull-tokens                            the same, for what the API's resources are made of
 //   gantry admin migrate | quota | registry | end-of-life        what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API
@@ -34,6 +34,8 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   events: { summary: "watch what happens", load: async () => (await import("./commands/events.ts")).eventsCommand },
   audit: { summary: "check that the audit log is what was written", load: async () => (await import("./commands/audit.ts")).auditCommand },
   admin: { summary: "work in the database, beside the server or without it", load: async () => (await import("./commands/admin.ts")).adminCommand },
+  config: { summary: "show the settings, and where they come from", load: async () => (await import("./commands/config.ts")).configCommand },
+  doctor: { summary: "check whether this installation works", load: async () => (await import("./commands/doctor.ts")).doctorCommand },
   health: { summary: "ask the running server whether it is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 

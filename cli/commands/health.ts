@@ -8,7 +8,7 @@ import type { Terminal } from "../terminal.ts";
 /** Through the listener itself where there is no TLS; a certificate is for the public name. */
 const probeUrl = ({ publicUrl, host, port, tls }: Settings): string => {
   if (tls) return publicUrl;
-  const everyAddress = host === "" || host === "0.0.0.0" || host === "::";
+  const everyAddress = host === "0.0.0.0" || host === "::";
   return `http://${everyAddress ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host}:${port}`;
 };
 

@@ -2,7 +2,7 @@
 // and what runs by itself (server.ts); a command works in it directly, beside a running server or without one.
 
 import { openAudit } from "#audit";
-import { openAuthn } from "#authn";
+import { checkAuthnOptions, openAuthn } from "#authn";
 import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
@@ -11,7 +11,7 @@ import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
-import { bindSealed, openVault } from "#store";
+import { bindSealed, openVault, type Vault } from "#store";
 import { openOwnBlobPlace } from "./blob-place.ts";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
@@ -38,9 +38,15 @@ export interface ApplicationOptions {
 }
 
 export const openApplication = async ({ settings, log, clock = systemClock, progress = () => {}, join = false }: ApplicationOptions): Promise<Application> => {
+  // What is wrong in a setting is told before anything is made, migrated or waited for.
+  checkAuthnOptions(settings);
+  const ownVault = (): Promise<Vault> =>
+    openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+  const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
   const store = await openDatabase({ settings, log, progress, join });
   try {
-    const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+    // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
+    const vault = given ?? (await ownVault());
     await bindSealed(store, vault);
     const authn = await openAuthn({
       store,

@@ -2,11 +2,13 @@
 
 export type { FeedKind } from "#feeds";
 export type { Application } from "./application.ts";
+export type { Finding } from "./doctor.ts";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
   changeQuota,
+  examineInstallation,
   exportOciLayout,
   importFeed,
   importOciLayout,
@@ -25,6 +27,8 @@ export {
   verifyAudit,
   verifyRegistry,
 } from "./on-demand.ts";
+export { settingsInForce } from "./settings-in-force.ts";
 export type { Server } from "./server.ts";
+export { settingNames, type SettingText, settingTexts } from "./setting-names.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
 export { version } from "./version.ts";

@@ -8,6 +8,7 @@ import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditVerification } from "./audit-verification.ts";
 import type { DatabaseOptions } from "./database.ts";
+import type { DoctorOptions, Finding } from "./doctor.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
@@ -17,6 +18,10 @@ import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
+
+export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
+  yield* (await import("./doctor.ts")).examineInstallation(options);
+}
 
 export const migrateDatabase = async (options: Omit<DatabaseOptions, "join">): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
 

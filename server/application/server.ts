@@ -17,6 +17,7 @@ import {
   type OpenDocument,
   type OsvEndpoint,
   type SbomReaders,
+  readFeedsFile,
   type Schedule,
   startFeeds,
 } from "#feeds";
@@ -81,12 +82,14 @@ const openDocumentOf =
   };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+  // Before anything is made, migrated or waited for.
+  const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const application = await openApplication({ settings, ...options });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
-    if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
+    if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);

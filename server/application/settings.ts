@@ -11,6 +11,7 @@ import { limits } from "#base/limits.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 
 /** Where the rows are. */
@@ -63,9 +64,15 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** What is set; an empty value is one that is not. */
+type Given = Readonly<Partial<Record<SettingName, string>>>;
 
-const settingFault = (variable: string, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
+const readGiven = (environment: Environment): Given => {
+  refuseUnknownNames(environment);
+  return Object.fromEntries(settingNames.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])));
+};
+
+const settingFault = (variable: SettingName, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
 
 const splitList = (value: string | undefined): string[] =>
   (value ?? "")
@@ -73,18 +80,20 @@ const splitList = (value: string | undefined): string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 
-const defaultListen = "127.0.0.1:8080";
-
-const readListen = (value: string): { host: string; port: number } => {
+const readListen = (value: string = settingTexts.GANTRY_LISTEN.byDefault): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
   // Port 0 would be another one with every start, and the public URL would not know it.
   if (!match || port < 1 || port > 65535)
     throw settingFault("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
-  return { host: match[1] ?? match[2] ?? "", port };
+  const host = match[1] ?? match[2] ?? "";
+  // To whom the server answers is nothing to guess.
+  if (host === "")
+    throw settingFault("GANTRY_LISTEN", `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
+  return { host, port };
 };
 
-const readHttpUrl = (variable: string, value: string): string => {
+const readHttpUrl = (variable: SettingName, value: string): string => {
   const url = URL.parse(value);
   if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw settingFault(variable, `must be an http or https address without user, query and fragment, not ${JSON.stringify(value)}`);
@@ -92,13 +101,13 @@ const readHttpUrl = (variable: string, value: string): string => {
   return value;
 };
 
-const readFlag = (variable: string, value: string | undefined): boolean => {
+const readFlag = (variable: SettingName, value: string | undefined): boolean => {
   if (value === undefined || value === "" || value === "false" || value === "0") return false;
   if (value === "true" || value === "1") return true;
   throw settingFault(variable, `must be true or false, not ${JSON.stringify(value)}`);
 };
 
-const readSettingFile = (variable: string, path: string): string => {
+const readSettingFile = (variable: SettingName, path: string): string => {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -157,21 +166,18 @@ const readProxies = (value: string | undefined): BlockList => {
 
 /** The URL by which a client on this machine reaches the listener: one on every address is reached by name. */
 const listenerUrl = (host: string, port: number, secure: boolean): string => {
-  const everyAddress = host === "" || host === "0.0.0.0" || host === "::";
+  const everyAddress = host === "0.0.0.0" || host === "::";
   const name = everyAddress ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
 
 /** Seconds before each attempt of a delivery. More than a day in all: a sink may be down for one. */
-const defaultDelaysSeconds: readonly number[] = [0, 5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600];
-
-const readDelays = (value: string | undefined): readonly number[] => {
+const readDelays = (value: string = settingTexts.GANTRY_DELIVERY_DELAYS.byDefault): readonly number[] => {
   const delays = splitList(value).map(Number);
-  if (delays.length === 0) return defaultDelaysSeconds;
-  if (delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
+  if (delays.length === 0 || delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
     throw settingFault(
       "GANTRY_DELIVERY_DELAYS",
-      `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`,
+      `must be seconds between attempts, separated by commas, such as ${settingTexts.GANTRY_DELIVERY_DELAYS.byDefault}, not ${JSON.stringify(value)}`,
     );
   }
   return delays;
@@ -198,99 +204,100 @@ const readConnections = (value: string | undefined): number => {
 const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
 
 /** By default the server's own address says who publishes. */
-const readPublisher = (environment: Environment, publicUrl: string): Settings["publisher"] => {
-  const category = environment.GANTRY_PUBLISHER_CATEGORY || "other";
+const readPublisher = (given: Given, publicUrl: string): Settings["publisher"] => {
+  const category = given.GANTRY_PUBLISHER_CATEGORY ?? settingTexts.GANTRY_PUBLISHER_CATEGORY.byDefault;
   if (!publisherCategories.includes(category))
     throw settingFault("GANTRY_PUBLISHER_CATEGORY", `must be one of ${publisherCategories.join(", ")}, not ${JSON.stringify(category)}`);
-  const { GANTRY_PUBLISHER_NAMESPACE: namespace } = environment;
+  const { GANTRY_PUBLISHER_NAMESPACE: namespace } = given;
   return {
     category,
-    name: environment.GANTRY_PUBLISHER_NAME || new URL(publicUrl).host,
+    name: given.GANTRY_PUBLISHER_NAME ?? new URL(publicUrl).host,
     namespace: namespace ? readHttpUrl("GANTRY_PUBLISHER_NAMESPACE", namespace) : new URL(publicUrl).origin,
-    contact: environment.GANTRY_PUBLISHER_CONTACT || "",
+    contact: given.GANTRY_PUBLISHER_CONTACT ?? "",
   };
 };
 
 /** RFC 9116, 2.5.3: addresses of mail, of telephones, and https alone of pages. */
 const contactForm = /^(?:mailto:[^\s@]+@[^\s@]+|tel:[+0-9().-]+|https:\/\/\S+)$/;
 
-const readSecurityContact = (environment: Environment): Settings["securityContact"] => {
-  const contacts = splitList(environment.GANTRY_SECURITY_CONTACT);
+const readSecurityContact = (given: Given): Settings["securityContact"] => {
+  const contacts = splitList(given.GANTRY_SECURITY_CONTACT);
   const wrong = contacts.find((contact) => !contactForm.test(contact));
   if (wrong !== undefined)
     throw settingFault("GANTRY_SECURITY_CONTACT", `must hold addresses such as mailto:security@example.com or https://…, not ${JSON.stringify(wrong)}`);
-  const expires = environment.GANTRY_SECURITY_EXPIRES || undefined;
+  const expires = given.GANTRY_SECURITY_EXPIRES;
   const expiresMs = expires === undefined ? undefined : readTimestamp(expires);
   if (expires !== undefined && expiresMs === undefined)
     throw settingFault("GANTRY_SECURITY_EXPIRES", `must be a time such as 2027-06-30T00:00:00Z, not ${JSON.stringify(expires)}`);
   return { contacts, expiresMs };
 };
 
-/** The address under which clients know the server: all that a command needs which is a client itself. */
-export const readPublicUrl = (environment: Environment): string => {
-  if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
-  const { host, port } = readListen(environment.GANTRY_LISTEN || defaultListen);
-  return listenerUrl(host, port, Boolean(environment.GANTRY_TLS_CERT));
+const publicUrlOf = (given: Given): string => {
+  if (given.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", given.GANTRY_PUBLIC_URL);
+  const { host, port } = readListen(given.GANTRY_LISTEN);
+  return listenerUrl(host, port, given.GANTRY_TLS_CERT !== undefined);
 };
 
-/** All that a command needs which works in the database alone. Throws a Fault of one line. */
-export const readDatabaseSettings = (environment: Environment): DatabaseSettings => {
-  const databaseUrl = environment.DATABASE_URL || undefined;
-  const migrateUrl = environment.GANTRY_MIGRATE_URL || undefined;
+/** The address under which clients know the server: all that a command needs which is a client itself. */
+export const readPublicUrl = (environment: Environment): string => publicUrlOf(readGiven(environment));
+
+const databaseSettingsOf = (given: Given): DatabaseSettings => {
+  const { DATABASE_URL: databaseUrl, GANTRY_MIGRATE_URL: migrateUrl } = given;
   if (migrateUrl !== undefined && databaseUrl === undefined)
     throw settingFault("GANTRY_MIGRATE_URL", "is for a database of your own: set DATABASE_URL, the connection that the server works with, too");
   return {
-    dataDirectory: resolve(environment.GANTRY_DATA || "./gantry-data"),
+    dataDirectory: resolve(given.GANTRY_DATA ?? settingTexts.GANTRY_DATA.byDefault),
     databaseUrl,
     migrateUrl,
-    auditMonths: readMonths(environment.GANTRY_AUDIT_MONTHS || undefined),
+    auditMonths: readMonths(given.GANTRY_AUDIT_MONTHS),
   };
 };
 
-/** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line. */
+/** All that a command needs which works in the database alone. Throws a Fault of one line. */
+export const readDatabaseSettings = (environment: Environment): DatabaseSettings => databaseSettingsOf(readGiven(environment));
+
+/** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line, also for a name that is none. */
 export const readSettings = (environment: Environment): Settings => {
-  const valueOf = (name: string): string | undefined => environment[name] || undefined;
-  const { host, port } = readListen(valueOf("GANTRY_LISTEN") ?? defaultListen);
-  const [cert, key] = [valueOf("GANTRY_TLS_CERT"), valueOf("GANTRY_TLS_KEY")];
+  const given = readGiven(environment);
+  const { host, port } = readListen(given.GANTRY_LISTEN);
+  const { GANTRY_TLS_CERT: cert, GANTRY_TLS_KEY: key, GANTRY_SECRET_KEY_FILE: secretKeyFile } = given;
   if ((cert === undefined) !== (key === undefined))
     throw settingFault(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
-  const secretKeyFile = valueOf("GANTRY_SECRET_KEY_FILE");
-  const database = readDatabaseSettings(environment);
-  const termsFile = valueOf("GANTRY_TERMS_FILE");
-  const awsStsUrl = valueOf("GANTRY_AWS_STS_URL");
+  const database = databaseSettingsOf(given);
+  const { GANTRY_TERMS_FILE: termsFile, GANTRY_AWS_STS_URL: awsStsUrl } = given;
   if (database.databaseUrl && !secretKeyFile) {
     throw settingFault(
       "GANTRY_SECRET_KEY_FILE",
       "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)",
     );
   }
-  const publicUrl = readPublicUrl(environment);
+  const publicUrl = publicUrlOf(given);
   return {
     ...database,
     host,
     port,
     publicUrl,
-    publisher: readPublisher(environment, publicUrl),
-    securityContact: readSecurityContact(environment),
-    serviceDomain: readDomain(valueOf("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
+    publisher: readPublisher(given, publicUrl),
+    securityContact: readSecurityContact(given),
+    serviceDomain: readDomain(given.GANTRY_SERVICE_DOMAIN ?? settingTexts.GANTRY_SERVICE_DOMAIN.byDefault),
     tls: cert && key ? readCertificate(cert, key) : undefined,
-    egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",
-    issuerHosts: valueOf("GANTRY_ISSUER_HOSTS") ?? "",
-    mailIssuers: valueOf("GANTRY_MAIL_ISSUERS") ?? "",
+    egressAllow: given.GANTRY_EGRESS_ALLOW ?? "",
+    issuerHosts: given.GANTRY_ISSUER_HOSTS ?? "",
+    mailIssuers: given.GANTRY_MAIL_ISSUERS ?? "",
     secretKeyFile,
-    audiences: splitList(valueOf("GANTRY_AUDIENCES")),
-    corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),
-    trustedProxies: readProxies(valueOf("GANTRY_TRUSTED_PROXIES")),
-    connectionsPerAddress: readConnections(valueOf("GANTRY_CONNECTIONS_PER_ADDRESS")),
+    audiences: splitList(given.GANTRY_AUDIENCES),
+    corsOrigins: splitList(given.GANTRY_CORS_ORIGINS).map(readOrigin),
+    trustedProxies: readProxies(given.GANTRY_TRUSTED_PROXIES),
+    connectionsPerAddress: readConnections(given.GANTRY_CONNECTIONS_PER_ADDRESS),
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
-    openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", valueOf("GANTRY_OPEN_ORGANIZATIONS")),
-    feedsFile: valueOf("GANTRY_FEEDS"),
+    openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
+    feedsFile: given.GANTRY_FEEDS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
-    deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
-    blobs: readBlobsSetting(valueOf("GANTRY_BLOBS"), database.dataDirectory),
-    blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", valueOf("GANTRY_BLOBS_REDIRECT")),
-    anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", valueOf("GANTRY_ANONYMOUS_PULL")),
-    freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
-    listMax: readListMax(valueOf("GANTRY_V1_LIST_MAX")),
+    deliveryDelaysSeconds: readDelays(given.GANTRY_DELIVERY_DELAYS),
+    blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
+    blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
+    anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
+    freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
+    listMax: readListMax(given.GANTRY_V1_LIST_MAX),
   };
 };

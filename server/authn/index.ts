@@ -19,6 +19,7 @@ import { type Downscoping, readDownscoping, type TokenRequest } from "./downscop
 import { type Exchanged, type ExchangeRequest, type Issued, type IssueRequest, issueToken, openExchange } from "./exchange.ts";
 import { exchangeForm } from "./exchange-form.ts";
 import { openForeignTokens } from "./foreign-tokens.ts";
+import { readEgress } from "./egress.ts";
 import { issuerPatternProblem, readIssuerHosts } from "./issuer-hosts.ts";
 import { openIssuers } from "./issuers.ts";
 import { openKeys } from "./keys.ts";
@@ -37,6 +38,7 @@ export type { Caller } from "./caller.ts";
 export type { ClientLimits, ClientPurpose } from "./client-limits.ts";
 export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
+export { checkIssuer } from "./issuers.ts";
 export { personUid } from "./people.ts";
 export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
@@ -127,6 +129,17 @@ export interface Authn {
   /** Closes the connections to issuers. */
   close(): Promise<void>;
 }
+
+/** What of it is wrong shows before anything is waited for. Throws a Fault of one line. */
+export const checkAuthnOptions = ({
+  egressAllow,
+  issuerHosts = "",
+  mailIssuers = "",
+}: Pick<AuthnOptions, "egressAllow" | "issuerHosts" | "mailIssuers">): void => {
+  readEgress(egressAllow);
+  readIssuerHosts(issuerHosts);
+  readMailIssuers(mailIssuers);
+};
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;

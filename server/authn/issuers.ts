@@ -78,6 +78,11 @@ const fetchKeys = async (outbound: Outbound, issuer: string, organization: strin
   return keySet;
 };
 
+/** Asks an issuer for its keys, once and unremembered. Throws with what is wrong, for the operator alone. */
+export const checkIssuer = async (outbound: Outbound, issuer: string, organization: string): Promise<void> => {
+  await fetchKeys(outbound, issuer, organization);
+};
+
 /** Who an exchange with an issuer counts for. */
 const partyOf = (issuer: string, { organization }: IssuerNaming): string => organization ?? new URL(issuer).host;
 

@@ -67,15 +67,22 @@ const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** Makes a folder and those above it, all of them durable. */
+/**
+ * Makes a folder and those above it, all of them durable. One by one: where no folder can be made (below /proc), Node's own way
+ * of making all of them tries for ever (Node 24).
+ */
 const makeFolder = async (path: string): Promise<void> => {
-  const first = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  const top = dirname(first);
-  for (let each = dirname(path); each.length >= top.length; each = dirname(each)) {
-    await syncFolder(each);
-    if (each === dirname(each)) break;
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (thrown) {
+    if (codeOf(thrown) === "EEXIST" && (await stat(path)).isDirectory()) return;
+    const parent = dirname(path);
+    if (codeOf(thrown) !== "ENOENT" || (await stat(parent).catch(() => undefined)) !== undefined) throw thrown;
+    await makeFolder(parent);
+    await makeFolder(path);
+    return;
   }
+  await syncFolder(dirname(path));
 };
 
 /** Opens the place; nothing is written before it is claimed. */

@@ -3,7 +3,7 @@
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { openDocuments } from "./documents/index.ts";
@@ -25,8 +25,8 @@ export type { Schedule, ScheduledFeed } from "./schedule.ts";
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>
   (await import("./import-feed.ts")).importFeed(services, options);
 
-/** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
-export const startFeeds = async (file: string, services: Services, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {
-  const { readFeedsFile, startSchedule } = await import("./schedule.ts");
-  return startSchedule({ services, feeds: await readFeedsFile(file), destination });
-};
+/** What the file of GANTRY_FEEDS says. Throws a Fault of one line where it is wrong. */
+export const readFeedsFile = async (file: string): Promise<readonly ScheduledFeed[]> => (await import("./schedule.ts")).readFeedsFile(file);
+
+/** Repeats these imports. */
+export const startFeeds = async (options: ScheduleOptions): Promise<Schedule> => (await import("./schedule.ts")).startSchedule(options);

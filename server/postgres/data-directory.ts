@@ -10,7 +10,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmod, chown, lstat, mkdir, readFile, readlink, realpath, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { findFileStatus } from "./file-status.ts";
+import { fileExists, findFileStatus } from "./file-status.ts";
 import { copyInstallation, findInstallation, type Installation, prepareInstallation, readVersion } from "./installation.ts";
 import { errorText, startFailure } from "./start-failure.ts";
 
@@ -81,6 +81,21 @@ const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean
 
 /** Tried by the system itself rather than worked out from modes: access lists and mounts count too. */
 const canEnter = (directory: string, runAs: RunAs): boolean => runsAs("/bin/sh", ["-c", 'cd "$0"', directory], runAs);
+
+/**
+ * Makes a folder and those above it that are missing, each with this mode whatever root's umask says. One by one: where no
+ * folder can be made (below /proc), Node's own way of making all of them tries for ever (Node 24).
+ */
+const makeFolders = async (path: string, mode: number): Promise<void> => {
+  if (dirname(path) !== path && !(await fileExists(dirname(path)))) await makeFolders(dirname(path), mode);
+  try {
+    await mkdir(path, { mode });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST" && (await stat(path)).isDirectory()) return;
+    throw error;
+  }
+  await chmod(path, mode);
+};
 
 /** Makes a folder that only its owner may change, or checks that the one that exists is such. */
 const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | undefined): Promise<void> => {
@@ -209,9 +224,7 @@ export const prepareDataDirectory = async (
   const home = resolve(dataDirectory);
   try {
     const mode = uid === 0 ? 0o711 : 0o700;
-    const first = await mkdir(home, { recursive: true, mode });
-    // The folders made here, and no others, can be entered whatever root's umask says.
-    for (let made = home; first !== undefined && made.startsWith(first); made = dirname(made)) await chmod(made, mode);
+    await makeFolders(home, mode);
   } catch (error) {
     throw startFailure(`GANTRY_DATA: ${home} cannot be made: ${errorText(error)}`, error);
   }

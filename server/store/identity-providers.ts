@@ -97,6 +97,18 @@ export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Prom
     [count],
   );
 
+export interface ProviderIssuer {
+  readonly issuer: string;
+  /** The organization of one of its providers. */
+  readonly organization: string;
+}
+
+const providerIssuer = columns<ProviderIssuer>({ issuer: expression("oidc ->> 'issuer'", text), organization: expression("min(left(uid, 40))", text) });
+
+/** The issuers of all identity providers, each once; the first `count`. */
+export const listProviderIssuers = (rows: Read, count: number): Promise<ProviderIssuer[]> =>
+  providerIssuer.find(rows, `select ${providerIssuer.list} from identity_providers group by 1 order by 1 limit $1`, [count]);
+
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
 /** The client ids with which the providers of these very groups name an issuer, in one of its spellings, one for each provider. */

@@ -223,6 +223,8 @@ export {
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
+export { readDatabaseTime } from "./database-time.ts";
+export { type MigrationState, readMigrationState } from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { bindSealed } from "./bind-sealed.ts";
 export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
@@ -295,6 +297,7 @@ export {
   findProvidersOfOrganization,
   findScim,
   listClientIds,
+  listProviderIssuers,
   lockScim,
   type OfferedProvider,
   type Provider,

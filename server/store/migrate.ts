@@ -203,6 +203,35 @@ const findRole = async (databaseUrl: string): Promise<string> => {
   }
 };
 
+export interface MigrationState {
+  /** PostgreSQL's own, such as "18.4". */
+  readonly serverVersion: string;
+  /** The last migration that was applied; undefined: none. */
+  readonly last: string | undefined;
+  /** What a start would apply, or ask the owner to. */
+  readonly missing: readonly string[];
+}
+
+/** How far a database is; changes nothing. Throws a Fault of one line where this code must not work in it. */
+export const readMigrationState = async (databaseUrl: string): Promise<MigrationState> => {
+  const migrations = await readMigrations();
+  const client = await connect(databaseUrl);
+  try {
+    return await exchange(client, async () => {
+      await checkServer(client, configOf(databaseUrl));
+      const missing = await findMissing(client, migrations, () => {});
+      const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
+      return {
+        serverVersion: rows[0]?.version.split(" ")[0] ?? "",
+        last: (await findApplied(client)).at(-1)?.name,
+        missing: missing.map(({ name }) => name),
+      };
+    });
+  } finally {
+    await client.end().catch(() => {});
+  }
+};
+
 export interface MigrateOptions {
   /** Receives a line for what takes its time. */
   readonly progress: (line: string) => void;

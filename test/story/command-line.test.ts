@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
@@ -12,7 +12,7 @@ import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { existsSync, readFileSync } from "node:fs";
 import { decodeJwt } from "jose";
-import { readSettings } from "#application";
+import { readSettings, settingNames } from "#application";
 import { freshDatabase } from "../database.ts";
 import { freePort } from "../world.ts";
 import { column, http, items } from "./protocols.ts";
@@ -61,6 +61,8 @@ const commandNames = [
   "events",
   "audit",
   "admin",
+  "config",
+  "doctor",
   "health",
 ] as const;
 
@@ -169,6 +171,13 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_LISTEN", "127.0.0.1:70000", /HOST:PORT/],
   ["GANTRY_LISTEN", "::1:8080", /HOST:PORT/],
   ["GANTRY_LISTEN", "127.0.0.1:0", /HOST:PORT/],
+  ["GANTRY_LISTEN", ":8080", /names no host: 127\.0\.0\.1:8080 for this machine alone/],
+  ["GANTRY_DELIVERY_DELAYS", ",", /must be seconds between attempts/],
+  ["GANTRY_LISTN", "127.0.0.1:8080", /is no setting of Gantry \(did you mean GANTRY_LISTEN\?\)/],
+  ["GANTRY_PUBLIC_URI", "", /is no setting of Gantry \(did you mean GANTRY_PUBLIC_URL\?\)/],
+  ["GANTRY_COLOUR", "red", /is no setting of Gantry; gantry help serve lists them/],
+  ["GANTRY_SERVICE_HOSTS", "10.0.0.1", /is no setting of Gantry/],
+  ["GANTRY_PORT_HTTP", "8080", /is no setting of Gantry/],
   ["GANTRY_PUBLIC_URL", "gantry.example.com", /must be an http or https address/],
   ["GANTRY_PUBLIC_URL", "ftp://gantry.example.com", /must be an http or https address/],
   ["GANTRY_PUBLIC_URL", "https://me:secret@gantry.example.com", /without user/],
@@ -197,6 +206,65 @@ test("trusted proxies are addresses and ranges of both families, and none by def
   assert.ok(trustedProxies.check("2001:db8::7", "ipv6"));
   assert.ok(!trustedProxies.check("192.0.2.2", "ipv4"));
   assert.deepEqual(readSettings({}).trustedProxies.rules, []);
+});
+
+test("what Kubernetes sets in every container for a service named gantry is passed over, and so is what clients read", () => {
+  const links = {
+    GANTRY_SERVICE_HOST: "10.96.0.7",
+    GANTRY_SERVICE_PORT: "8080",
+    GANTRY_SERVICE_PORT_HTTP: "8080",
+    GANTRY_PORT: "tcp://10.96.0.7:8080",
+    GANTRY_PORT_8080_TCP: "tcp://10.96.0.7:8080",
+    GANTRY_PORT_8080_TCP_PROTO: "tcp",
+    GANTRY_PORT_8080_TCP_PORT: "8080",
+    GANTRY_PORT_8080_TCP_ADDR: "10.96.0.7",
+    GANTRY_POSTGRES_SERVICE_HOST: "10.96.0.8",
+    GANTRY_TOKEN: "a.b.c",
+    GANTRY_TOKEN_FILE: "/run/token",
+  };
+  assert.deepEqual(readSettings(links), readSettings({}));
+});
+
+test("gantry config shows each setting, where it came from, and no password", async () => {
+  const { code, stdout } = await gantry(["config", "--json"], {
+    env: {
+      DATABASE_URL: "postgresql://me:se@cret@db.example.com/gantry?password=hidden-too&application_name=x",
+      GANTRY_SECRET_KEY_FILE: "/etc/gantry/key",
+      GANTRY_LISTEN: "[::]:9000",
+    },
+  });
+  const shown = JSON.parse(stdout) as { readonly name: string; readonly value: string; readonly from: string }[];
+  assert.equal(code, 0);
+  assert.deepEqual(
+    shown.map(({ name }) => name),
+    settingNames,
+  );
+  const of = (name: string): string => shown.filter((each) => each.name === name).map(({ from, value }) => `${from}: ${value}`)[0] ?? "";
+  assert.equal(of("GANTRY_LISTEN"), "environment: [::]:9000");
+  assert.equal(of("GANTRY_PUBLIC_URL"), "default: http://localhost:9000");
+  assert.equal(of("DATABASE_URL"), "environment: postgresql://me:***@db.example.com/gantry?password=***&application_name=x");
+  assert.equal(of("GANTRY_MIGRATE_URL"), "default: postgresql://me:***@db.example.com/gantry?password=***&application_name=x");
+  assert.ok(!/cret|hidden/.test(stdout));
+});
+
+test("a wrong setting is told before anything is made: no data directory, no database", async () => {
+  const data = join(folder, "never");
+  const feeds = join(folder, "feeds.yaml");
+  await writeFile(feeds, "feeds: [{kind: nothing}]");
+  const wrong: readonly Record<string, string>[] = [
+    { GANTRY_EGRESS_ALLOW: "nonsense" },
+    { GANTRY_ISSUER_HOSTS: "https://*" },
+    { GANTRY_MAIL_ISSUERS: "nonsense" },
+    { GANTRY_FEEDS: feeds },
+    { GANTRY_FEEDS: join(folder, "absent.yaml") },
+    { GANTRY_SECRET_KEY_FILE: join(folder, "absent") },
+  ];
+  const done = await Promise.all(wrong.map((env) => gantry(["serve"], { env: { GANTRY_DATA: data, ...env } })));
+  for (const [index, env] of wrong.entries()) {
+    assert.match(done[index]?.stderr ?? "", new RegExp(`^gantry: .*${Object.keys(env)[0]}.*\n$`), JSON.stringify(env));
+    assert.equal(done[index]?.code, 1);
+  }
+  await assert.rejects(stat(data), /ENOENT/);
 });
 
 for (const [variable, value, says, besides = {}] of wrongSettings)
@@ -234,6 +302,8 @@ test("wrong settings stop the start with one line that names the variable, also 
       /^gantry: DATABASE_URL: the database does not let Gantry in/m,
     ],
     [{ GANTRY_DATA: gantryFile }, /^gantry: GANTRY_DATA: \S+gantry\.js cannot be made/m],
+    [{ GANTRY_DATA: join(gantryFile, "below") }, /^gantry: GANTRY_DATA: \S+gantry\.js\/below cannot be made/m],
+    [{ GANTRY_DATA: "/proc/x/y" }, /^gantry: GANTRY_DATA: \/proc\/x\/y cannot be made/m],
   ];
   const done = await Promise.all(wrong.map(([settings]) => gantry(["serve"], { env: settings })));
   for (const [index, [, says]] of wrong.entries()) {

@@ -1,0 +1,200 @@
+// Looks whether an installation works, and says of what does not what to do: what `gantry doctor` prints. It changes
+// nothing, beside a running server or without one; of what needs the thing before it nothing is said where that failed.
+
+import { access, constants, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { checkIssuer } from "#authn";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
+import { listProviderIssuers, type MigrationState, readDatabaseTime, readMigrationState } from "#store";
+import { type Application, openApplication } from "./application.ts";
+import type { Settings } from "./settings.ts";
+
+export interface Finding {
+  readonly is: "good" | "unsure" | "bad";
+  readonly subject: string;
+  readonly says: string;
+  /** What to do about it; absent where nothing is to be done. */
+  readonly remedy?: string;
+}
+
+export interface DoctorOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly progress: (line: string) => void;
+}
+
+const textOf = (thrown: unknown): string => {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.cause === undefined ? thrown.message : textOf(thrown.cause);
+};
+
+const nearestFolder = async (path: string): Promise<string> => {
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  return isThere || dirname(path) === path ? path : nearestFolder(dirname(path));
+};
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+
+/** A folder of the server's, or the one that it would be made in: whether it can be written to, and how much is free. */
+const examineFolder = async (variable: string, path: string): Promise<Finding> => {
+  const subject = "disk";
+  try {
+    const folder = await nearestFolder(path);
+    await access(folder, constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(folder);
+    if (bsize === 0 || bavail * bsize < limits.blobSpaceLeftBytes)
+      return {
+        is: "bad",
+        subject,
+        says: `${path}: ${gigabytes(bavail * bsize)} free; pushes and imports are refused below ${gigabytes(limits.blobSpaceLeftBytes)}`,
+        remedy: `make room there, or name another place in ${variable}`,
+      };
+    return { is: "good", subject, says: `${path}: ${gigabytes(bavail * bsize)} free` };
+  } catch (thrown) {
+    return {
+      is: "bad",
+      subject,
+      says: `${path}: ${textOf(thrown)}`,
+      remedy: `let the user that runs Gantry write there, or name another place in ${variable}`,
+    };
+  }
+};
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Finding => {
+  const subject = "database";
+  if (missing.length === 0) return { is: "good", subject, says: `PostgreSQL ${serverVersion}, at ${last ?? "no migration"}` };
+  return {
+    is: "unsure",
+    subject,
+    says: `PostgreSQL ${serverVersion}, lacks ${missing.length} migrations from ${missing[0]} on`,
+    remedy: "the next start of the server runs them; where its role may not, run gantry admin migrate",
+  };
+};
+
+/** How far the clocks are apart, measured in the middle of the question. */
+const examineClock = async ({ services: { store, clock } }: Application): Promise<Finding> => {
+  const before = clock();
+  const database = await readDatabaseTime(store.read);
+  const apartMs = Math.abs((before + clock()) / 2 - database);
+  const says = `${(apartMs / 1000).toFixed(1)} s between this machine and the database's`;
+  if (apartMs < limits.clockSkewMs) return { is: "good", subject: "clock", says };
+  return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
+};
+
+/** The keys that a server publishes there; undefined where what answers is none of ours. */
+const fetchPublishedKeys = async (publicUrl: string): Promise<unknown> => {
+  const answer = await fetch(`${publicUrl}/.well-known/jwks.json`, { redirect: "manual", signal: AbortSignal.timeout(limits.outboundConnectMs) });
+  // Of what speaks no JSON there is nothing to compare.
+  return answer.ok ? answer.json().catch(() => undefined) : undefined;
+};
+
+/** Whether clients find this server at the address that tokens name, and no other one. */
+const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Finding> => {
+  const subject = "address";
+  let keys: unknown;
+  try {
+    keys = await fetchPublishedKeys(publicUrl);
+  } catch (thrown) {
+    return {
+      is: "unsure",
+      subject,
+      says: `${publicUrl} does not answer here: ${textOf(thrown)}`,
+      remedy: "start the server; where it runs, GANTRY_PUBLIC_URL must lead to it, through the proxy or load balancer before it",
+    };
+  }
+  if (JSON.stringify(keys) !== JSON.stringify(own))
+    return {
+      is: "bad",
+      subject,
+      says: `${publicUrl} is another server`,
+      remedy: "set GANTRY_PUBLIC_URL to the address of this one: tokens name it as their issuer",
+    };
+  return { is: "good", subject, says: `${publicUrl} leads to this server` };
+};
+
+/** What is asked at most of a server with many organizations. */
+const issuersMax = 50;
+
+async function* examineIssuers({ services: { store, authn } }: Application): AsyncGenerator<Finding> {
+  const subject = "issuer";
+  for (const { issuer, organization } of await listProviderIssuers(store.read, issuersMax)) {
+    try {
+      await checkIssuer(authn.outbound, issuer, organization);
+      yield { is: "good", subject, says: `${issuer} gives its keys` };
+    } catch (thrown) {
+      yield {
+        is: "bad",
+        subject,
+        says: `${issuer}: ${textOf(thrown)}`,
+        remedy: "people cannot sign in through it: it must answer this server; one at a private address must be in GANTRY_EGRESS_ALLOW",
+      };
+    }
+  }
+}
+
+async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
+  yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
+  yield await examineClock(application);
+  yield await examineAddress(settings, await application.services.authn.keys());
+  yield* examineIssuers(application);
+}
+
+/** The database as it is: nothing is made in it, and nothing migrated. */
+const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Promise<{ readonly finding: Finding; readonly isCurrent: boolean }> => {
+  const { databaseUrl, dataDirectory } = settings;
+  const isEmbedded = databaseUrl === undefined;
+  if (isEmbedded && !(await exists(join(dataDirectory, "postgres"))))
+    return { finding: { is: "good", subject: "database", says: `there is none in ${dataDirectory} yet; the first start makes it` }, isCurrent: false };
+  let embedded: EmbeddedPostgres | undefined;
+  try {
+    embedded = isEmbedded ? await startEmbedded({ dataDirectory, log, progress, join: true }) : undefined;
+    const state = await readMigrationState(embedded ? databaseUrlOf(embedded.ownerAddress) : (databaseUrl ?? ""));
+    return { finding: migrationFinding(state), isCurrent: state.missing.length === 0 };
+  } catch (thrown) {
+    const remedy = isEmbedded
+      ? "see what is wrong there, or restore the data directory from its backup"
+      : "DATABASE_URL must lead to a database that lets this role in";
+    return { finding: { is: "bad", subject: "database", says: textOf(thrown), remedy }, isCurrent: false };
+  } finally {
+    await embedded?.stop();
+  }
+};
+
+/** Everything in its order, each as soon as it is known. Throws nothing that a finding can say. */
+export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
+  const { settings, log, progress } = options;
+  yield await examineFolder("GANTRY_DATA", settings.dataDirectory);
+  if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
+    yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
+  const { finding, isCurrent } = await examineDatabase(options);
+  yield finding;
+  if (!isCurrent) return;
+  let application: Application;
+  try {
+    application = await openApplication({ settings, log, progress, join: true });
+  } catch (thrown) {
+    yield {
+      is: "bad",
+      subject: "key",
+      says: textOf(thrown),
+      remedy: "give the server the key that the database was made with: GANTRY_SECRET_KEY_FILE, or secret.key in GANTRY_DATA",
+    };
+    return;
+  }
+  try {
+    yield* examineApplication(application, settings);
+  } finally {
+    await application.close();
+  }
+}

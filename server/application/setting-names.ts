@@ -1,0 +1,78 @@
+// The settings that there are, each with its line of help and what holds without it: the one list, from which the help of
+// `gantry serve`, `gantry config`, and the refusal of names that nobody knows are made.
+
+import { distance } from "fastest-levenshtein";
+import { Fault } from "#base/fault.ts";
+
+export interface SettingText {
+  /** What it is, for the help. */
+  readonly says: string;
+  /** What holds without it, in words; absent: nothing does. */
+  readonly byDefault?: string;
+}
+
+/** In the order of the help. */
+export const settingTexts = {
+  GANTRY_LISTEN: { says: "address and port", byDefault: "127.0.0.1:8080" },
+  GANTRY_DATA: { says: "data directory", byDefault: "./gantry-data" },
+  DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one" },
+  GANTRY_MIGRATE_URL: { says: "the connection of the role that owns that database, for migrations", byDefault: "DATABASE_URL" },
+  GANTRY_PUBLIC_URL: { says: "the address that clients use; also the issuer of tokens", byDefault: "from GANTRY_LISTEN" },
+  GANTRY_TLS_CERT: { says: "certificate file: the port speaks TLS" },
+  GANTRY_TLS_KEY: { says: "its key file" },
+  GANTRY_SERVICE_DOMAIN: { says: "the domain in error details", byDefault: "gantry.local" },
+  GANTRY_AUDIENCES: { says: "further audiences whose tokens are accepted", byDefault: "none" },
+  GANTRY_EGRESS_ALLOW: { says: "private addresses that may be reached, as CIDRs", byDefault: "none" },
+  GANTRY_ISSUER_HOSTS: { says: "hosts of issuers that patterns may lead to without naming them", byDefault: "none" },
+  GANTRY_MAIL_ISSUERS: { says: "issuers believed about e-mail addresses, and of which domains: ISSUER=DOMAIN|DOMAIN,…", byDefault: "none" },
+  GANTRY_SECRET_KEY_FILE: { says: "the key that seals secrets; required with DATABASE_URL", byDefault: "secret.key in GANTRY_DATA" },
+  GANTRY_CORS_ORIGINS: { says: "origins whose pages may call the API", byDefault: "none" },
+  GANTRY_TRUSTED_PROXIES: { says: "proxies whose X-Forwarded-For is believed, as addresses or CIDRs", byDefault: "none" },
+  GANTRY_CONNECTIONS_PER_ADDRESS: { says: "connections that one client address may have", byDefault: "1000" },
+  GANTRY_TERMS_FILE: { says: "documents to accept, and what needs them, as JSON" },
+  GANTRY_FEEDS: { says: "a file of imports that the server repeats by itself" },
+  GANTRY_BLOBS: { says: "where the layers of images lie: a path, or s3://BUCKET/PREFIX?region=…", byDefault: "blobs in GANTRY_DATA" },
+  GANTRY_BLOBS_REDIRECT: { says: "true: pulls of layers are sent to the S3 storage", byDefault: "false" },
+  GANTRY_ANONYMOUS_PULL: { says: "true: every repo can be pulled from without a token", byDefault: "false" },
+  GANTRY_OPEN_ORGANIZATIONS: { says: "true: people may make organizations", byDefault: "false" },
+  GANTRY_PUBLISHER_NAME: { says: "who publishes advisories as CSAF", byDefault: "the host of GANTRY_PUBLIC_URL" },
+  GANTRY_PUBLISHER_NAMESPACE: { says: "an address that stands for the publisher", byDefault: "the origin of GANTRY_PUBLIC_URL" },
+  GANTRY_PUBLISHER_CATEGORY: { says: "what the publisher is: coordinator, discoverer, other, user or vendor", byDefault: "other" },
+  GANTRY_PUBLISHER_CONTACT: { says: "how to reach the publisher" },
+  GANTRY_SECURITY_CONTACT: { says: "whom to tell of a vulnerability, for security.txt: mailto:, https: and tel: addresses" },
+  GANTRY_SECURITY_EXPIRES: { says: "until when that holds", byDefault: "half a year from today" },
+  GANTRY_AWS_STS_URL: { says: "where signed AWS requests are verified", byDefault: "the AWS STS host that they name" },
+  GANTRY_DELIVERY_DELAYS: { says: "seconds before each attempt to deliver an event", byDefault: "0,5,300,1800,7200,18000,36000,36000" },
+  GANTRY_AUDIT_MONTHS: { says: "months of the audit log that are kept, the running one included", byDefault: "13" },
+  GANTRY_FREE_MAIL_DOMAINS: { says: "further mail domains that are nobody's company", byDefault: "none" },
+  GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },
+} as const satisfies Readonly<Record<string, SettingText>>;
+
+export type SettingName = keyof typeof settingTexts;
+
+export const settingNames = Object.keys(settingTexts) as readonly SettingName[];
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What commands that are clients read. */
+const clientNames: readonly string[] = ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE"];
+
+/** What Kubernetes sets in every container for a service whose name begins with "gantry", by its ending. */
+const isServiceLink = (name: string): boolean =>
+  ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].some((ending) => name.endsWith(ending)) ||
+  name.includes("_SERVICE_PORT_") ||
+  /_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name);
+
+/** Beyond this share of its letters a name is another one rather than a mistyped one. */
+const typingMistakesMax = 0.4;
+
+/** Refuses a name that begins with GANTRY_ and means nothing: what it was to say would be passed over in silence. Throws a Fault of one line. */
+export const refuseUnknownNames = (environment: Environment): void => {
+  const known: readonly string[] = [...settingNames, ...clientNames];
+  for (const name of Object.keys(environment).sort()) {
+    if (!name.startsWith("GANTRY_") || known.includes(name) || isServiceLink(name)) continue;
+    const [nearest = ""] = known.toSorted((one, other) => distance(name, one) - distance(name, other));
+    const meant = distance(name, nearest) <= (name.length - "GANTRY_".length) * typingMistakesMax ? ` (did you mean ${nearest}?)` : "";
+    throw new Fault("FAILED_PRECONDITION", `${name} is no setting of Gantry${meant}; gantry help serve lists them`);
+  }
+};

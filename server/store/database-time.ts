@@ -1,0 +1,9 @@
+// The database's own clock, which expiry and retention in SQL go by.
+
+import { columns, timeMs } from "./columns.ts";
+import type { Read } from "./handle.ts";
+
+const now = columns({ timeMs: timeMs("clock_timestamp()") });
+
+/** In milliseconds since 1970. */
+export const readDatabaseTime = async (rows: Read): Promise<number> => (await now.findOne(rows, `select ${now.list}`, []))?.timeMs ?? Number.NaN;

@@ -1,0 +1,115 @@
+// gantry doctor beside a running server and without one: what works is said to, what does not is told with what to do, and
+// nothing is changed by asking.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { asOwner, freshDatabase } from "../database.ts";
+import { freePort } from "../world.ts";
+import { databaseContents, type Installation, openInstallation } from "./installation.ts";
+import { type Exit, gantry, type Issuer, startIssuer, stopAll } from "./processes.ts";
+
+let installation: Installation;
+let issuer: Issuer;
+
+before(async () => {
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
+  const { world } = installation;
+  const oidc = { clientId: "gantry", clientSecret: "a client secret that only the two know", additionalScopes: ["email"] };
+  for (const url of [issuer.url, `http://127.0.0.1:${await freePort()}`])
+    await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+      parent: world.organization,
+      identityProvider: { name: `people of ${new URL(url).port}`, defaultRole: builtInRoleUid("viewer"), oidc: { ...oidc, issuer: url } },
+    });
+});
+after(async () => {
+  await stopAll();
+  await issuer.close();
+  await installation.close();
+});
+
+const findingsOf = ({ stdout, stderr }: Exit): JsonObject[] => {
+  assert.notEqual(stdout, "", stderr);
+  return stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as JsonObject);
+};
+
+const ask = (env: Readonly<Record<string, string>>): Promise<Exit> => gantry(["doctor", "--json"], { env: { ...installation.environment, ...env } });
+
+const subjects = (findings: readonly JsonObject[]): string[] => findings.map(({ is, subject }) => `${String(subject)} ${String(is)}`);
+
+test("beside a running server everything that it needs is looked at, an issuer that does not answer is told, and no row changes", async () => {
+  const before = await databaseContents(installation.world);
+  const done = await ask({ GANTRY_EGRESS_ALLOW: "issuer=127.0.0.0/8" });
+  const findings = findingsOf(done);
+  assert.deepEqual(subjects(findings).toSorted(), [
+    "address good",
+    "clock good",
+    "database good",
+    "disk good",
+    "issuer bad",
+    "issuer good",
+    "key good",
+    "settings good",
+  ]);
+  assert.equal(done.code, 1);
+  const wrong = findings.find(({ is }) => is === "bad");
+  assert.match(String(wrong?.["says"]), /^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
+  assert.match(String(wrong?.["remedy"]), /GANTRY_EGRESS_ALLOW/);
+  assert.ok(String(findings.find(({ is, subject }) => is === "good" && subject === "issuer")?.["says"]).startsWith(issuer.url));
+  assert.deepEqual(await databaseContents(installation.world), before);
+});
+
+test("an issuer is asked by the guarded client: one at a private address that nobody has allowed is not reached", async () => {
+  const asked = (await issuer.asked()).length;
+  const findings = findingsOf(await ask({}));
+  assert.deepEqual(
+    subjects(findings).filter((each) => each.startsWith("issuer")),
+    ["issuer bad", "issuer bad"],
+  );
+  assert.equal((await issuer.asked()).length, asked);
+});
+
+test("another key than the database's is told, and nothing is said of what needs it", async () => {
+  const other = join(installation.environment["GANTRY_DATA"] ?? "", "other.key");
+  await writeFile(other, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const done = await ask({ GANTRY_SECRET_KEY_FILE: other });
+  assert.deepEqual(subjects(findingsOf(done)), ["settings good", "disk good", "database good", "key bad"]);
+  assert.equal(done.code, 1);
+});
+
+test("a public address that is another server, or none, is told", async () => {
+  const [other, nobody] = await Promise.all([ask({ GANTRY_PUBLIC_URL: issuer.url }), ask({ GANTRY_PUBLIC_URL: `http://127.0.0.1:${await freePort()}` })]);
+  const address = (done: Exit): JsonObject | undefined => findingsOf(done).find(({ subject }) => subject === "address");
+  assert.equal(address(other)?.["is"], "bad", JSON.stringify(address(other)));
+  assert.equal(address(nobody)?.["is"], "unsure", JSON.stringify(address(nobody)));
+});
+
+test("a database that is not migrated stays so, and one that lets nobody in is told", async () => {
+  const behind = await freshDatabase();
+  try {
+    await asOwner(behind.url, "delete from schema_migrations where number > 15");
+    const [unmigrated, absent] = await Promise.all([ask({ DATABASE_URL: behind.url }), ask({ DATABASE_URL: `${behind.url}_absent` })]);
+    const [found] = findingsOf(unmigrated).slice(-1);
+    assert.equal(found?.["is"], "unsure");
+    assert.match(String(found?.["says"]), /lacks \d+ migrations from 0016_registry\.sql on$/);
+    assert.deepEqual(findingsOf(await ask({ DATABASE_URL: behind.url })).slice(-1), [found], "asking has migrated it");
+    assert.deepEqual(subjects(findingsOf(absent)).slice(-1), ["database bad"]);
+    assert.equal(absent.code, 1);
+  } finally {
+    await behind.drop();
+  }
+});
+
+test("before the first start there is nothing wrong, and nothing is made", async () => {
+  const data = join(installation.environment["GANTRY_DATA"] ?? "", "none");
+  const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });
+  assert.match(done.stdout, /^ok +settings .*\nok +disk .*\nok +database +there is none in .* yet; the first start makes it\n$/);
+  assert.equal(done.code, 0);
+});
