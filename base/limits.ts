@@ -119,6 +119,12 @@ export const limits = {
   changesEach: 224,
   /** Calls that take content (a blob, a manifest), which last as long as their senders take: those of a hundred pushes at once. */
   uploadsEach: 512,
+  /**
+   * Files that are made while they are sent (archives, lists of all records), which hold some megabytes and their turn until
+   * their end: as many as a scanner's mirror fetches side by side, and for so many organizations at once.
+   */
+  filesEach: 4,
+  filesUnderWay: 64,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
   /**
@@ -143,9 +149,11 @@ export const limits = {
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
   /**
-   * Memory after a flood: how often a server looks, below which use of its event loop it is calm (a pause of 50 ms is then
-   * felt by hardly anybody), and how much more than when it last was calm is worth that.
+   * Memory after the start and after a flood: how often a server looks until it first is calm and later, below which use of
+   * its event loop it is calm (a pause of 50 ms is then felt by hardly anybody), and how much more than when it last was calm
+   * is worth that.
    */
+  memoryStartLookMs: 1_000,
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,
@@ -333,6 +341,14 @@ export const limits = {
   rangeEventsMax: 10_000,
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
+  /** A product's lifecycle: the longest real one has some 80 releases and as many names; an answer of version 1 gives all of them. */
+  lifecycleReleasesMax: 2_000,
+  lifecycleNamesMax: 500,
+  lifecycleGraceMonthsMax: 120,
+  /** Groups whose lifecycles of one product are compared for one answer, some 10 kB each. */
+  lifecyclesComparedMax: 200,
+  /** Packages that are looked at for a page of tags whose names say no version; of each image one or a few have a product's name. */
+  lifecyclePackagesMax: 20_000,
   /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,
@@ -374,6 +390,33 @@ export const limits = {
   sbomRetryMaxMs: 60 * 60 * 1000,
   sbomTriesMax: 20,
   sbomServedMax: 1_000,
+  /**
+   * An SBOM that version 1 shows, in one message: its bytes unpacked, with the largest real ones at some 5 MB. One at a time on a server,
+   * in a thread with a time and a memory of its own; what waits, of one organization and in all, and for how long.
+   */
+  shownSbomBytesMax: 16 * 1024 * 1024,
+  shownSbomNodesMax: 50_000,
+  shownSbomEdgesMax: 200_000,
+  shownSbomReadMs: 10_000,
+  shownSbomMemoryMb: 512,
+  shownSbomsWaiting: 64,
+  shownSbomsWaitingEach: 16,
+  shownSbomsWaitMs: 20_000,
+  /** Images of one question for their packages, and packages of its answer: what clients take in one message, of 300 bytes each. */
+  manifestMetadataItemsMax: 200,
+  manifestMetadataPackagesMax: 200_000,
+  /** A report of a scanner is read as an SBOM is. Findings of one: a large image has some thousand. */
+  reportFindingsMax: 100_000,
+  /** Of a report as it came: it is sent as one text, which JSON makes up to twice as long, and clients take 100 MB. */
+  reportBytesMax: 32 * 1024 * 1024,
+  /** Reports on one image that are kept: two of each day for as long as they are kept at all. The oldest go first. */
+  reportsOfImageMax: 800,
+  /** Repos whose images get reports of our own together. */
+  ownReportRepos: 100,
+  /** Reports that are read together for a list: with all that they found one may have some MiB. */
+  reportsRead: 10,
+  /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */
+  reportKeptMs: 400 * 24 * 60 * 60 * 1000,
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
   tagEndsMs: 60_000,
@@ -595,6 +638,8 @@ export const limits = {
 
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
+  /** Rows of an order in which a frequent text is looked for before all that have it are sorted: a tenth of a second. */
+  nearRowsMax: 20_000,
 
   /** Events numbered at once. */
   numberedMax: 500,
@@ -725,6 +770,18 @@ export const limits = {
   verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
+  /** Who left one has surely committed. */
+  blobRemovalAgainMs: 200,
+
+  /**
+   * Request groups: items of one (the longest lock files hold some 1,500), characters of one requirement without its options,
+   * what a POM's properties may grow to and how deep they may name each other, and request groups that an entry of a list names.
+   */
+  requestItemsMax: 5_000,
+  requirementLengthMax: 1_024,
+  propertyLengthMax: 256,
+  propertyDepthMax: 10,
+  contributingGroupsMax: 20,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
@@ -733,9 +790,19 @@ export const limits = {
 
 /**
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
- * delivery for each subscription above it, 500 in 30 ms; the others are as many as lists and rights were measured with.
+ * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 5,000 items, which two lists walk; the others
+ * are as many as lists and rights were measured with.
  */
-export const organizationQuotas = { groups: 100_000, identities: 1_000_000, repos: 1_000_000, "role-bindings": 1_000_000, subscriptions: 5_000 } as const;
+export const organizationQuotas = {
+  groups: 100_000,
+  identities: 1_000_000,
+  "overlay-bindings": 1_000_000,
+  overlays: 100_000,
+  repos: 1_000_000,
+  "request-groups": 1_000,
+  "role-bindings": 1_000_000,
+  subscriptions: 5_000,
+} as const;
 
 /** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
 export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;

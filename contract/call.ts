@@ -23,7 +23,7 @@ export interface Packing {
 export interface CallContent {
   /** How many there are; undefined where the sender does not say. */
   readonly lengthBytes: number | undefined;
-  /** As they come. Read once; throws a Fault where they stop coming. */
+  /** As they come. Read once; a piece is good until the next one is asked for. Throws a Fault where they stop coming. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 

@@ -50,7 +50,8 @@ export const domains: ReadonlySet<string> = new Set(methods.filter((method) => m
 /** The message of this full name. */
 export const messageByName = (name: string): MessageFact | undefined => messagesByName.get(name);
 
-// requirement: Versioning 2. The beta segment was renamed; shapes are the same, so it is only another name.
+// requirement: Versioning 2. The beta segment was renamed; shapes are the same, so it is only another name. The few services
+// that were not renamed are in the contract under it.
 const betaPackage = /^(chainguard\.platform\.[a-z]+)\.v2beta1\./;
 const betaPath = /^\/([a-z]+)\/v2beta1(?=\/)/;
 
@@ -62,6 +63,9 @@ export const betaNameOf = (name: string): string | undefined => {
   const beta = name.replace(/^(\.?chainguard[./]platform[./][a-z]+[./])v2(?=[./]|$)/, "$1v2beta1");
   return beta === name ? undefined : beta;
 };
+
+/** True for the beta package of a domain and what is in it. */
+export const isBetaName = (name: string): boolean => /^\.?chainguard[./]platform[./][a-z]+[./]v2beta1(?=[./]|$)/.test(name);
 
 /** The path without its beta segment: /iam/v2beta1/roles is /iam/v2/roles. */
 export const currentPath = (path: string): string => (path.includes("/v2beta1/") ? path.replace(betaPath, "/$1/v2") : path);

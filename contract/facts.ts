@@ -64,6 +64,8 @@ export interface FieldFact {
   readonly deletedWithReference: boolean;
   /** Of a resource's field with `refersTo`: how it uses what cannot be deleted meanwhile ("bound to identities"); "": it can be. */
   readonly inUseAs: string;
+  /** Shown and taken in version 1 alone. */
+  readonly version1Only: boolean;
   readonly filter: FilterFact | undefined;
   /** Of version 1: where version 2 has the same; undefined: under the same name. */
   readonly counterpart: CounterpartFact | undefined;
@@ -75,6 +77,10 @@ export interface CounterpartFact {
   readonly absent: boolean;
   readonly partial: boolean;
   readonly atRoot: string;
+  /** Of two flags that say the opposite of each other: what is not sent is false here, and so true there. */
+  readonly negated: boolean;
+  /** Required there; here it may be left out. */
+  readonly optional: boolean;
 }
 
 export interface FilterFact {
@@ -88,7 +94,7 @@ export interface EnumFact {
   readonly name: string;
   readonly numbers: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<number, string>;
-  /** Of version 1, where version 2 has a text: what each value stands for, by name. */
+  /** Of version 1, where version 2 has a text, or other numbers: what each value stands for, by name. */
   readonly written: ReadonlyMap<string, string>;
 }
 
@@ -174,18 +180,22 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
+  /** "v2", "v2beta1"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
   readonly http: readonly HttpFact[];
   /** Its path in the OCI Distribution protocol; undefined: it has none. */
   readonly distribution: DistributionFact | undefined;
+  /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
+  readonly givesFile: boolean;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
   /** Without a token it is answered too, where what it names is open to everybody. */
   readonly anonymous: boolean;
+  /** The token may come as a password. */
+  readonly basic: boolean;
   /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
@@ -307,7 +317,14 @@ const writtenPairOf = (written: string): [string, string] | undefined => {
 
 const noFieldOption = create(options.FieldSchema);
 
-const counterpartFact = ({ path, absent, partial, atRoot }: options.Counterpart): CounterpartFact => ({ path, absent, partial, atRoot });
+const counterpartFact = ({ path, absent, partial, atRoot, negated, optional }: options.Counterpart): CounterpartFact => ({
+  path,
+  absent,
+  partial,
+  atRoot,
+  negated,
+  optional,
+});
 
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueTypeOf(field);
@@ -355,6 +372,7 @@ const fieldFact = (field: DescField): FieldFact => {
     liesBelow: ours.liesBelow,
     deletedWithReference: ours.deletedWithReference,
     inUseAs: ours.inUseAs,
+    version1Only: ours.version1Only,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
     counterpart: !isPlain && hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
   };
@@ -460,7 +478,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
 const groupFilterMessage = "gantry.lists.v1.GroupFilter";
 
 const domainAndVersionOf = (typeName: string): [string, string] => {
-  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
+  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+(?:beta\d+)?))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
 
@@ -505,10 +523,12 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     output,
     http,
     distribution,
+    givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
     anonymous: access.anonymous,
+    basic: access.basic,
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,

@@ -15,6 +15,10 @@ interface Link {
   readonly inner: readonly Link[] | undefined;
   /** The flag that "/" stands for. */
   readonly atRoot: readonly FieldFact[] | undefined;
+  /** The flag there says the opposite. */
+  readonly negated: boolean;
+  /** Version 2 requires it; here it may be left out. */
+  readonly optional: boolean;
 }
 
 /** The request and the answer of an operation of version 1. */
@@ -38,9 +42,9 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
 /** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
 const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
   // The same message in both, such as a filter by place.
-  if (message === other) return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined }));
+  if (message === other) return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined, negated: false, optional: false }));
   return message.fields.flatMap((field): Link[] => {
-    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "" } = field.counterpart ?? {};
+    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
     if (absent) return [];
     const path = said === "." ? [] : fieldsAlong(other, said || field.name);
     if (!path) {
@@ -51,7 +55,7 @@ const linksOf = (message: MessageFact, other: MessageFact, partial = false): Lin
     const target = end === undefined ? other : end.message;
     if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
     const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
-    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot) }];
+    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional }];
   });
 };
 
@@ -94,7 +98,7 @@ const valueInward = (link: Link, value: Json, at: string, problems: Violation[])
   const own = link.field.enum;
   if (leaf.kind === "enum") {
     if (!own) return capabilityByName(String(value))?.symbol ?? refuse("is not a known capability");
-    const found = leaf.enum?.names.get(own.numbers.get(String(value)) ?? -1);
+    const found = own.written.get(String(value)) ?? leaf.enum?.names.get(own.numbers.get(String(value)) ?? -1);
     // One of several that a filter names, and nothing here has: it finds nothing.
     return found ?? (leaf.shape === "list" ? undefined : refuse(unknownHere));
   }
@@ -106,10 +110,12 @@ const valueOutward = (link: Link, value: Json): Json | undefined => {
   const leaf = leafOf(link);
   if (link.inner) return isObject(value) ? messageOutward(link.inner, value) : undefined;
   if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
-  if (leaf.kind !== "enum" && link.field.enum) return [...link.field.enum.written].find(([, written]) => written === value)?.[0];
+  const own = link.field.enum;
+  if (own && own.written.size > 0) return [...own.written].find(([, written]) => written === value)?.[0];
+  if (leaf.kind !== "enum" && own) return undefined;
   if (leaf.kind === "enum") {
     if (link.field.kind === "string") return capabilityBySymbol(String(value))?.name;
-    return link.field.enum?.names.get(leaf.enum?.numbers.get(String(value)) ?? -1);
+    return own?.names.get(leaf.enum?.numbers.get(String(value)) ?? -1);
   }
   return link.field.kind === "int32" ? Number(value) : String(value);
 };
@@ -166,6 +172,10 @@ const at = (object: JsonObject, path: readonly FieldFact[]): Json | undefined =>
 const messageInward = (links: readonly Link[], value: JsonObject, prefix: string, problems: Violation[], into: JsonObject = {}): JsonObject => {
   for (const link of links) {
     const held = value[link.field.json];
+    if (link.negated) {
+      if (held !== true) put(into, link.path, true);
+      continue;
+    }
     if (held === undefined) continue;
     const name = prefix ? `${prefix}.${link.field.json}` : link.field.json;
     if (link.path.length === 0) {
@@ -199,6 +209,10 @@ const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject =
       continue;
     }
     const found = at(value, link.path);
+    if (link.negated) {
+      if (found !== true) out[link.field.json] = true;
+      continue;
+    }
     if (found === undefined || found === null) continue;
     const single = link.field.shape === "one" && leafOf(link).shape === "list" && Array.isArray(found) ? found[0] : found;
     const shown = single === undefined ? undefined : eachOf(link.field, single, (entry) => valueOutward(link, entry));
@@ -225,7 +239,7 @@ const maskOf = (method: ViewedMethodFact, reading: Reading): string => {
   const bodyLinks = linksOfMethod(method).request.filter(({ path }) => path[0] === requestIn);
   const paths = new Set<string>();
   const visit = (links: readonly Link[], value: JsonObject, sent: readonly string[] | undefined, skipped: number): void => {
-    for (const { field, path, inner } of links) {
+    for (const { field, path, inner, optional } of links) {
       const own = path.slice(skipped);
       const leaf = own.at(-1);
       const below = sent?.flatMap((name) => (name === field.json ? [] : name.startsWith(`${field.json}.`) ? [name.slice(field.json.length + 1)] : []));
@@ -236,11 +250,23 @@ const maskOf = (method: ViewedMethodFact, reading: Reading): string => {
       }
       if (leaf.outputOnly || leaf.name === "uid") continue;
       const isSaid = held !== undefined || sent?.some((name) => name === field.json || name.startsWith(`${field.json}.`));
-      if (isSaid || (method.http[0]?.verb === "PUT" && !leaf.namedOnly)) paths.add(own.map(({ name }) => name).join("."));
+      if (isSaid || (method.http[0]?.verb === "PUT" && !leaf.namedOnly && !optional)) paths.add(own.map(({ name }) => name).join("."));
     }
   };
   visit(bodyLinks, reading.request, reading.bodyPaths, 1);
   return [...paths].join(",");
+};
+
+const optionalFieldsByMethod = new Map<string, ReadonlySet<FieldFact>>();
+
+/** What version 2 requires of a request, and version 1 does not. */
+export const optionalInView = (method: ViewedMethodFact): ReadonlySet<FieldFact> => {
+  const found = optionalFieldsByMethod.get(method.name);
+  if (found) return found;
+  const within = (links: readonly Link[]): FieldFact[] => links.flatMap((link) => [...(link.optional ? [leafOf(link)] : []), ...within(link.inner ?? nothing)]);
+  const fields = new Set(within(linksOfMethod(method).request));
+  optionalFieldsByMethod.set(method.name, fields);
+  return fields;
 };
 
 /** A request of version 1 as the operation of version 2 takes it. */

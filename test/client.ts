@@ -74,7 +74,8 @@ export const callHttp = async (
     ...(body === undefined ? {} : { body }),
   });
   const raw = await response.text();
-  const parsed: unknown = raw === "" ? {} : JSON.parse(raw);
+  // A file is what it is.
+  const parsed: unknown = raw === "" || !/json/.test(response.headers.get("content-type") ?? "json") ? {} : JSON.parse(raw);
   const reply = isObject(parsed as Json) ? (parsed as JsonObject) : {};
   const shared = { status: response.status, headers: Object.fromEntries(response.headers), raw };
   if (response.ok || response.status === 304) return { ...shared, code: 0, reply, message: "", details: [] };

@@ -227,7 +227,7 @@ test("errors come out word for word as in test/golden/errors.json, on REST", asy
     ["a stranger", "GET", `/registry/v2/repos/${text(repo, "uid")}`, { token: stranger.token }],
     ["a caller who may see the group", "GET", `/registry/v2/repos/${text(repo, "uid")}`, { token: seer.token }],
     ["an ETag of before", "PATCH", `/registry/v2/repos/${text(repo, "uid")}`, { body: '{"description":"x"}', headers: { "if-match": '"old"' } }],
-    ["version 1", "GET", "/registry/v1/repos", {}],
+    ["version 1 that is not served", "GET", "/registry/v1/charts", {}],
     ["a path that leads nowhere", "GET", "/registry/v2/nothing", {}],
     ["a verb that is not offered", "PUT", "/registry/v2/repos", { body: "{}" }],
     ["JSON that is none", "POST", `/registry/v2/repos/${group}`, { body: '{"name":' }],

@@ -28,6 +28,15 @@ const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.Acc
 // What goes with what is a rule across fields: only a verified organization has a kind.
 const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
 
+/** What a message needs besides: an overlay adds something, and a list of requirements is of some format. */
+const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
+  "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
+  "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
+    format: "INPUT_FORMAT_REQUIREMENTS_TXT",
+    content: Array.from({ length: 13 }, (_, index) => `sample-${variant}-${index}==1.${index}`).join("\n"),
+  }),
+};
+
 const capabilityEnum = "chainguard.capabilities.Capability";
 
 /** Capabilities that the operator holds, and so may give away, and that any role may carry. */
@@ -116,7 +125,7 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
   return rivals.length > 0 && rivals.every(({ number }) => number > field.number);
 };
 
-export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
 /**
  * True for what a body needs: REQUIRED, one member of each oneof, references (resources say which they insist on),
@@ -132,12 +141,13 @@ const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
   const body: JsonObject = {};
   const always = whole ? completeBodies[message.name] : undefined;
+  const needed = whole ? undefined : neededParts[message.name]?.(sampling.variant);
   for (const field of writable(message)) {
     // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
-    if (whole || isNeeded(message, field)) body[field.json] = await valueOf(field, message, sampling, whole);
+    if (whole || (isNeeded(message, field) && needed?.[field.json] === undefined)) body[field.json] = await valueOf(field, message, sampling, whole);
   }
-  return { ...body, ...always };
+  return { ...body, ...needed, ...always };
 };
 
 /** The part of an operation's path before its first field: "/iam/v2/groups". */
@@ -153,11 +163,20 @@ export const bodyField = (method: MethodFact): FieldFact | undefined => {
   return body && body !== "*" ? method.input.byName.get(body) : undefined;
 };
 
-/** The resource whose uid an operation is about: what its scope refers to, else what is made in its collection. */
+/** What a request says of what it makes where it has no field with the resource: everything but its place. */
+export const ownFieldsOf = async ({ input }: MethodFact, sampling: Sampling): Promise<JsonObject> => {
+  const made: JsonObject = {};
+  for (const field of input.fields) if (!field.scope && isNeeded(input, field)) made[field.json] = await valueOf(field, input, sampling);
+  return { ...made, ...neededParts[input.name]?.(sampling.variant) };
+};
+
+/** The resource whose uid an operation is about: what its scope refers to, what is made in its collection, or what it changes. */
 export const subjectOf = (method: MethodFact): MessageFact | undefined => {
   const field = method.input.fields.find(({ uid, refersTo }) => uid && refersTo !== "");
   const named = field && method.http[0]?.template.includes(`{${field.name}=`) ? messageByName(field.refersTo) : undefined;
-  return named ?? methods.find((other) => other.rpc === `Create${other.output.short}` && collectionOf(other) === collectionOf(method))?.output;
+  const changed = bodyField(method)?.message;
+  const inCollection = methods.find((other) => other.rpc === `Create${other.output.short}` && collectionOf(other) === collectionOf(method))?.output;
+  return named ?? inCollection ?? (method.rpc === `Update${changed?.short}` && createOf(changed?.name ?? "") ? changed : undefined);
 };
 
 /** The request with the value put at the path, and nothing else changed. `undefined` takes it away. */

@@ -66,6 +66,18 @@ const noEnum = eachToken((token, before, after) =>
   isWord(token, "enum") && !isMark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined,
 );
 
+const callsOf = (content: string): ReadonlySet<string> =>
+  new Set(codeOf(content).flatMap((token, index, all) => (token.kind === "word" && isMark(all[index + 1], "(") ? [token.value] : [])));
+
+const removesFolders: Rule = (path, content) => {
+  const calls = callsOf(content);
+  const [makes, removes] = [
+    ["mkdtemp", "mkdtempSync"],
+    ["rm", "rmSync"],
+  ].map((names) => names.some((name) => calls.has(name)));
+  return makes && !removes ? [`${path} makes a folder in the temporary directory and leaves it there: remove it when the test ends`] : [];
+};
+
 const opensWithComment: Rule = (path, content) => {
   const first = path.endsWith(".proto") || path.endsWith(".sql") || path.startsWith(".ci/") ? content.replace(/^#!.*\n/, "") : undefined;
   const opened = first === undefined ? tokensOf(content)[0]?.kind === "comment" : /^\s*(?:\/\/|--|#)/.test(first);
@@ -389,6 +401,16 @@ const fileRules: readonly FileRule[] = [
       ["test/x.test.ts", 't.skip("x");', /leaves tests out/],
     ],
     fine: [["test/x.test.ts", "const { skip } = request; page.skip + 1;"]],
+  },
+  {
+    title: "what makes a temporary folder removes it",
+    about: isCode,
+    rule: removesFolders,
+    planted: [
+      ["test/x.test.ts", 'const folder = await mkdtemp(join(tmpdir(), "gantry-x-"));', /leaves it there/],
+      ["test/x.test.ts", 'const folder = mkdtempSync("x"); // rmSync(folder)', /leaves it there/],
+    ],
+    fine: [["test/x.test.ts", 'const folder = mkdtempSync("x"); after(() => rmSync(folder, { recursive: true }));']],
   },
   {
     title: "every test's title states a guarantee",

@@ -62,7 +62,14 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   });
   if (!environment.GANTRY_SECRET_KEY_FILE) await writeFile(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
   const clock = { now: nowMs };
-  const server = await startServer(settings, { log, clock: () => clock.now, deliversByHand: true });
+  const remove = async (): Promise<void> => {
+    await database?.drop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const server = await startServer(settings, { log, clock: () => clock.now, deliversByHand: true }).catch(async (thrown: unknown) => {
+    await remove();
+    throw thrown;
+  });
   const url = `http://127.0.0.1:${port}`;
   const { authn, store } = server.application.services;
   // One signature serves many calls, until the settable clock has moved away from it.
@@ -104,8 +111,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     async close() {
       disconnect(url);
       await server.close();
-      await database?.drop();
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     },
   };
 };

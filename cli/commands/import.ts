@@ -1,7 +1,7 @@
 // `gantry import`: fills the server from files and feeds.
 
 import type { Command } from "commander";
-import { type FeedKind, findImportGroup, importFeed, importOciLayout, importRegistry } from "#application";
+import { type FeedKind, findImportGroup, importFeed, importOciLayout, importRegistry, importReports } from "#application";
 import { Fault } from "#base/fault.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
@@ -17,9 +17,10 @@ interface Options {
   readonly author?: string;
   readonly repo?: string;
   readonly keyFile?: string;
+  readonly digest?: string;
 }
 
-const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
 /** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
@@ -63,7 +64,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "private", "licence", "format", "author", "keyFile"] as const) {
+  for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest"] as const) {
     if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
@@ -97,10 +98,25 @@ const importLayouts = async (terminal: Terminal, folders: readonly string[], { r
   });
 };
 
+const importScannerReports = async (terminal: Terminal, sources: readonly string[], { group: groupUid, repo, digest, ...others }: Options): Promise<void> => {
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import reports`);
+  return withApplication(terminal, async ({ services, call }) => {
+    const { out, err } = terminal;
+    const bar = openProgressBar(err, { lines: true });
+    const group = await findImportGroup(call, groupUid, "--group");
+    const summary = await importReports(services, { group, sources, repo, digest, progress: bar.update });
+    bar.end();
+    for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
+    out.write(`reports: ${summary.new} new, ${summary.unchanged} unchanged, ${summary.refused.length} refused\n`);
+    if (summary.refused.length > 0) terminal.status = 2;
+  });
+};
+
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME]",
+    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] [--digest DIGEST]",
     description: `Fills the server. KIND is one of
 
   oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
@@ -111,6 +127,10 @@ export const importCommand = (terminal: Terminal): Command =>
                    is exploited (CISA KEV) and what may be (EPSS)
   libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
   images           what images are made of (JSON Lines), and which package is built from which
+  lifecycle        when versions of products are released and end (endoflife.date): for the group and those below it
+  reports          what scanners found in images: Grype's and Trivy's JSON, SARIF; files and folders. A report counts for the
+                   image that it names by its digest, in the repos that have it, or in --repo; --digest says which where it
+                   names none
 
 A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
 documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, by its address
@@ -137,6 +157,9 @@ Examples:
   gantry import vulnerabilities --public \\
     https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
   gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
+  gantry import lifecycle ./endoflife-date
+  gantry import reports grype.json trivy.json
+  gantry import reports ./scans --repo first-organization/app --digest sha256:…
   gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,
   })
     .argument("[KIND]")
@@ -147,18 +170,21 @@ Examples:
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
-    .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist")
+    .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist. reports: the repo of the image")
+    .option("--digest <DIGEST>", "reports: the image (as the report names it)")
     .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
-      if (kind === undefined && word !== "registry" && word !== "oci") {
-        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}`);
+      if (kind === undefined && word !== "registry" && word !== "oci" && word !== "reports") {
+        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}, reports`);
       }
       if (sources.length === 0) {
         const wanted = kind ? "file, folder or address" : "folder or file";
         throw new Fault("INVALID_ARGUMENT", `name at least one ${wanted}: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
       }
       if (word === "oci") return importLayouts(terminal, sources, options);
-      if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo is for gantry import oci");
+      if (word === "reports") return importScannerReports(terminal, sources, options);
+      if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo is for gantry import oci and gantry import reports");
+      if (options.digest !== undefined) throw new Fault("INVALID_ARGUMENT", "--digest is for gantry import reports");
       await (kind ? importFeedSources(terminal, kind, sources, options) : importRegistryFolders(terminal, sources, options));
     });

@@ -28,12 +28,19 @@ import { file_chainguard_platform_iam_v2_roles } from "./chainguard/platform/iam
 import { file_chainguard_platform_iam_v2_terms } from "./chainguard/platform/iam/v2/terms_pb.js";
 import { file_chainguard_platform_libraries_artifacts } from "./chainguard/platform/libraries/artifacts_pb.js";
 import { file_chainguard_platform_libraries_v2_artifacts } from "./chainguard/platform/libraries/v2/artifacts_pb.js";
+import { file_chainguard_platform_libraries_v2beta1_request_groups } from "./chainguard/platform/libraries/v2beta1/request_groups_pb.js";
 import { file_chainguard_platform_oidc_oidc } from "./chainguard/platform/oidc/oidc_pb.js";
 import { file_chainguard_platform_ping_ping } from "./chainguard/platform/ping/ping_pb.js";
 import { file_chainguard_platform_ping_v2_ping } from "./chainguard/platform/ping/v2/ping_pb.js";
+import { file_chainguard_platform_registry_registry } from "./chainguard/platform/registry/registry_pb.js";
 import { file_chainguard_platform_registry_v2_images } from "./chainguard/platform/registry/v2/images_pb.js";
 import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platform/registry/v2/repos_pb.js";
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
+import { file_chainguard_platform_registry_v2beta1_overlay_bindings } from "./chainguard/platform/registry/v2beta1/overlay_bindings_pb.js";
+import { file_chainguard_platform_registry_v2beta1_overlays } from "./chainguard/platform/registry/v2beta1/overlays_pb.js";
+import { file_chainguard_platform_registry_vulnerabilities } from "./chainguard/platform/registry/vulnerabilities_pb.js";
+import { file_chainguard_platform_tenant_sbom } from "./chainguard/platform/tenant/sbom_pb.js";
+import { file_chainguard_platform_tenant_vuln } from "./chainguard/platform/tenant/vuln_pb.js";
 import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chainguard/platform/vulnerabilities/v1/advisories_pb.js";
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
@@ -45,6 +52,7 @@ import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sbom
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
+import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
 
 export const files = [
@@ -76,12 +84,19 @@ export const files = [
   file_chainguard_platform_iam_v2_terms,
   file_chainguard_platform_libraries_artifacts,
   file_chainguard_platform_libraries_v2_artifacts,
+  file_chainguard_platform_libraries_v2beta1_request_groups,
   file_chainguard_platform_oidc_oidc,
   file_chainguard_platform_ping_ping,
   file_chainguard_platform_ping_v2_ping,
+  file_chainguard_platform_registry_registry,
   file_chainguard_platform_registry_v2_images,
   file_chainguard_platform_registry_v2_repos,
   file_chainguard_platform_registry_v2_tags,
+  file_chainguard_platform_registry_v2beta1_overlay_bindings,
+  file_chainguard_platform_registry_v2beta1_overlays,
+  file_chainguard_platform_registry_vulnerabilities,
+  file_chainguard_platform_tenant_sbom,
+  file_chainguard_platform_tenant_vuln,
   file_chainguard_platform_vulnerabilities_v1_advisories,
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,
@@ -93,5 +108,6 @@ export const files = [
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
   file_gantry_registry_v1_distribution,
+  file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
 ];

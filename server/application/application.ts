@@ -16,6 +16,7 @@ import { openOwnBlobPlace } from "./blob-place.ts";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
 import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
 
 export interface Application {
   readonly services: Services;
@@ -75,7 +76,9 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       clock,
       log,
       seal: vault,
+      version,
       publicUrl: settings.publicUrl,
+      publisher: settings.publisher,
       openOrganizations: settings.openOrganizations,
       freeMailDomains: settings.freeMailDomains,
       listMax: settings.listMax,

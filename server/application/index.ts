@@ -13,6 +13,7 @@ export {
   importFeed,
   importOciLayout,
   importRegistry,
+  importReports,
   listQuotas,
   listTagPolicies,
   migrateDatabase,

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../../test/database.ts";
 import { openWorld } from "../../test/world.ts";
-import { boundMemory, isWorthRelease, releaseMemory } from "./memory.ts";
+import { boundMemory, isWorthRelease, releaseMemory, watchMemory } from "./memory.ts";
 
 /** Makes some 150 MB that nobody holds afterwards; returns what was resident then. */
 const fill = (): number => {
@@ -38,6 +40,22 @@ test("bulk work has what it drops collected before it has grown by much, and not
   t.mock.timers.tick(limits.bulkLookMs);
   assert.ok(process.memoryUsage.rss() < before + limits.bulkGrowthBytes, `${before}, ${full}, ${process.memoryUsage.rss()}`);
   bound.stop();
+});
+
+test("what the start has taken is given back soon after it, and not only what has grown since", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  releaseMemory();
+  const before = process.memoryUsage.rss();
+  const full = fill();
+  assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
+  const watch = watchMemory();
+  // Each look finds a process that has waited for another since the one before.
+  for (let looks = 0; looks < 20 && process.memoryUsage.rss() >= before * 1.5; looks++) {
+    await promisify(execFile)(process.execPath, ["-e", "setTimeout(() => {}, 200)"]);
+    t.mock.timers.tick(limits.memoryStartLookMs);
+  }
+  assert.ok(process.memoryUsage.rss() < before * 1.5, `${before}, ${full}, ${process.memoryUsage.rss()}`);
+  watch.stop();
 });
 
 test("a server gives back what it has taken when it is calm again", async (t) => {

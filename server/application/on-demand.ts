@@ -1,7 +1,7 @@
 // What needs the contract and the database's driver, each loaded when it is called: a command that needs neither
 // (--version, help, login, health) starts without them.
 
-import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#feeds";
+import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
@@ -54,6 +54,9 @@ export const exportOciLayout = async (application: Application, options: LayoutO
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#feeds")).importRegistry(kernel, options);
+
+export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
+  (await import("#feeds")).importReports(services, options);
 
 /** For a command: a server's own imports answer others beside (watchMemory). */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {

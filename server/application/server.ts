@@ -95,8 +95,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { store, publicUrl: settings.publicUrl, publisher: settings.publisher };
-    const csaf = openCsaf({ feed, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {

@@ -7,7 +7,7 @@
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
 
 import { isIP } from "node:net";
-import { Agent, buildConnector, request as send } from "undici";
+import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { type Clock, systemClock } from "#base/time.ts";
@@ -64,8 +64,18 @@ class ConnectFailed extends Error {}
 /** None was tried: we do not connect to such an address. */
 class AddressRefused extends Error {}
 
+// Only with the first request: it takes 5 MB and a tenth of a second, and there are servers that ask nobody.
+type Client = typeof import("undici");
+
+const loadClient = (): Promise<Client> => import("undici");
+
 /** Connects by address: undici is given the one that was checked, and the name only for the certificate. */
-const guardedConnector = (purpose: Purpose, egress: Egress, resolve: (name: string) => Promise<readonly string[]>): buildConnector.connector => {
+const guardedConnector = (
+  makeConnector: Client["buildConnector"],
+  purpose: Purpose,
+  egress: Egress,
+  resolve: (name: string) => Promise<readonly string[]>,
+): buildConnector.connector => {
   return (target, connected) => {
     // One end for the name and all its addresses.
     const endMs = performance.now() + limits.outboundConnectMs;
@@ -94,7 +104,7 @@ const guardedConnector = (purpose: Purpose, egress: Egress, resolve: (name: stri
         return;
       }
       // Each of those that are left has an equal part of the time.
-      const connect = buildConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false });
+      const connect = makeConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false });
       const { servername: _, ...rest } = target;
       // Without a name the certificate is checked against the address itself, which is then what the URL says.
       const certificateName = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
@@ -188,37 +198,38 @@ export interface OutboundOptions {
 export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
   const egress = readEgress(allow);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
-  const lanes = new Map(
-    purposes.map((purpose) => [
-      purpose,
-      {
-        dispatcher: new Agent({ connect: guardedConnector(purpose, egress, resolve), pipelining: 1 }),
-        shares: openPurposeShares[purpose](),
-      },
-    ]),
-  );
+  const dispatchers = new Map<Purpose, Agent>();
+  let isClosed = false;
+  const dispatcherOf = ({ Agent, buildConnector }: Client, purpose: Purpose): Agent => {
+    const found = dispatchers.get(purpose) ?? new Agent({ connect: guardedConnector(buildConnector, purpose, egress, resolve), pipelining: 1 });
+    dispatchers.set(purpose, found);
+    return found;
+  };
+  const shares = new Map(purposes.map((purpose) => [purpose, openPurposeShares[purpose]()]));
   // Sinks and feeds have schedules of their own, with pauses that grow.
   const silentHosts = openPauses(clock, limits.silentHostsMax);
   return {
     fetch: async (purpose, address, request = {}) => {
-      const lane = lanes.get(purpose);
+      const share = shares.get(purpose);
       let party = "";
       let origin = "";
       let leave = (): void => {};
       try {
         const url = parseTargetUrl(address);
-        if (lane === undefined) throw new Error(`no purpose ${purpose}`);
-        const { dispatcher } = lane;
+        if (share === undefined) throw new Error(`no purpose ${purpose}`);
         origin = url.origin;
         party = request.organization ?? url.host;
         if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const ends = AbortSignal.timeout(timeoutMs);
-        leave = await lane.shares.enter(party, ends);
+        leave = await share.enter(party, ends);
         const signal = request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]);
+        const client = await loadClient();
+        if (isClosed) throw new Error("the server has stopped");
+        const dispatcher = dispatcherOf(client, purpose);
         let target = url;
         for (let redirects = 0; ; redirects++) {
-          const answer = await send(target, {
+          const answer = await client.request(target, {
             dispatcher,
             method: request.method ?? "GET",
             // Nothing compressed: a small body could unpack to more than the limit.
@@ -256,7 +267,8 @@ export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName
       }
     },
     close: async () => {
-      await Promise.all([...lanes.values()].map(({ dispatcher }) => dispatcher.close()));
+      isClosed = true;
+      await Promise.all([...dispatchers.values()].map((dispatcher) => dispatcher.close()));
     },
   };
 };

@@ -293,6 +293,17 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   "argos.operator": ["argos.documents.create", "argos.documents.list", "argos.documents.delete"],
   "argos.osv.reader": ["argos.osv.read"],
   "argos.osv.dumper": ["argos.osv.dump"],
-  // decisions: Access. Bound above every root, by the operator alone.
-  operator: [...owner, "repo.internal.admin", "internal", ...advisories],
+  // decisions: Access. Bound above every root, by the operator alone. What no public role has of the registry it has, to give it on.
+  operator: [
+    ...owner,
+    "repo.internal.admin",
+    "internal",
+    ...advisories,
+    "registry.deployments.create",
+    "registry.deployments.update",
+    "registry.settings.update",
+    // Who fills the catalogue compares requests with it (docs/decisions/0042).
+    "libraries.request_groups.refresh_coverage",
+    "libraries.request_groups.delete_submitted",
+  ],
 };

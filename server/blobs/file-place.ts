@@ -3,11 +3,10 @@
 
 import { type FileHandle, link, mkdir, open, opendir, readdir, readFile, rename, stat, statfs, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { streamOfFile } from "./file-stream.ts";
+import { piecesOfFile } from "./file-stream.ts";
 import {
   type BlobPlace,
   contentLost,
@@ -182,9 +181,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       const { size } = await file.stat();
       const { startBytes, endBytes } = range ?? { startBytes: 0, endBytes: size };
       if (endBytes > size || startBytes > endBytes) throw contentLost(key, `${size} bytes, where ${startBytes} to ${endBytes} were asked for`);
-      if (startBytes < endBytes) return streamOfFile(file, startBytes, endBytes);
-      await file.close();
-      return Readable.from([]);
+      return piecesOfFile(file, startBytes, endBytes);
     } catch (thrown) {
       await file.close();
       throw thrown;

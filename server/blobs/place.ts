@@ -2,7 +2,6 @@
 // digest they have, whose they are and which of them are referenced is in the database (docs/decisions/0031).
 
 import { randomBytes } from "node:crypto";
-import type { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 
@@ -39,15 +38,16 @@ export interface SigningOptions {
 export interface BlobPlace {
   /**
    * Appends behind `at`; durable when it resolves. What an append left behind `at` that failed, or whose point was never
-   * kept, is overwritten. One writer for each key at a time: that is the caller's to see to.
+   * kept, is overwritten. One writer for each key at a time: that is the caller's to see to. A piece of `content` is good until
+   * the next one is asked for.
    * Throws what `content` throws; UNAVAILABLE where the place is full (HTTP 507) or out of reach, DATA_LOSS where what `at`
    * tells of is not there. After each of them but the last, `at` is good for another try.
    */
   append(key: string, at: UploadPoint, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<UploadPoint>;
   /** No more comes: the content can be read, and is durable. Idempotent, and right for an upload without a byte. Throws as append. */
   complete(key: string, at: UploadPoint): Promise<void>;
-  /** Content that is completed; undefined where there is none. A stream that cannot give all of it ends with an error. */
-  read(key: string, range?: ByteRange): Promise<Readable | undefined>;
+  /** Content that is completed; undefined where there is none. A piece is good until the next one is asked for. Throws where not all can be had. */
+  read(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Of content that is completed; undefined where there is none. */
   sizeOf(key: string): Promise<number | undefined>;
   /** Completed content, or with its state an upload. Idempotent. */

@@ -1,7 +1,5 @@
 // Content for tests whose bytes follow from their place alone.
 
-import type { Readable } from "node:stream";
-
 const period = 65_521;
 // A prime number of bytes, so that no size that a place works with hides a shift.
 const pattern = Buffer.from(Array.from({ length: period }, (_, index) => (index * 31 + (index >> 5) * 17 + (index >> 11)) % 251));
@@ -21,7 +19,7 @@ export async function* contentOf(startBytes: number, length: number, pieceBytes 
   for (let given = 0; given < length; given += pieceBytes) yield bytesAt(startBytes + given, Math.min(pieceBytes, length - given));
 }
 
-export const readAll = async (stream: Readable | undefined): Promise<Buffer | undefined> => {
+export const readAll = async (stream: AsyncIterable<Uint8Array> | undefined): Promise<Buffer | undefined> => {
   if (stream === undefined) return undefined;
   const pieces: Buffer[] = [];
   for await (const piece of stream) pieces.push(Buffer.from(piece));

@@ -45,6 +45,8 @@ const watchIdle = (): { readonly came: () => void; readonly soon: <T>(coming: Pr
   return { came: () => void timer.refresh(), soon: (coming) => Promise.race([coming, late]), end: () => clearTimeout(timer) };
 };
 
+type Coming = Promise<IteratorResult<Uint8Array>>;
+
 export interface ContentToWrite {
   readonly startBytes: number;
   /** Of the content; the rest follows. */
@@ -62,10 +64,12 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
   const syncing = syncingBeside(file);
   let sizeBytes = content.startBytes;
   let lookedAtBytes = sizeBytes;
-  let next: IteratorResult<Uint8Array> = { value: content.first, done: false };
 
-  /** One turn: what comes until it is over, or the content is; what comes after that is on its way when it ends. */
-  const writeTurn = async (pair: BufferPair, first: Uint8Array): Promise<{ readonly coming: Promise<IteratorResult<Uint8Array>> }> => {
+  /**
+   * One turn: what comes until it is used up, or its client sends no more. `given` comes first. Returns what is on its way when it ends; of a
+   * turn that was used up nothing is, so that whoever waits for the next one holds as little as can be.
+   */
+  const writeTurn = async (pair: BufferPair, given: Uint8Array | undefined): Promise<{ readonly coming: Coming | undefined }> => {
     let [filling, other] = pair;
     let [filledBytes, turnBytes] = [0, 0];
     let writing: Promise<void> = Promise.resolve();
@@ -83,6 +87,7 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
       filledBytes = 0;
     };
     const add = async (piece: Uint8Array): Promise<void> => {
+      signal?.throwIfAborted();
       for (let at = 0; at < piece.byteLength; ) {
         const taken = Math.min(filling.byteLength - filledBytes, piece.byteLength - at);
         filling.set(piece.subarray(at, at + taken), filledBytes);
@@ -95,21 +100,23 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
     };
     const watch = watchIdle();
     try {
-      for (let piece = first; ; ) {
-        signal?.throwIfAborted();
-        await add(piece);
+      if (given) await add(given);
+      while (turnBytes < limits.blobTurnBytes) {
         watch.came();
         const coming = rest.next();
         // Who waits for it hears of its failure; before that, nobody may.
         coming.catch(() => {});
-        const found = turnBytes < limits.blobTurnBytes ? await watch.soon(coming) : idle;
+        const found = await watch.soon(coming);
         if (found === idle || found.done === true) {
           await flush();
           await writing;
           return { coming };
         }
-        piece = found.value;
+        await add(found.value);
       }
+      await flush();
+      await writing;
+      return { coming: undefined };
     } finally {
       watch.end();
       await writing.catch(() => {});
@@ -117,10 +124,12 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
   };
 
   try {
-    while (next.done !== true) {
+    for (let given: Uint8Array | undefined = content.first; ; ) {
       const pair = await turns.take();
-      const turn = await writeTurn(pair, next.value).finally(() => turns.give(pair));
-      next = await turn.coming;
+      const turn: { readonly coming: Coming | undefined } = await writeTurn(pair, given).finally(() => turns.give(pair));
+      const next: IteratorResult<Uint8Array> | undefined = await turn.coming;
+      if (next?.done === true) break;
+      given = next?.value;
     }
     await syncing.ended();
     await file.sync();

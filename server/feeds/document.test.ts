@@ -322,6 +322,40 @@ test("images come with the packages of each architecture and tag, and packages w
   );
 });
 
+test("a product's lifecycle is its releases with the texts of their versions, and the names that repos and packages have", async () => {
+  const own = {
+    product: "Buoy",
+    names: ["buoy-server"],
+    gracePeriodMonths: 0,
+    releases: [{ releaseCycle: "1", releaseDate: "2026-01-01", eol: true, eolBroken: true }],
+  };
+  assert.deepEqual(await read(file("lighthouse.md"), "lifecycle"), [
+    {
+      kind: "lifecycle",
+      product: "lighthouse",
+      names: ["lighthouse", "beacon", "lighthouse-server"],
+      graceMonths: 6,
+      releases: [
+        { version: "1.10", releaseDate: "2025-06-01", end: "2027-06-30", lts: "2025-12-01", latest: "1.10.2", broken: false },
+        { version: "1.9", releaseDate: "2024-06-01", end: "2025-08-31", lts: "", latest: "1.9 (final)", broken: false },
+        { version: "1.8", releaseDate: "2023-06-01", end: "true", lts: "", latest: "", broken: false },
+        { version: "2", releaseDate: "2026-01-01", end: "", lts: "true", latest: "", broken: false },
+      ],
+    },
+  ]);
+  const expected = {
+    kind: "lifecycle",
+    product: "Buoy",
+    names: ["buoy", "buoy-server"],
+    graceMonths: 0,
+    releases: [{ version: "1", releaseDate: "2026-01-01", end: "true", lts: "", latest: "", broken: true }],
+  };
+  assert.deepEqual(await read(JSON.stringify(own), "lifecycle"), [expected]);
+  const yaml =
+    'product: Buoy\nnames: [buoy-server]\ngracePeriodMonths: 0\nreleases:\n- {releaseCycle: "1", releaseDate: 2026-01-01, eol: true, eolBroken: true}\n';
+  assert.deepEqual(await read(yaml, "lifecycle"), [expected]);
+});
+
 test("a file of another kind, or of another format than was asked for, is refused by what it is", async () => {
   await assert.rejects(read(file("cve5.json"), "advisories"), { message: "is a CVE record of JSON 5, which import vulnerabilities takes" });
   await assert.rejects(read(file("osv.json"), "advisories", "wolfi"), { message: "is an OSV record, not of the format wolfi" });
@@ -403,6 +437,19 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
   ],
   ["an ecosystem of no contract", "libraries", '{"name": "a", "ecosystem": "COBOL", "versions": []}', 1, /ecosystem must be JAVA or PYTHON/],
   ["a package without a version", "images", file("images.jsonl").replace("harbour=1.9-r0", "harbour"), 1, /must be a package and its version/],
+  ["a release whose end is no day", "lifecycle", file("lighthouse.md").replace("2025-08-31", "next year"), 24, /releases\[1\]\.eol must be a day such as/],
+  ["a release whose end is in no calendar", "lifecycle", file("lighthouse.md").replace("2025-08-31", "2025-02-30"), 24, /releases\[1\]\.eol must be a day/],
+  ["a release that is there twice", "lifecycle", file("lighthouse.md").replace('"1.8"', '"1.9"'), 27, /releaseCycle is there already/],
+  ["a release without a day", "lifecycle", file("lighthouse.md").replace("releaseDate: 2026-01-01", "codename: x"), 31, /releaseDate must be a text/],
+  ["a grace of a thousand months", "lifecycle", '{"product": "a", "gracePeriodMonths": 1000, "releases": [{}]}', 1, /gracePeriodMonths must be at most 120/],
+  ["a lifecycle without releases", "lifecycle", '{"product": "a", "releases": []}', 1, /releases must be a list that is not empty/],
+  [
+    "a bomb in front of prose",
+    "lifecycle",
+    `---\npermalink: /a\na: &a [x,x,x,x,x,x,x,x,x,x]\n${aliasLines.join("\n")}\n---\nprose\n`,
+    4,
+    /more than 100 aliases/,
+  ],
   ["a key with a line end", "advisories", file("secdb.json").replace('"1.2.3-r0"', '"1\\n2"'), 5, /must not hold control characters/],
 ];
 

@@ -11,6 +11,7 @@ import { DocumentError, FieldError, type Path, pathText } from "./invalid.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
 import { readToml, tomlLineOf } from "./parse/toml.ts";
 import { readXml, xmlLineOf } from "./parse/xml.ts";
+import { frontMatterLineOf, readFrontMatter } from "./parse/front-matter.ts";
 import { readTypedYaml, readYaml, yamlLineOf } from "./parse/yaml.ts";
 import { type Notation, recogniseFormat } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
@@ -30,6 +31,7 @@ interface NotationReader {
 const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReader>> = {
   json: { read: readJson, lineOf: jsonLineOf },
   yaml: { read: readYaml, lineOf: yamlLineOf },
+  "front-matter": { read: readFrontMatter, lineOf: frontMatterLineOf },
   toml: { read: readToml, lineOf: tomlLineOf },
   xml: { read: readXml, lineOf: xmlLineOf },
 };

@@ -16,7 +16,7 @@ import type { FeedKind } from "./formats/format.ts";
 export const importedType = "dev.gantry.feeds.imported.v1";
 
 export interface ImportReport {
-  readonly kind: FeedKind;
+  readonly kind: FeedKind | "reports";
   /** The group that the import is for. */
   readonly group: string;
   /** The source's name, without what may be secret in an address. */

@@ -98,6 +98,7 @@ const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   vulnerabilities: "vulnerability",
   libraries: "library",
   images: "image",
+  lifecycle: "lifecycle",
 };
 
 /** What came of one source. */
@@ -451,6 +452,8 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const { license } = options;
   if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the licence must be an SPDX identifier such as CC-BY-4.0");
+  if (options.kind === "lifecycle" && options.public !== undefined)
+    throw new Fault("INVALID_ARGUMENT", "a lifecycle is its group's and never everybody's: import lifecycle takes neither --public nor --private");
   const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
   const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
   // A source that is misspelt stops all before anything is written.

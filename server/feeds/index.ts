@@ -3,9 +3,11 @@
 
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
+import type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
+export { readFeedFile } from "./feed-files.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { openReader } from "./documents/reader.ts";
@@ -13,8 +15,14 @@ export { answerOsvQuestion, answerOsvQuestions, type OsvEndpoint, openOsv, requi
 export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";
+export { ecosystemOf, formatOfFile, isRequirementFormat, readRequirements, type Requirement, type RequirementFormat } from "./requirements/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
-export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
+export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
+export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
+export type { OpenDocument } from "./sbom/document-queue.ts";
+export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";
@@ -24,6 +32,9 @@ export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>
   (await import("./import-feed.ts")).importFeed(services, options);
+
+export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
+  (await import("./reports/import-reports.ts")).importReports(services, options);
 
 /** What the file of GANTRY_FEEDS says. Throws a Fault of one line where it is wrong. */
 export const readFeedsFile = async (file: string): Promise<readonly ScheduledFeed[]> => (await import("./schedule.ts")).readFeedsFile(file);

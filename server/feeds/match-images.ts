@@ -24,6 +24,7 @@ import {
   findAffectedRepos,
   findChangesToMatch,
   findImageRepos,
+  findReposChangedSince,
   findImageRoots,
   findInstalledVersions,
   findMatchable,
@@ -38,6 +39,7 @@ import {
   writeAffectedImages,
   type Write,
 } from "#store";
+import { writeOwnReports } from "./reports/own-reports.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
@@ -328,6 +330,13 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
   }
 };
 
+/** The repos whose images have changed, or what affects them. */
+const reposToReport = async (rows: Write, root: string, { isWhole, repos }: Matching, nowMs: number): Promise<ImageRepo[]> => {
+  if (isWhole) return findImageRepos(rows, root);
+  const all = [...repos.values(), ...(await findReposChangedSince(rows, root, nowMs))];
+  return [...new Map(all.map(({ owner, repo }) => [repoKey({ owner, repo }), { owner, repo }])).values()];
+};
+
 /** Matches one organization; false where that failed. */
 const matchRoot = async (services: Services, root: string, matching: Matching, telling: Telling): Promise<boolean> => {
   const { store, clock, log } = services;
@@ -337,6 +346,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
       const nowMs = clock();
       if (matching.isWhole) await markMatched(rows, root);
       await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
+      await writeOwnReports(rows, services, root, await reposToReport(rows, root, matching, nowMs), nowMs);
     });
     return true;
   } catch (cause) {

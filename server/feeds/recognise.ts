@@ -12,6 +12,7 @@ import type { FeedKind, Format } from "./formats/format.ts";
 import { github } from "./formats/github.ts";
 import { imagePackages } from "./formats/image-packages.ts";
 import { kev } from "./formats/kev.ts";
+import { lifecycle } from "./formats/lifecycle.ts";
 import { maven } from "./formats/maven.ts";
 import { nvd } from "./formats/nvd.ts";
 import { openvex } from "./formats/openvex.ts";
@@ -38,6 +39,7 @@ export const formats: readonly Format[] = [
   github,
   maven,
   pypi,
+  lifecycle,
   imagePackages,
   osPackages,
   artifactLines,
@@ -46,11 +48,11 @@ export const formats: readonly Format[] = [
   debian,
 ];
 
-export type Notation = "json" | "yaml" | "xml" | "toml" | "prose";
+export type Notation = "json" | "yaml" | "front-matter" | "xml" | "toml" | "prose";
 
 // A key at the margin that one of our formats begins with; prose has none of them.
-const yamlMark =
-  /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
+const yamlKeys = ["schema-version", "schema_version", "advisories", "package", "affected", "modified", "published", "aliases", "details", "statements", "id"];
+const yamlMark = new RegExp(`^(?:${yamlKeys.join("|")}|"?@context"?|format|product|releases) *:(?:\\s|$)`, "m");
 
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
 const yamlAnchor = /^\S+: *&\w+ /m;
@@ -59,12 +61,16 @@ const hasAlias = (text: string): boolean => {
   return anchor !== null && /\*\w/.test(text.slice(anchor.index + anchor[0].length));
 };
 
+/** Markdown that begins with YAML between two lines of dashes, of what tells of a product's releases. */
+const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && /^(?:permalink|product|releases) *:/m.test(start);
+
 /** The notation of a text, by its beginning. */
 export const recogniseNotation = (head: string): Notation => {
   const start = head.replace(/^\uFEFF/, "").trimStart();
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
   if (start.startsWith("{") || start.startsWith("[")) return "json";
   if (/^<(?:\?xml|!|[A-Za-z])/.test(start)) return /^<(?:\?xml|!DOCTYPE metadata|metadata)/.test(start) ? "xml" : "prose";
+  if (isFrontMatter(start)) return "front-matter";
   return yamlMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 

@@ -11,6 +11,8 @@ export type {
   KnownExploitRecord,
   LibraryArtifactRecord,
   LibraryVersionRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   PackageOriginRecord,
   ReferenceRecord,
   ScanDetection,

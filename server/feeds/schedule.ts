@@ -78,6 +78,7 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
     return field.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
   const group = field.at("group").name() || undefined;
   if (group !== undefined && !isUid(group)) return field.at("group").refuse("must be a uid");
+  if (kind === "lifecycle" && !field.at("public").missing) return field.at("public").refuse("is not for a lifecycle, which is its group's");
   return {
     kind,
     format,

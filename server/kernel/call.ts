@@ -13,10 +13,17 @@ export interface ReplyContent {
   readonly sizeBytes: number;
   /** The part of it that was asked for: its first byte, and the one behind its last. */
   readonly range?: { readonly startBytes: number; readonly endBytes: number };
-  /** The bytes; opened where they are sent, and not for who asks for the headers alone. */
+  /** The bytes, a piece of which is good until the next one is asked for; opened where they are sent, and not for who asks for the headers alone. */
   readonly open: () => Promise<string | AsyncIterable<Uint8Array>>;
   /** Where they lie besides: the client may be sent there. */
   readonly elsewhere?: string;
+}
+
+/** A file that is the answer, beside its message. */
+export interface ReplyFile {
+  readonly type: string;
+  /** Made as they are taken, once. Whoever does not take all of them ends them (`return`): the file has a turn until then. */
+  readonly pieces: AsyncIterable<string | Uint8Array>;
 }
 
 export interface Reply {
@@ -32,6 +39,8 @@ export interface Reply {
   readonly httpStatus?: number;
   /** Of an operation that gives content (contract: Distribution). */
   readonly content?: ReplyContent;
+  /** Of an operation that gives a file. */
+  readonly file?: ReplyFile;
 }
 
 /** Which request this is, and from where. */

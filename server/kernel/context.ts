@@ -14,7 +14,7 @@ import type { Origin } from "#base/origin.ts";
 import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
 import type { Condition, Read, Store, Write } from "#store";
-import type { Call, ReplyContent } from "./call.ts";
+import type { Call, ReplyContent, ReplyFile } from "./call.ts";
 import type { Mask } from "./mask.ts";
 import type { Seal } from "./page.ts";
 import type { Shape } from "./shape.ts";
@@ -28,8 +28,12 @@ export interface Services {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of this server: "1.2.3". */
+  readonly version: string;
   /** The address under which clients know the server; the source of its events. */
   readonly publicUrl: string;
+  /** Who publishes documents of our own. */
+  readonly publisher: { readonly category: string; readonly name: string; readonly namespace: string; readonly contact: string };
   /** GANTRY_OPEN_ORGANIZATIONS: registered humans may make organizations. */
   readonly openOrganizations: boolean;
   /** GANTRY_FREE_MAIL_DOMAINS: mail domains that are nobody's company, besides the well-known ones. */
@@ -127,6 +131,8 @@ export interface Outcome {
   readonly parts?: readonly Uint8Array[];
   /** Bytes that go with the reply. */
   readonly content?: ReplyContent;
+  /** A file that is the answer. */
+  readonly file?: ReplyFile;
   /** The event goes to this one subscription, under this id. */
   readonly toldOnly?: { readonly subscription: string; readonly eventId: string };
   /** What was written is kept, and then this is thrown: a refusal that must be remembered. */
@@ -186,6 +192,8 @@ export interface Asks extends Limited {
  */
 export interface ResourceDefinition {
   readonly service: DescService;
+  /** A service of our own with operations on it that the public one has not. */
+  readonly furtherService?: DescService;
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;

@@ -86,10 +86,12 @@ interface Told {
 const toldIn = (view: ViewedMethodFact | undefined, method: MethodFact, message: MessageFact, request: JsonObject, content: JsonObject): Told => {
   if (!view) return { message, body: content, template: method.http[0]?.template ?? "" };
   const template = view.http[0]?.template ?? "";
-  const told = view.view.tellsRequest || message === method.input ? view.input : view.output;
+  // An update of version 1 has one message for both.
+  const tellsRequest = view.view.tellsRequest || message === method.input;
+  const told = tellsRequest ? view.input : view.output;
   const resource = resourceField(method);
   const asked = view.view.tellsRequest && resource ? { ...publicPart(method.input, request), [resource.json]: content } : content;
-  const body = told === view.input ? requestInView(view, asked) : replyInView(view, content);
+  const body = tellsRequest ? requestInView(view, asked) : replyInView(view, content);
   return { message: told, body: withProtoNames(told, body), template };
 };
 

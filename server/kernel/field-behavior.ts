@@ -41,7 +41,7 @@ const textViolation = (field: FieldFact, value: string, name: string): string | 
 /** How a violation names fields: by their JSON names in a resource, by their proto names beside it. */
 export type Naming = "json" | "name";
 
-const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations): void => {
+const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
     const description = value === "" ? undefined : textViolation(field, value, shortName(at));
     if (description) found.add(at, description);
@@ -49,14 +49,14 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, fou
     if (value < field.minimum || (field.maximum !== 0 && value > field.maximum)) {
       found.add(at, `${shortName(at)} must be between ${field.minimum} and ${field.maximum}`);
     }
-  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found);
+  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found, undefined, optional);
 };
 
-const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, found: FoundViolations): void => {
+const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   const name = shortName(at);
   // A boolean's false is a value, though gRPC cannot tell it from absence. A resource path inside a batch's entry may be
   // left out: the batch's own stands for it (AIP-233).
-  const needed = field.required && field.kind !== "bool" && !(field.scope && at.includes("["));
+  const needed = field.required && !optional.has(field) && field.kind !== "bool" && !(field.scope && at.includes("["));
   if (needed && isUnspecified(field, value)) {
     // requirement: Cases shown. The violation of a missing name shows its pattern.
     found.add(at, field.pattern ? `${name} must match ${JSON.stringify(field.pattern)}` : `${name} is required`);
@@ -64,7 +64,7 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, namin
   }
   if (value === undefined || value === null) return;
   if (field.shape === "one") {
-    checkOne(field, value, at, naming, found);
+    checkOne(field, value, at, naming, found, optional);
     return;
   }
   const keys = Array.isArray(value) ? undefined : isObject(value) ? Object.keys(value) : [];
@@ -75,16 +75,19 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, namin
   for (let index = 0; index < count && !found.isFull; index++) {
     const key = keys?.[index];
     const entry = Array.isArray(value) ? value[index] : isObject(value) && key !== undefined ? value[key] : undefined;
-    if (entry !== undefined) checkOne(field, entry, `${at}[${key === undefined ? index : JSON.stringify(key)}]`, naming, found);
+    if (entry !== undefined) checkOne(field, entry, `${at}[${key === undefined ? index : JSON.stringify(key)}]`, naming, found, optional);
   }
 };
 
 /** Entries of a list or map for which the contract sets no maximum. */
 const entriesMax = 1_000;
 
+const none: ReadonlySet<FieldFact> = new Set();
+
 /**
  * Violations of one message.
  * @param only for an update: the top fields that change; the others are not checked
+ * @param optional fields that are REQUIRED, but not of this caller
  */
 export const checkMessage = (
   message: MessageFact,
@@ -93,12 +96,13 @@ export const checkMessage = (
   naming: Naming,
   found: FoundViolations,
   only?: ReadonlySet<string>,
+  optional: ReadonlySet<FieldFact> = none,
 ): void => {
   for (const field of message.fields) {
     if (found.isFull) return;
     if (field.outputOnly || (only && !only.has(field.json))) continue;
     const name = field[naming];
-    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, found);
+    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, found, optional);
   }
 };
 
@@ -127,6 +131,6 @@ export const checkRequest = (method: MethodFact, request: JsonObject, found: Fou
   const naming = method.http[0]?.body === "*" ? "json" : "name";
   for (const field of method.input.fields) {
     if (found.isFull) return;
-    if (field !== resource) checkField(field, request[field.json], field[naming], naming, found);
+    if (field !== resource) checkField(field, request[field.json], field[naming], naming, found, none);
   }
 };

@@ -2,7 +2,7 @@
 
 export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
-export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type Serve, type UnreadCall } from "./call.ts";
+export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type ReplyFile, type Serve, type UnreadCall } from "./call.ts";
 export type { Cause, ChangeContext, Context, FindPlace, Gift, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
 export { eventOf, toldEvent } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
@@ -20,3 +20,4 @@ export { get } from "./verbs/get.ts";
 export { list } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";
 export { update } from "./verbs/update.ts";
+export { ownWholeList } from "./view.ts";

@@ -23,6 +23,8 @@ export interface Kernel {
   readonly currentReads: ReadonlyMap<string, CurrentRead>;
   /** Resources with a table, by message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
+  /** The same with the fields that version 1 alone knows. */
+  readonly resourcesInVersion1: ReadonlyMap<string, BoundResource>;
   readonly refusalPace: RefusalPace;
   /** The turns that calls of an operation take. */
   readonly turnsOf: (method: MethodFact) => FairQueue;
@@ -79,6 +81,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     answers,
     currentReads: currentReadsOf(answers, bound),
     resources: bound,
+    resourcesInVersion1: bindResources(resources, catalogue, "version 1"),
     refusalPace: openRefusalPace(),
     turnsOf: openCallTurns(),
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },

@@ -8,10 +8,8 @@ import { limits } from "#base/limits.ts";
 import type { Order } from "#base/page.ts";
 import { readOrder } from "./order.ts";
 
-const integerAt = (request: JsonObject, key: string): number => {
-  const value = request[key];
-  return typeof value === "number" ? value : 0;
-};
+/** A 64-bit number, which version 1 has for the size of some pages, is a text. */
+const integerAt = (request: JsonObject, key: string): number => Number(request[key] ?? 0);
 
 /** 0 or none: 50; above 200: 200. */
 export const pageSizeOf = (request: JsonObject): number => {
@@ -31,7 +29,8 @@ export const readPaging = (method: MethodFact, request: JsonObject): { readonly 
   if (integerAt(request, "pageSize") < 0) violations.push({ field: "page_size", description: "must not be negative" });
   if (skipOf(request) < 0) violations.push({ field: "skip", description: "must not be negative" });
   const message = pluralOf(method)?.message;
-  if (!message) return { order: undefined, violations };
+  // A list of version 1 has an order that nobody chooses.
+  if (!message || !method.input.byName.has("order_by")) return { order: undefined, violations };
   const read = readOrder(message, text(request, "orderBy"), method.defaultOrder);
   if ("order" in read) return { order: read.order, violations };
   return { order: undefined, violations: [...violations, read.violation] };

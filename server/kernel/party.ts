@@ -51,5 +51,13 @@ export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
   const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
   const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
   const uploads = openFairQueue(turnsOf("organization-uploads", "uploads are sent", limits.uploadsEach));
-  return (method) => (method.distribution?.takesContent ? uploads : method.writes ? writes : method.unscoped ? lists : gets);
+  const files = openFairQueue({
+    ...turnsOf("organization-files", "files are fetched", limits.filesEach),
+    places: limits.filesUnderWay,
+    placesAlone: limits.filesEach,
+  });
+  return (method) => {
+    if (method.givesFile) return files;
+    return method.distribution?.takesContent ? uploads : method.writes ? writes : method.unscoped ? lists : gets;
+  };
 };

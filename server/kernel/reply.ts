@@ -16,6 +16,7 @@ const hasEtag = ({ method }: Call): boolean =>
 export const replyOf = (call: Call, outcome: Outcome): Reply => {
   if (outcome.parts) return { message: {}, parts: outcome.parts };
   if (outcome.content) return { message: outcome.reply, content: outcome.content };
+  if (outcome.file) return { message: outcome.reply, file: outcome.file, ...(outcome.headers ? { headers: outcome.headers } : {}) };
   const reply = replyInVersion2(call, outcome);
   if (!call.view) return reply;
   // The ETag is the resource's, in whichever shape it is shown.
@@ -23,9 +24,16 @@ export const replyOf = (call: Call, outcome: Outcome): Reply => {
   return { ...rest, message: replyInView(call.view, reply.message) };
 };
 
+/** What both versions know of a resource: its ETag is the same in both. Every change of the rest changes its updateTime. */
+const inBothVersions = (call: Call, record: JsonObject): JsonObject => {
+  if (!call.view) return record;
+  const own = call.method.output.fields.filter(({ version1Only }) => version1Only).map(({ json }) => json);
+  return own.length === 0 ? record : Object.fromEntries(Object.entries(record).filter(([key]) => !own.includes(key)));
+};
+
 const replyInVersion2 = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
-  const json = JSON.stringify(reply);
+  const json = JSON.stringify(inBothVersions(call, reply));
   const etag = etagOf(json);
   // RFC 9110, 13.1.2: in a write If-None-Match means something else, which no client here uses.
   const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matchesEtag(call.ifNoneMatch, etag);
@@ -45,6 +53,6 @@ export const currentOf = (kernel: Kernel, context: Omit<Context<Read>, "rows">):
   return async (rows) => {
     await lockRow(rows, { name: current.table, columns: ["uid"] }, uid);
     const { reply } = await current.reads({ ...context, method: current.get, request: { uid }, visiblePaths: [uid], rows });
-    return reply;
+    return inBothVersions(call, reply);
   };
 };

@@ -8,13 +8,14 @@ import { methods as everyMethod, version1 } from "#contract/catalog.ts";
 import { type MethodFact, messageFact } from "#contract/facts.ts";
 import type { Catalogue } from "#store";
 import type { BoundResource, Resource, ResourceDefinition, ResourceReference } from "./context.ts";
-import { shapeOf } from "./shape.ts";
+import { type ShapeVersion, shapeOf } from "./shape.ts";
 
 export type { BoundResource, Resource, RuleContext, VisibilityQuery } from "./context.ts";
 
 /** Declares a resource. `methods` are those of the contract. */
 export const resource = (definition: ResourceDefinition, methods: readonly MethodFact[] = [...everyMethod, ...version1]): Resource => {
-  const operations = methods.filter((method) => method.service === definition.service.typeName && method.view === undefined);
+  const services = [definition.service, ...(definition.furtherService ? [definition.furtherService] : [])].map(({ typeName }) => typeName);
+  const operations = services.flatMap((service) => methods.filter((method) => method.service === service && method.view === undefined));
   const [first] = operations;
   if (!first) throw new Error(`${definition.service.typeName} is not in the contract's catalogue`);
   const create = operations.find((method) => method.rpc === `Create${definition.message.name}`);
@@ -35,11 +36,11 @@ interface Binding extends BoundResource {
   readonly blocks: (ResourceReference & { readonly inUseAs: string })[];
 }
 
-const bindResource = (resource: Resource, table: string, resources: readonly Resource[], catalogue: Catalogue): Binding => {
+const bindResource = (resource: Resource, table: string, resources: readonly Resource[], catalogue: Catalogue, version: ShapeVersion): Binding => {
   const { fact, hydrate = {}, computedFields, methodFields = [], parentMessage } = resource;
   const columns = catalogue.get(table)?.columns;
   if (!columns) throw new Error(`the table ${table} of ${fact.short} does not exist`);
-  const shape = shapeOf(fact, table, columns);
+  const shape = shapeOf(fact, table, columns, version);
   if (shape.table.columns[0] !== "uid") throw new Error(`${fact.short} has no field uid`);
   const summaries = Object.entries(hydrate).map(([name, { by, table: source, findSeen }]) => {
     const field = fact.byName.get(name);
@@ -54,9 +55,13 @@ const bindResource = (resource: Resource, table: string, resources: readonly Res
 };
 
 /** Binds resources to their tables, and to each other. Their tables fit already (schema.ts); throws where a file asks for what is not there. */
-export const bindResources = (resources: readonly Resource[], catalogue: Catalogue): ReadonlyMap<string, BoundResource> => {
+export const bindResources = (
+  resources: readonly Resource[],
+  catalogue: Catalogue,
+  version: ShapeVersion = "version 2",
+): ReadonlyMap<string, BoundResource> => {
   const bound = new Map<string, Binding>();
-  for (const each of resources) if (each.table) bound.set(each.fact.name, bindResource(each, each.table, resources, catalogue));
+  for (const each of resources) if (each.table) bound.set(each.fact.name, bindResource(each, each.table, resources, catalogue, version));
   for (const each of bound.values()) {
     bound.get(each.parentMessage)?.children.push(each);
     for (const { refersTo, name, deletedWithReference, inUseAs } of each.fact.fields) {

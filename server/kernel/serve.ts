@@ -40,6 +40,7 @@ import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
+import { fileInTurn } from "./file-in-turn.ts";
 import { faultInView, isWholeList, wholeList } from "./view.ts";
 import { writeSafely } from "./safe-write.ts";
 import { actingParty, callingParty, strangerAt } from "./party.ts";
@@ -77,7 +78,10 @@ export const makeServe =
           if (rights.untilMs <= kernel.services.clock()) continue;
         }
         try {
-          return await handle(kernel, call, caller, rights, fresh);
+          const reply = await handle(kernel, call, caller, rights, fresh);
+          if (!reply.file) return reply;
+          entered = undefined;
+          return { ...reply, file: fileInTurn(reply.file, () => turns.leave(party)) };
         } catch (thrown) {
           const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
           if (fresh || !unsure) throw thrown;
@@ -153,7 +157,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
     nowMs,
     ...validate(call),
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
-    resources: kernel.resources,
+    resources: call.view ? kernel.resourcesInVersion1 : kernel.resources,
     permitted,
     require: (wanted, at) => {
       const capabilities = [...wanted];

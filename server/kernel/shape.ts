@@ -123,10 +123,15 @@ const paramOf = (field: FieldFact, value: Json | undefined): Param => {
   return typeof value === "object" ? JSON.stringify(value) : value;
 };
 
+/** For which version a shape is: version 1 has fields that version 2 has elsewhere. */
+export type ShapeVersion = "version 1" | "version 2";
+
 /** The shape of a resource. `columns` are the table's, as the database has them, by name. */
-export const shapeOf = (message: MessageFact, table: string, columns: Pick<ReadonlySet<string>, "has">): Shape => {
+export const shapeOf = (message: MessageFact, table: string, columns: Pick<ReadonlySet<string>, "has">, version: ShapeVersion = "version 2"): Shape => {
   // The uid first, wherever the message has it: pages and hydration find it there.
-  const fields = message.fields.filter((field) => columns.has(field.name)).sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
+  const fields = message.fields
+    .filter((field) => columns.has(field.name) && (version === "version 1" || !field.version1Only))
+    .sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
   const readers = fields.map((field) => ({ key: field.json, of: reader(field) }));
   return {
     message,

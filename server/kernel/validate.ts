@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts"
 import type { Order } from "#base/page.ts";
 import { isUid } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
+import { optionalInView } from "#contract/views.ts";
 import type { Call } from "./call.ts";
 import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
 import { type Mask, maskedFields, readMask } from "./mask.ts";
@@ -94,7 +95,13 @@ export const validate = (call: Call): ValidRequest => {
     // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
     const only = mask && maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) });
     for (const { field, description } of read?.violations ?? []) found.add(field, description);
-    checkMessage(message, value, "", "json", found, only);
+    // What version 1 alone knows of a resource is no field of version 2.
+    for (const field of call.view ? [] : message.fields.filter(({ version1Only }) => version1Only)) {
+      if (value[field.json] !== undefined) found.add(field.json, `is not a field of ${message.short}`);
+      else if (mask?.paths.some(([first]) => first === field.json) && !mask.replacesAll)
+        found.add("update_mask", `${JSON.stringify(field.name)} is not a field of ${message.short}`);
+    }
+    checkMessage(message, value, "", "json", found, only, call.view && optionalInView(call.view));
     found.nextStep();
   }
   checkRequest(method, request, found);

@@ -5,7 +5,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { ViewedMethodFact } from "#contract/facts.ts";
 import { replyInView, violationInView } from "#contract/views.ts";
-import type { Reads } from "./context.ts";
+import type { Outcome, ReadContext, Reads } from "./context.ts";
 import { pluralOf } from "./paging.ts";
 import { callingParty, strangerAt } from "./party.ts";
 
@@ -44,6 +44,34 @@ export const wholeList =
     } while (pageToken !== "");
     return call.packing ? { reply: {}, parts } : { reply: { [plural]: records } };
   };
+
+/**
+ * A list of version 1 that is no view, in pieces: each becomes bytes before the next one is read. Throws FAILED_PRECONDITION where it
+ * has more bytes than clients take.
+ * @param total how many entries there are; more than the server gives at once are refused before any is read
+ */
+export const ownWholeList = async (
+  { call, caller, method, services }: ReadContext,
+  total: number,
+  pieces: AsyncIterable<readonly JsonObject[]>,
+): Promise<Outcome> => {
+  if (total > services.listMax) throw tooLong(total, String(services.listMax));
+  const plural = pluralOf(method)?.json ?? "";
+  const { organization } = caller ? callingParty(caller) : strangerAt(call.origin().address);
+  const [records, parts]: [JsonObject[], Uint8Array[]] = [[], []];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    if (!call.packing) {
+      records.push(...piece);
+      continue;
+    }
+    const part = call.packing.pack({ [plural]: [...piece] }, organization);
+    bytes += part.length;
+    if (bytes > limits.wholeListBytesMax) throw tooLong(total, `${limits.wholeListBytesMax} bytes`);
+    parts.push(part);
+  }
+  return call.packing ? { reply: {}, parts } : { reply: { [plural]: records } };
+};
 
 /** A fault by the names of version 1. */
 export const faultInView = (view: ViewedMethodFact, fault: Fault): Fault => {

@@ -4,7 +4,6 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
@@ -111,16 +110,17 @@ export const writeLayoutBlob = async (
   await mkdir(dirname(path), { recursive: true });
   const [algorithm = "", hex] = digest.split(":");
   const hash = createHash(algorithm);
-  const passing = new Transform({
-    transform(piece: Buffer, _, done) {
+  const passing = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const piece of typeof content === "string" ? [Buffer.from(content)] : content) {
       hash.update(piece);
       onBytes(piece.byteLength);
-      done(null, piece);
-    },
-  });
+      // Streams ask for more before they have written it.
+      yield Uint8Array.from(piece);
+    }
+  };
   const unfinished = `${path}.unfinished`;
   try {
-    await pipeline(Readable.from(typeof content === "string" ? [Buffer.from(content)] : content), passing, createWriteStream(unfinished));
+    await pipeline(passing, createWriteStream(unfinished));
     if (hash.digest("hex") !== hex) throw new Fault("DATA_LOSS", `${digest} has other bytes than its digest says`);
     await rename(unfinished, path);
   } catch (thrown) {

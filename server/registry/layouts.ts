@@ -186,7 +186,7 @@ export const exportLayout = async ({ call, folder, repo, progress }: LayoutWork,
     if (!content) throw new Error("a manifest without content");
     const digest = isLayoutDigest(reference) ? reference : text(message, "digest");
     const opened = await content.open();
-    const bytes = typeof opened === "string" ? opened : Buffer.concat(await Array.fromAsync(opened)).toString("utf8");
+    const bytes = typeof opened === "string" ? opened : Buffer.concat(await Array.fromAsync(opened, (piece) => Uint8Array.from(piece))).toString("utf8");
     const described = { mediaType: content.type, digest, size: content.sizeBytes };
     if (written.has(digest)) return described;
     const parts = partsOf(bytes);

@@ -48,7 +48,6 @@ const problemOf = async (
   const hashes = [{ expected: sha256, hash: createHash("sha256") }, ...(sha512 === undefined ? [] : [{ expected: sha512, hash: createHash("sha512") }])];
   try {
     for await (const piece of content) {
-      if (!(piece instanceof Uint8Array)) throw new Error("content that is no bytes");
       for (const { hash } of hashes) hash.update(piece);
       onBytes(piece.byteLength);
     }

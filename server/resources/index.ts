@@ -7,6 +7,7 @@ import { auth } from "./auth/auth.ts";
 import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
 import { subscription } from "./events/subscription.ts";
+import { feedFiles } from "./feeds/feed-files.ts";
 import { osv } from "./feeds/osv.ts";
 import { accountAssociation } from "./iam/account-association.ts";
 import { externalGroupRoleMapping } from "./iam/external-group-role-mapping.ts";
@@ -21,14 +22,26 @@ import { terms } from "./iam/terms.ts";
 import { affectedImage } from "./images/affected-image.ts";
 import { imageSbom } from "./images/image-sbom.ts";
 import { artifact } from "./libraries/artifact.ts";
+import { requestGroup } from "./libraries/request-group.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { deployment } from "./registry/deployment.ts";
 import { distribution } from "./registry/distribution.ts";
+import { eolTag } from "./registry/eol-tag.ts";
+import { imageConfig } from "./registry/image-config.ts";
+import { imageContents } from "./registry/image-contents.ts";
+import { imageReport } from "./registry/image-report.ts";
 import { image } from "./registry/image.ts";
+import { manifestDigestCount } from "./registry/manifest-digest-count.ts";
+import { overlayBinding } from "./registry/overlay-binding.ts";
+import { overlay } from "./registry/overlay.ts";
+import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
+import { tagsSummary } from "./registry/tags-summary.ts";
+import { vulnReport } from "./registry/vuln-report.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -39,6 +52,7 @@ export const resources = [
   delivery,
   event,
   subscription,
+  feedFiles,
   osv,
   accountAssociation,
   externalGroupRoleMapping,
@@ -53,13 +67,25 @@ export const resources = [
   affectedImage,
   imageSbom,
   artifact,
+  requestGroup,
   membership,
   securityToken,
   ping,
+  deployment,
   distribution,
+  eolTag,
+  imageConfig,
+  imageContents,
+  imageReport,
   image,
+  manifestDigestCount,
+  overlayBinding,
+  overlay,
+  packageVersionMetadata,
   repo,
   tagHistory,
   tag,
+  tagsSummary,
+  vulnReport,
   advisory,
 ];

@@ -325,7 +325,7 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
     { rows: limit, wide: true },
   );
 
-// The nearest place that begins at or before the row, by halving, as in list.ts; and the organizations of the places.
+// The nearest place that begins at or before the row, by halving; and the organizations of the places.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
 const rootsOfPlaces = `left(uid, 40) in (
   select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
@@ -350,6 +350,44 @@ export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, n
     { rows: limit, wide: true },
   );
 
+/** What of our own lies at these places about these origin packages and is not public, withdrawn or not. */
+export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and origin = any($3) and ${inPlaces} order by origin, advisory_id, uid`,
+    [lows, highs, origins],
+    { rows: origins.length, wide: true },
+  );
+
+const ownName = columns({ name: text });
+
+/** The origin packages that something of our own is about which lies at these places and is not public, withdrawn or not: the next ones in order. */
+export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (
+       select distinct origin as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
+/** The same of their numbers. */
+export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
+  const found = await ownName.find(
+    rows,
+    `select ${ownName.list} from (
+       select distinct advisory_id as name from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}) as private
+     where name > $3 order by name limit $4`,
+    [lows, highs, after, limit],
+    { rows: limit, wide: true },
+  );
+  return found.map(({ name }) => name);
+};
+
 /** What kinds of artifacts our own advisories are about. */
 export interface OwnArtifact {
   readonly artifactType: string;
@@ -361,6 +399,15 @@ const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, 
 
 export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
   ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
+
+/** The same of what lies at these places and is not public. */
+export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
+  ownArtifact.find(
+    rows,
+    `select distinct ${ownArtifact.list} from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} limit 1000`,
+    [lows, highs],
+    { rows: 1000, wide: true },
+  );
 
 /** A document's name and when it was last changed. */
 export interface ChangedDocument {
@@ -402,6 +449,17 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
     { rows: limit, wide: true },
   );
 
+/** The same of what lies at these places and is not public. */
+export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
+  changedAdvisory.find(
+    rows,
+    `select ${changedAdvisory.list} from advisories
+     where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} and (update_time, advisory_id) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by update_time, advisory_id fetch first $5 rows with ties`,
+    [lows, highs, since, after, limit],
+    { rows: limit, wide: true },
+  );
+
 /** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
 export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
@@ -414,6 +472,19 @@ export const findChangedDocuments = (rows: Read, since: string, after: string, l
     { rows: limit, wide: true },
   );
 
+/** The same of packages that something is about which lies at these places and is not public. */
+export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
+    rows,
+    `select ${changedDocument.list} from (
+       select origin, max(update_time) as changed from advisories where not public and ${own} and ${rootsOfPlaces} and ${inPlaces}
+       group by origin having bool_or(delete_time is null) or origin in (select origin from advisories where ${published} and ${own})) as document
+     where (changed, origin) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
+     order by changed, origin limit $5`,
+    [lows, highs, since, after, limit],
+    { rows: limit, wide: true },
+  );
+
 /** A package with a document of our own. */
 export interface OwnDocument {
   readonly origin: string;
@@ -422,7 +493,8 @@ export interface OwnDocument {
   readonly currentReleaseTime: string;
 }
 
-const ownDocument = columns<OwnDocument>({ origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") });
+const ownDocumentFields = { origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") };
+const ownDocument = columns<OwnDocument>(ownDocumentFields);
 
 /** Packages with a document of our own, the last changed first, behind the last one of the page before; with a year those first released in it. */
 export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
@@ -447,6 +519,46 @@ export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[
      order by origin, advisory_id, uid`,
     [origin],
   );
+
+/** All that of our own was ever published about this package, withdrawn or not. */
+export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
+
+/** A package with a document of our own that some alone see. */
+export interface PrivateDocument extends OwnDocument {
+  /** Of what of it is not public. */
+  readonly groups: readonly string[];
+}
+
+const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
+
+/** Packages that something of our own is about which lies at these places and is not public: as findOwnDocuments has them, of all that is seen of them. */
+export const findOwnPrivateDocuments = (
+  rows: Read,
+  { lows, highs }: Places,
+  year: string,
+  behind: OwnDocument | undefined,
+  limit: number,
+): Promise<PrivateDocument[]> => {
+  const isPrivate = `not public and ${own} and ${rootsOfPlaces} and ${inPlaces}`;
+  return privateDocument.find(
+    rows,
+    `select ${privateDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed,
+         to_json(array_agg(distinct left(uid, -17)) filter (where not public))::text as holding
+       from (
+         select uid, origin, create_time, update_time, delete_time, public from advisories where ${isPrivate}
+         union all
+         select uid, origin, create_time, update_time, delete_time, public from advisories
+         where public and ${own} and origin in (select origin from advisories where ${isPrivate})) as seen
+       group by origin having bool_or(delete_time is null)) as document
+     where ($3 = '' or to_char(first at time zone 'UTC', 'YYYY') = $3)
+       and (changed, origin) < (coalesce(nullif($4, '')::timestamptz, 'infinity'), $5)
+     order by changed desc, origin desc limit $6`,
+    [lows, highs, year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+};
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 

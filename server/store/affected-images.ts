@@ -2,7 +2,7 @@
 // step behind imports, an organization at a time. What is resolved is kept for as long as reports reach back.
 
 import { hash } from "node:crypto";
-import { columns, expression, number, text } from "./columns.ts";
+import { columns, expression, number, text, textList } from "./columns.ts";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
@@ -270,6 +270,71 @@ export const endAffectedImages = async (rows: Write, uids: readonly string[], no
     [uids, new Date(nowMs).toISOString()],
   );
 };
+
+/** Repos of an organization in whose images something has become affected, or ceased to be, since then. */
+export const findReposChangedSince = async (rows: Read, root: string, sinceMs: number): Promise<ImageRepo[]> =>
+  affectedRepo
+    .find(
+      rows,
+      `select distinct on (left(uid, -17), repo) ${affectedRepo.list} from affected_images where left(uid, 40) = $1 and update_time >= $2 order by 2, 3`,
+      [root, new Date(sinceMs).toISOString()],
+    )
+    .then((found) => found.map(({ owner, repo }) => ({ owner, repo })));
+
+/** An image that a tag points to, and of which is known what it is made of. */
+export interface KnownImage {
+  readonly repoUid: string;
+  readonly digest: string;
+}
+
+const knownImage = columns<KnownImage>({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
+
+/** The images of these repos of which is known what they are made of. */
+export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promise<KnownImage[]> =>
+  knownImage.find(
+    rows,
+    `select distinct ${knownImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select owner, repo, short_repo, tag from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
+     cross join lateral (
+       select uid from repos where left(uid, -17) = image.owner and name collate "POSIX" in (image.repo, image.short_repo)
+         and length(uid) = length(image.owner) + 17 order by name <> image.repo limit 1) as repo
+     cross join lateral (
+       select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag and digest <> '' limit 1) as tag
+     order by 1, 2`,
+    repoColumns(repos),
+  );
+
+/** A package of an image that an advisory says to be affected. */
+export interface AffectedPackageOfImage extends KnownImage {
+  readonly packageName: string;
+  readonly installedVersion: string;
+  readonly fixedVersion: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
+}
+
+const affectedPackage = columns<AffectedPackageOfImage>({
+  repoUid: expression("affected.repo_uid", text),
+  digest: expression("affected.digest", text),
+  packageName: expression("affected.package_name", text),
+  installedVersion: expression("affected.installed_version", text),
+  fixedVersion: expression("affected.fixed_version", text),
+  advisoryId: expression("affected.advisory_id", text),
+  aliases: expression("affected.aliases", textList),
+});
+
+/** What is affected in these images of an organization, in one order. */
+export const findAffectedOfImages = (rows: Read, root: string, images: readonly KnownImage[]): Promise<AffectedPackageOfImage[]> =>
+  affectedPackage.find(
+    rows,
+    `select ${affectedPackage.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest)
+     cross join lateral (
+       select * from affected_images where left(uid, 40) = $1 and digest = given.digest and repo_uid = given.repo_uid and end_time is null
+         and state = 'AFFECTED_IMAGE_STATE_AFFECTED' offset 0) as affected
+     order by affected.repo_uid, affected.digest, affected.package_name, affected.installed_version, affected.advisory_id`,
+    [root, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
 
 /** Forgets what was resolved before this time. */
 export const deleteResolvedBefore = async (rows: Write, beforeMs: number): Promise<void> => {

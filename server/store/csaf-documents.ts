@@ -65,10 +65,13 @@ export interface CsafDocument {
   readonly position: string;
 }
 
+// Nobody is published to who sees the group of what is not public.
+const license = "case when document.public then coalesce(nullif(document.license, ''), feeds.license) else '' end";
+
 const csafDocument = columns<CsafDocument>({
   id: expression("document.id", text),
   originId: expression("document.origin_id", text),
-  license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  license: expression(license, text),
   told: expression("document.told", flag),
   modifiedMs: nullableTimeMs("document.modify_time"),
   fileName: expression("csaf.file_name", text),
@@ -78,6 +81,21 @@ const csafDocument = columns<CsafDocument>({
   currentReleaseTime: time("csaf.current_release_time"),
   position: expression("csaf.current_release_time::text", text),
 });
+
+/**
+ * What lists have for whoever sees what came from the sources of $1 besides: such a document may have been left out for the
+ * reasons of $2, which count for what is shown to everybody.
+ */
+const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
+  where exists (select from groups where uid = feeds.group_uid)
+    and ((document.public and csaf.left_out = '')
+      or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
+
+/** Sources whose documents somebody sees though they are not public, and for which reasons they may have been left out nevertheless. */
+export interface PrivateCsaf {
+  readonly feeds: readonly string[];
+  readonly reasons: readonly string[];
+}
 
 const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
@@ -106,12 +124,46 @@ export const findCsafDocuments = (
     { rows: limit, wide: true },
   );
 
+/** The same of public documents and those of these sources. */
+export const findReadableCsafDocuments = (
+  rows: Read,
+  { feeds, reasons }: PrivateCsaf,
+  { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
+  behind: CsafPosition | undefined,
+  limit: number,
+): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listedHere} and csaf.folder = $3
+       and ($4 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $4)
+       and ($5 = '' or (csaf.current_release_time, document.id) < (nullif($5, '')::timestamptz, nullif($6, '')::bigint))
+       and csaf.label = $8
+     order by csaf.current_release_time desc, document.id desc limit $7`,
+    [feeds, reasons, folder, year, behind?.position ?? "", behind?.id ?? "", limit, label],
+    { rows: limit, wide: true },
+  );
+
 /** The documents of a folder that have one of these names, the first that came first. */
 export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
     `select ${csafDocument.list} from ${listed} and csaf.folder = $1 and csaf.file_name = any($2) order by document.id limit $3`,
     [folder, fileNames, limit],
+    { rows: limit, wide: true },
+  );
+
+/** The same of public documents and those of these sources. */
+export const findReadableCsafDocumentsNamed = (
+  rows: Read,
+  { feeds, reasons }: PrivateCsaf,
+  folder: string,
+  fileNames: readonly string[],
+  limit: number,
+): Promise<CsafDocument[]> =>
+  csafDocument.find(
+    rows,
+    `select ${csafDocument.list} from ${listedHere} and csaf.folder = $3 and csaf.file_name = any($4) order by document.id limit $5`,
+    [feeds, reasons, folder, fileNames, limit],
     { rows: limit, wide: true },
   );
 
@@ -134,7 +186,7 @@ const csafIssuer = columns<CsafIssuer>({
   issuer: expression("max(csaf.issuer)", text),
   folder: expression("csaf.folder", text),
   publisher: expression("(array_agg(csaf.publisher order by document.id desc))[1]", text),
-  license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  license: expression(license, text),
   label: expression("csaf.label", text),
   documents: expression("count(*)", number),
   currentReleaseTime: time("max(csaf.current_release_time)"),
@@ -146,8 +198,17 @@ export const findCsafIssuers = (rows: Read, folder: string, limit: number): Prom
   csafIssuer.find(
     rows,
     `select ${csafIssuer.list} from ${listed} and ($1 = '' or csaf.folder = $1)
-     group by csaf.folder, csaf.label, coalesce(nullif(document.license, ''), feeds.license) order by csaf.folder limit $2`,
+     group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $2`,
     [folder, limit],
+    { rows: limit, wide: true },
+  );
+
+/** The same of public documents and those of these sources. */
+export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
+  csafIssuer.find(
+    rows,
+    `select ${csafIssuer.list} from ${listedHere} group by csaf.folder, csaf.label, ${license} order by csaf.folder limit $3`,
+    [feeds, reasons, limit],
     { rows: limit, wide: true },
   );
 

@@ -34,12 +34,13 @@ export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCount
 });
 
 /**
- * Advisories lie in the group, public or not; public vulnerabilities and images belong to everybody, and so do the
+ * Advisories lie in the group, public or not, and lifecycles always; public vulnerabilities and images belong to everybody, and so do the
  * catalogue of libraries and what is built from which package.
  */
 export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): RecordOwner => {
   switch (kind) {
     case "advisory":
+    case "lifecycle":
       return "group";
     case "vulnerability":
     case "known exploit":

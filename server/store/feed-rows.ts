@@ -32,6 +32,8 @@ export const recordKey = (record: FeedRecord): string => {
       return uidSegmentOf(record.repo, record.tag, record.architecture);
     case "origin":
       return uidSegmentOf(record.name);
+    case "lifecycle":
+      return uidSegmentOf(record.product);
   }
 };
 

@@ -1,7 +1,7 @@
 // Table image_sboms: SBOMs that were pushed for images, waiting to be read, and the packages of those that were. A row goes with its
 // repo, and with the manifest that carried the document.
 
-import { columns, expression, number, text } from "./columns.ts";
+import { columns, expression, number, text, time } from "./columns.ts";
 import { columnOf, uidSegmentOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
@@ -139,3 +139,66 @@ export const markMatched = async (rows: Write, root: string): Promise<void> => {
   await rows.query("delete from image_sboms where left(uid, 40) = $1 and gone and not matched", [root]);
   await rows.query("update image_sboms set matched = true where left(uid, 40) = $1 and not matched and state <> 'IMAGE_SBOM_STATE_WAITING'", [root]);
 };
+
+/** An SBOM that was read. */
+export interface ReadSbomRow {
+  readonly uid: string;
+  /** The image's, by sha256. */
+  readonly digest: string;
+  readonly documentDigest: string;
+  readonly packageCount: number;
+  /** When it was read: RFC 3339. */
+  readonly updateTime: string;
+}
+
+const readSbomRow = columns<ReadSbomRow>({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
+
+/** The SBOMs of these images of a repo that were read, the latest pushed first. */
+export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>
+  readSbomRow.find(
+    rows,
+    `select ${readSbomRow.list} from image_sboms where left(uid, 40) = left($1, 40) and repo_uid = $1 and digest = any($2)
+       and state = 'IMAGE_SBOM_STATE_READ' and not gone order by create_time desc, uid`,
+    [repoUid, digests],
+  );
+
+const packageOfSbom = columns({
+  sbom: expression("sbom.uid", text),
+  name: expression("package.name", text),
+  version: expression("installed.version", text),
+});
+
+/** The packages of these, each version by itself; with `names` those whose last name begins with one of them (in small letters) alone. */
+export const findSbomPackages = (
+  rows: Read,
+  uids: readonly string[],
+  names: readonly string[] | undefined,
+  count: number,
+): Promise<{ readonly sbom: string; readonly name: string; readonly version: string }[]> =>
+  packageOfSbom.find(
+    rows,
+    `select ${packageOfSbom.list} from image_sboms as sbom cross join lateral jsonb_each(sbom.packages) as package(name, versions)
+     cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
+       else jsonb_build_array(package.versions) end) as installed(version)
+     where sbom.uid = any($1) and ($2::text[] is null or exists (
+       select from unnest($2::text[]) as given(name) where starts_with(lower(regexp_replace(package.name, '^[^?]*/|[?].*$', '', 'g')), given.name)))
+     order by sbom.uid, package.name, installed.version limit $3`,
+    [uids, names ?? null, count],
+    { rows: count, wide: true },
+  );
+
+const taggedSbom = columns({ repoUid: expression("given.repo_uid", text), tagDigest: expression("given.digest", text), uid: expression("sbom.uid", text) });
+
+/** SBOMs that were read, of these digests of repos and of the platforms behind each. */
+export const findSbomsBehind = (
+  rows: Read,
+  images: readonly { readonly repoUid: string; readonly digest: string }[],
+): Promise<{ readonly repoUid: string; readonly tagDigest: string; readonly uid: string }[]> =>
+  taggedSbom.find(
+    rows,
+    `select distinct ${taggedSbom.list} from unnest($1::text[], $2::text[]) as given(repo_uid, digest)
+     join image_sboms as sbom on left(sbom.uid, 40) = left(given.repo_uid, 40) and sbom.repo_uid = given.repo_uid and sbom.digest in (
+       select given.digest union all select digest from manifests as manifest where manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest)
+     where sbom.state = 'IMAGE_SBOM_STATE_READ' and not sbom.gone order by 1, 2, 3`,
+    [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );

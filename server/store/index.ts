@@ -12,6 +12,8 @@ export {
   findPublicNumbers,
   findOwnDocuments,
   findOwnHistory,
+  findOwnPast,
+  findOwnPrivateDocuments,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,11 +21,19 @@ export {
   findOwnPublishedById,
   findOwnPrivateByArtifacts,
   findOwnPrivateByIds,
+  findOwnPrivateByOrigins,
+  findOwnPrivateArtifacts,
+  findOwnPrivateNumbers,
+  findOwnPrivateOrigins,
+  findChangedPrivateAdvisories,
+  findChangedPrivateDocuments,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnArtifact,
   type OwnDocument,
+  type PrivateDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
@@ -36,6 +46,9 @@ export {
   type CsafIssuer,
   findCsafDocuments,
   findCsafDocumentsNamed,
+  findReadableCsafDocuments,
+  findReadableCsafDocumentsNamed,
+  findReadableCsafIssuers,
   findCsafIssuers,
   findCsafPlaces,
 } from "./csaf-documents.ts";
@@ -70,6 +83,7 @@ export {
 } from "./blobs.ts";
 export {
   type AskedManifest,
+  countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
@@ -181,7 +195,12 @@ export {
   countImagesOf,
   deleteResolvedBefore,
   endAffectedImages,
+  type AffectedPackageOfImage,
   findAffectedByPackages,
+  findAffectedOfImages,
+  findKnownImages,
+  findReposChangedSince,
+  type KnownImage,
   findAffectedByRepos,
   findAffectedRepos,
   findImageRepos,
@@ -195,6 +214,33 @@ export {
   type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  claimPushedReport,
+  deletePushedReport,
+  deletePushedReportsOf,
+  insertPushedReports,
+  isPushedReportDue,
+  postponePushedReport,
+  type WaitingReport,
+} from "./pushed-reports.ts";
+export {
+  deleteVulnReportsOf,
+  findImagesBehind,
+  findLatestDocuments,
+  findRawVulnReport,
+  findReposNamed,
+  findReposOfImages,
+  findTagImages,
+  findVulnCounts,
+  findVulnReport,
+  findVulnReportIds,
+  insertVulnReport,
+  readVulnReports,
+  type VulnCountState,
+  type VulnReportDraft,
+  type VulnReportFilter,
+  type VulnReportHead,
+} from "./vuln-reports.ts";
 export {
   deleteEndedTag,
   deleteTagPolicy,
@@ -212,18 +258,22 @@ export {
   type TagPolicy,
   writeTagPolicy,
 } from "./tag-policies.ts";
-export { appendTagHistory, findTagHistory, findTagName } from "./tag-history.ts";
+export { appendTagHistory, findTagHistory, findTagName, type TagHistoryEntry } from "./tag-history.ts";
 export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
   claimSbom,
   completeSbom,
+  findReadSboms,
+  findSbomPackages,
+  findSbomsBehind,
   findUnmatchedRoots,
   insertSboms,
   isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,
+  type ReadSbomRow,
   type WaitingSbom,
   withdrawSbomsOf,
 } from "./image-sboms.ts";
@@ -344,6 +394,11 @@ export {
   findModifiedDocuments,
   findDocumentStep,
   findPublicEcosystems,
+  findPrivateEcosystems,
+  findReadableArchivedDocuments,
+  findReadableDocuments,
+  findReadableDocumentsOfForm,
+  findReadableModifiedDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -363,7 +418,28 @@ export {
   writeDocuments,
 } from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
-export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
+export {
+  type ComparedItem,
+  type Contribution,
+  countAvailability,
+  countRequestedLibraries,
+  countRequestedVersions,
+  countRequestItems,
+  findContributions,
+  findItemsToCompare,
+  findItemUids,
+  findRequestedLibraries,
+  findRequestedVersions,
+  findRequestItems,
+  insertRequestItems,
+  type ItemCoverage,
+  type RequestedPlace,
+  type RequestItem,
+  setItemsRemoved,
+  updateItemCoverage,
+} from "./request-group-items.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";
@@ -380,6 +456,8 @@ export type {
   ImagePackagesRecord,
   KnownExploitRecord,
   LibraryArtifactRecord,
+  LifecycleRecord,
+  LifecycleRelease,
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
@@ -458,3 +536,6 @@ export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.t
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
+export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
+export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";

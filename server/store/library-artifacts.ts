@@ -2,7 +2,7 @@
 // does not know of an artifact another may. Kept for good: what no source tells is withdrawn.
 
 import { compareBytes } from "#base/versions/sort-key.ts";
-import { columns, expression, number, text, time } from "./columns.ts";
+import { columns, expression, flag, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
@@ -198,3 +198,49 @@ export const findArtifactVersions = async (rows: Read, artifact: string, page: P
 };
 
 export const refreshLibraryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "library_artifacts");
+
+/** A library and version that somebody asks for; Python's names as PEP 503 compares them. */
+export interface WantedVersion {
+  readonly name: string;
+  /** As the ecosystem sorts versions (base/versions). */
+  readonly sortKey: string;
+}
+
+export interface FoundVersion extends WantedVersion {
+  /** True: the catalogue has this version, however it is written. */
+  readonly isThere: boolean;
+  /** The next later version; "" where there is none. */
+  readonly closestVersion: string;
+  /** The newest of all. */
+  readonly latestVersion: string;
+}
+
+const foundVersion = columns<FoundVersion>({
+  name: text,
+  sortKey: text,
+  isThere: expression("coalesce(bool_or(is_there), false)", flag),
+  closestVersion: expression("(array_agg(closest order by closest_key))[1]", text),
+  latestVersion: expression("(array_agg(latest order by latest_key desc))[1]", text),
+});
+
+const nameExpressions = { ECOSYSTEM_JAVA: "artifact.name", ECOSYSTEM_PYTHON: "regexp_replace(artifact.search, '[-_.]+', '-', 'g')" } as const;
+
+/** Those of the libraries that the catalogue has, in whichever of their versions. Libraries that are written differently are one. */
+export const findWantedVersions = (rows: Read, ecosystem: keyof typeof nameExpressions, wanted: readonly WantedVersion[]): Promise<FoundVersion[]> =>
+  foundVersion.find(
+    rows,
+    `select ${foundVersion.list} from (
+       select given.name, given.sort_key, exact.version is not null as is_there, closer.version as closest, closer.sort_key as closest_key,
+         newest.version as latest, newest.sort_key as latest_key
+       from unnest($1::text[], $2::text[]) as given(name, sort_key)
+       join library_artifacts as artifact on ${nameExpressions[ecosystem]} = given.name and artifact.delete_time is null
+         and artifact.ecosystem = '${ecosystem}'
+       left join lateral (select version from library_versions where artifact_uid = artifact.uid and sort_key = given.sort_key and delete_time is null
+         limit 1) as exact on true
+       left join lateral (select version, sort_key from library_versions where artifact_uid = artifact.uid and sort_key > given.sort_key
+         and delete_time is null order by artifact_uid, sort_key, create_time, version limit 1) as closer on true
+       left join lateral (select version, sort_key from library_versions where artifact_uid = artifact.uid and delete_time is null
+         order by artifact_uid desc, sort_key desc, create_time desc, version desc limit 1) as newest on true
+     ) as found group by name, sort_key`,
+    [columnOf(wanted, ({ name }) => name), columnOf(wanted, ({ sortKey }) => sortKey)],
+  );

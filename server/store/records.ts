@@ -230,6 +230,42 @@ export interface ExploitPredictionRecord {
   readonly date: string;
 }
 
+/** One line of versions of a product: "18" of nodejs. */
+export interface LifecycleRelease {
+  /** The version that all versions of the line begin with. */
+  readonly version: string;
+  /** A day, "2022-04-19". */
+  readonly releaseDate: string;
+  /** The day from which on it is at its end; "true": it is, since nobody says when; "": no end is known. */
+  readonly end: string;
+  /** The day from which on it is supported for long; "true": it is, since nobody says when; "": it is not. */
+  readonly lts: string;
+  /** The newest version of the line; "" where the source does not say. */
+  readonly latest: string;
+  /** It cannot be built any longer: there is no grace behind its end. */
+  readonly broken: boolean;
+}
+
+/** When the versions of a product are released and end. */
+export interface LifecycleRecord {
+  readonly kind: "lifecycle";
+  /** "nodejs" */
+  readonly product: string;
+  /** The names that repos and packages of the product have, the product's own first. */
+  readonly names: readonly string[];
+  /** For how many months versions are still maintained behind their end. */
+  readonly graceMonths: number;
+  /** Each version once, in the source's order. */
+  readonly releases: readonly LifecycleRelease[];
+}
+
 export type FactRecord = KnownExploitRecord | ExploitPredictionRecord;
 
-export type FeedRecord = AdvisoryRecord | VulnerabilityRecord | FactRecord | LibraryArtifactRecord | ImagePackagesRecord | PackageOriginRecord;
+export type FeedRecord =
+  | AdvisoryRecord
+  | VulnerabilityRecord
+  | FactRecord
+  | LibraryArtifactRecord
+  | ImagePackagesRecord
+  | PackageOriginRecord
+  | LifecycleRecord;

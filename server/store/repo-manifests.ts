@@ -5,7 +5,7 @@
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, number, text, timeMs } from "./columns.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 
 /** A manifest as it is given to clients. */
 export interface StoredManifest {
@@ -54,7 +54,7 @@ export const findManifestByTag = (rows: Read, repo: string, tag: string): Promis
 /** The names of a repo's tags behind `last`, in the order of their bytes. */
 export const findTagNames = async (rows: Read, repo: string, last: string, count: number): Promise<string[]> => {
   const found = await rows.query(
-    `select name from tags where left(uid, -17) = $1 and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
+    `select name from tags where left(uid, -17) = $1 and digest <> '' and name collate "POSIX" > $2 order by name collate "POSIX" limit $3`,
     [repo, last, count],
     { rows: count, wide: false },
   );
@@ -224,6 +224,16 @@ export const findManifestPage = (rows: Read, last: readonly [repo: string, sha25
     },
   );
 
+/** How many manifests, each digest once, the repos at or below a place have. */
+export const countManifestDigests = async (rows: Read, place: string): Promise<number> => {
+  const [row] = await rows.query(
+    "select count(distinct sha256) from repo_manifests where repo_uid = $1 or (repo_uid > $1 || '/' and repo_uid < $1 || '0')",
+    [place],
+    wideCount,
+  );
+  return Number(row?.[0] ?? 0);
+};
+
 // ---- what nobody uses --------------------------------------------------------------------------------------------
 
 /** A manifest of a repo, by its sha256. */
@@ -276,11 +286,13 @@ export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestNa
 /** What a manifest keeps: what it lists, and what is about it; at most so many. */
 export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
   const found = await rows.query(
-    `select kept.sha256 from repo_manifests as held join repo_manifests as kept on kept.repo_uid = held.repo_uid
-       and (kept.subject <> '' and kept.subject in (held.sha256, held.sha512)
-         or exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.sha256 = held.sha256
-           and listed.child in (kept.sha256, kept.sha512)))
-     where held.repo_uid = $1 and held.sha256 = $2 order by kept.sha256 limit $3`,
+    `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)
+     select sha256 from repo_manifests where repo_uid = $1 and subject <> '' and subject = any(array(select digest from held))
+     union
+     select kept.sha256 from manifest_children as listed join repo_manifests as kept
+       on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
+     where listed.repo_uid = $1 and listed.sha256 = $2
+     order by 1 limit $3`,
     [repo, sha256, count],
   );
   return found.map(([kept]) => [repo, kept ?? ""] as const);

@@ -13,6 +13,7 @@ import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
 import { tagHistoryRetention } from "./tag-history.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
+import { vulnReportsRetention } from "./vuln-reports.ts";
 
 /**
  * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
@@ -32,4 +33,5 @@ export const retentions: readonly Retention[] = [
   deliveriesRetention,
   deadDeliveriesRetention,
   undeliverableRetention,
+  vulnReportsRetention,
 ];

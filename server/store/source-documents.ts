@@ -418,6 +418,8 @@ export interface PublicDocument {
   readonly originId: string;
   /** The document's own licence, or its source's. */
   readonly license: string;
+  /** Otherwise whoever sees its group alone reads it: nobody is published to, and no licence or label is asked. */
+  readonly isPublic: boolean;
   /** The source, which may be an address with secrets in it or a path of the operator's. */
   readonly source: string;
   /** Why OSV cannot say it; "" where it can. */
@@ -435,6 +437,7 @@ const publicDocumentFields = {
   form: expression("document.form", text),
   originId: expression("document.origin_id", text),
   license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  isPublic: expression("document.public", flag),
   source: expression("feeds.source", text),
   leftOut: expression("document.left_out", text),
   told: expression("document.told", flag),
@@ -462,22 +465,28 @@ export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[
     { rows: limit, wide: true },
   );
 
-const privateDocument = columns<PublicDocument>({ ...publicDocumentFields, license: expression("''", text) });
+const privateDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
+  where document.feed_id = any($1::integer[]) and not document.public and exists (select from groups where uid = feeds.group_uid)`;
 
-/**
- * The documents of these numbers and sources that are not public. They have no licence: whoever sees the group is not
- * published to.
- */
+/** The documents of these numbers and sources that are not public. */
 export const findPrivateDocumentsOfAll = (rows: Read, feeds: readonly string[], originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
-  privateDocument.find(
+  publicDocument.find(
     rows,
-    `select ${privateDocument.list} from source_documents as document join feeds on feeds.id = document.feed_id
-     where document.origin_id = any($2) and document.feed_id = any($1::integer[]) and not document.public
-       and exists (select from groups where uid = feeds.group_uid)
-     order by document.origin_id, document.id limit $3`,
+    `select ${publicDocument.list} from ${privateDocuments} and document.origin_id = any($2) order by document.origin_id, document.id limit $3`,
     [feeds, originIds, limit],
     { rows: limit, wide: true },
   );
+
+/**
+ * The first ones of a list among the public documents and those of these sources. Of each kind by itself, so that what is public
+ * is found by its own index.
+ */
+const readable = (terms: string, order: string, limit: string): string => `source_documents as document join feeds on feeds.id = document.feed_id
+  where document.id in (
+    (select document.id from ${publicDocuments} and ${terms} order by ${order} limit ${limit})
+    union all
+    (select document.id from ${privateDocuments} and ${terms} order by ${order} limit ${limit}))
+  order by ${order} limit ${limit}`;
 
 /** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
@@ -490,6 +499,17 @@ export const findPublicDocuments = (rows: Read, since: string, after: string, li
     { rows: limit, wide: true },
   );
 
+const byOrigin = "document.origin_id, document.id";
+
+/** The same of public documents and those of these sources. */
+export const findReadableDocuments = (rows: Read, feeds: readonly string[], since: string, after: string, limit: number): Promise<PublicDocument[]> => {
+  const changed = `and document.origin_id in (
+    select origin_id from source_documents where (public or feed_id = any($1::integer[])) and change_time > $4::timestamptz)`;
+  const terms = `document.origin_id > $2 ${since === "" ? "" : changed}`;
+  const values = since === "" ? [feeds, after, limit] : [feeds, after, limit, since];
+  return publicDocument.find(rows, `select ${publicDocument.list} from ${readable(terms, byOrigin, "$3")}`, values, { rows: limit, wide: true });
+};
+
 /** Public documents of a form in the order of their numbers, behind `after`. */
 export const findPublicDocumentsOfForm = (rows: Read, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
   publicDocument.find(
@@ -500,15 +520,32 @@ export const findPublicDocumentsOfForm = (rows: Read, form: string, after: strin
     { rows: limit, wide: true },
   );
 
+/** The same of public documents and those of these sources. */
+export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[], form: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  publicDocument.find(
+    rows,
+    `select ${publicDocument.list} from ${readable("document.form = $2 and document.origin_id > $3", byOrigin, "$4")}`,
+    [feeds, form, after, limit],
+    { rows: limit, wide: true },
+  );
+
 const documentState = columns({
-  documents: expression("count(*)", text),
-  changed: expression("coalesce(max(change_time)::text, '')", text),
-  licenses: expression("(select coalesce(string_agg(license, ' ' order by id), '') from feeds)", text),
+  documents: expression("coalesce(sum(documents), 0)", text),
+  changed: expression("coalesce(max(changed)::text, '')", text),
+  licenses: expression("coalesce(string_agg(feeds.license, ' ' order by feeds.id), '')", text),
 });
 
 /** Changes whenever one of the public documents does, or what may be published of them. */
 export const readDocumentState = async (rows: Read): Promise<string> => {
-  const found = await documentState.findOne(rows, `select ${documentState.list} from source_documents where public`, [], wideCount);
+  const found = await documentState.findOne(
+    rows,
+    // Sources that nothing public comes from say nothing: what is private changes no tag.
+    `select ${documentState.list} from (
+       select feed_id, count(*) as documents, max(change_time) as changed from source_documents where public group by feed_id) as told
+     join feeds on feeds.id = told.feed_id`,
+    [],
+    wideCount,
+  );
   return JSON.stringify(found ?? {});
 };
 
@@ -529,7 +566,8 @@ const archivedDocument = columns<ArchivedDocument>({
   modifyTime: expression("coalesce(document.modify_time::text, '')", text),
 });
 
-const archived = `${publicDocuments} and document.left_out = '' and document.form in ('osv', 'rustsec', 'github')`;
+const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
+const archived = `${publicDocuments} and ${isArchived}`;
 
 /**
  * Public documents that OSV has, of the next numbers behind `after`, and of each number all: of an ecosystem, or of all of
@@ -545,6 +583,33 @@ export const findArchivedDocuments = (rows: Read, ecosystem: string, after: stri
     [ecosystem, after, limit],
     { rows: limit, wide: true },
   );
+
+/** The same of public documents and those of these sources. */
+export const findReadableArchivedDocuments = (
+  rows: Read,
+  feeds: readonly string[],
+  ecosystem: string,
+  after: string,
+  limit: number,
+): Promise<ArchivedDocument[]> => {
+  const next = `and ${isArchived} and ($2 = '' or $2 = any(document.ecosystems)) and document.origin_id > $3 order by document.origin_id limit $4`;
+  return archivedDocument.find(
+    rows,
+    `with next as materialized (
+       (select distinct document.origin_id from ${publicDocuments} ${next})
+       union
+       (select distinct document.origin_id from ${privateDocuments} ${next})
+       order by origin_id limit $4)
+     select ${archivedDocument.list} from source_documents as document join feeds on feeds.id = document.feed_id
+     where document.id in (
+       select document.id from ${archived} and document.origin_id in (select origin_id from next)
+       union all
+       select document.id from ${privateDocuments} and ${isArchived} and document.origin_id in (select origin_id from next))
+     order by document.origin_id, document.id`,
+    [feeds, ecosystem, after, limit],
+    { rows: limit, wide: true },
+  );
+};
 
 /** Where a list of the last modified documents goes on. */
 export interface ModifiedPosition {
@@ -563,10 +628,39 @@ export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: Mod
     { rows: limit, wide: true },
   );
 
+/** The same of public documents and those of these sources. */
+export const findReadableModifiedDocuments = (
+  rows: Read,
+  feeds: readonly string[],
+  ecosystem: string,
+  behind: ModifiedPosition | undefined,
+  limit: number,
+): Promise<ArchivedDocument[]> => {
+  const terms = `${isArchived} and document.modify_time is not null and ($2 = '' or $2 = any(document.ecosystems))
+    ${behind ? "and (document.modify_time, document.id) < ($4::timestamptz, $5::bigint)" : ""}`;
+  return archivedDocument.find(
+    rows,
+    `select ${archivedDocument.list} from ${readable(terms, "document.modify_time desc, document.id desc", "$3")}`,
+    behind ? [feeds, ecosystem, limit, behind.modifyTime, behind.id] : [feeds, ecosystem, limit],
+    { rows: limit, wide: true },
+  );
+};
+
 const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
 
 /** OSV's ecosystems that a public document is about. */
 export const findPublicEcosystems = async (rows: Read): Promise<string[]> => {
   const found = await ecosystemName.find(rows, `select ${ecosystemName.list} from source_documents where public and left_out = ''`, [], wideCount);
+  return found.map(({ ecosystem }) => ecosystem);
+};
+
+/** The same of documents of these sources that are not public. */
+export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]): Promise<string[]> => {
+  const found = await ecosystemName.find(
+    rows,
+    `select ${ecosystemName.list} from source_documents where feed_id = any($1::integer[]) and not public and left_out = ''`,
+    [feeds],
+    wideCount,
+  );
   return found.map(({ ecosystem }) => ecosystem);
 };

@@ -6,6 +6,7 @@ import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner,
 import { type FindTold, recordKey } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
 import { findPublicImages, refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
+import { withdrawLifecycles, writeLifecycles } from "./lifecycles.ts";
 import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./library-artifacts.ts";
 import { refreshVersionStatistics } from "./library-versions.ts";
 import { writeOrigins } from "./package-origins.ts";
@@ -45,13 +46,14 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
     if (images.length > 0) counts[owner] = addCounts(counts[owner], await writeImages(rows, { ...target, public: isPublic }, images));
   }
   await write("origin", writeOrigins);
+  await write("lifecycle", writeLifecycles);
   return counts;
 };
 
 const findNone: FindTold = () => Promise.resolve(new Set());
 
 /**
- * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn, never deleted. Of
+ * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn; of lifecycles alone the row goes. Of
  * advisories and vulnerabilities these are those that no document tells (source-documents.ts): the version before wrote them.
  * @param findTold which of these records the source still tells
  * @returns how many were withdrawn, and whose
@@ -74,6 +76,8 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
         group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, target.public === true ? findNone : findTold) },
         everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, target.public === false ? findNone : findTold) },
       };
+    case "lifecycle":
+      return withdrawnOf("group", await withdrawLifecycles(rows, target, findTold));
     // Which package was built from which stays true.
     case "origin":
     // Facts have rows of their sources (vulnerability-facts.ts).

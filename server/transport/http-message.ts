@@ -5,8 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Readable, type Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Readable, Writable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 
 /** A request whose body has not been read. */
@@ -34,7 +33,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
-  /** Pieces have no length beforehand. Whoever makes them is asked for the next when the peer has taken the ones before. */
+  /** Pieces have no length beforehand. Whoever makes them is asked for the next when the one before was taken. */
   readonly body: string | AsyncIterable<string | Uint8Array>;
 }
 
@@ -154,8 +153,9 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, prog
  */
 export const http1Sender =
   (to: ServerResponse, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
-  ({ status, headers, body }) => {
-    if (to.headersSent || to.destroyed) return;
+  (response) => {
+    const { status, headers, body } = response;
+    if (to.headersSent || to.destroyed) return dropBody(response);
     headers.push(...fixedHeaders);
     // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
     if (status === 408 || isLast()) headers.push("connection", "close");
@@ -166,7 +166,7 @@ export const http1Sender =
     if (typeof body !== "string") {
       to.writeHead(status, headers);
       if (to.req.method === "HEAD") to.end();
-      else sendPieces(body, to);
+      else void sendPieces(body, to);
       return;
     }
     const length = Buffer.byteLength(body);
@@ -174,9 +174,49 @@ export const http1Sender =
     to.writeHead(status, headers).end(body, encodingOf(body, length));
   };
 
-/** Sends piece by piece, as fast as the peer reads. Where one cannot be had the connection or stream ends without its end. */
-const sendPieces = (pieces: AsyncIterable<string | Uint8Array>, to: Writable, sent: () => void = () => {}): void => {
-  pipeline(Readable.from(pieces, { objectMode: false }), to).then(sent, () => to.destroy());
+/** Writes one piece, and waits until the system has it; false where the peer has gone. */
+const writePiece = (to: Writable, piece: string | Uint8Array): Promise<boolean> =>
+  new Promise((resolve) => {
+    const onClose = (): void => resolve(false);
+    to.once("close", onClose);
+    to.write(piece, (error) => {
+      to.off("close", onClose);
+      resolve(!error);
+    });
+  });
+
+/**
+ * Sends piece by piece, as fast as the peer reads, and asks for the next when the one before was taken: who gives them may use its memory
+ * again. Where one cannot be had, the connection or stream ends without its end.
+ */
+const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writable, sent: () => void = () => {}): Promise<void> => {
+  // Whatever it is, it ends in "close".
+  to.on("error", () => {});
+  const source = pieces[Symbol.asyncIterator]();
+  let isWhole = false;
+  try {
+    while (!to.destroyed) {
+      const next = await source.next();
+      if (next.done === true) {
+        isWhole = true;
+        to.end(sent);
+        return;
+      }
+      if (!(await writePiece(to, next.value))) return;
+    }
+  } catch {
+    // The peer sees it by the end that is missing.
+  } finally {
+    if (!isWhole) {
+      to.destroy();
+      await source.return?.();
+    }
+  }
+};
+
+/** An answer that nobody gets. */
+const dropBody = ({ body }: HttpResponse): void => {
+  if (typeof body !== "string") void body[Symbol.asyncIterator]().return?.();
 };
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
@@ -230,8 +270,9 @@ export const headerObject = (status: number, flat: readonly string[]): OutgoingH
 
 export const http2Sender =
   (stream: ServerHttp2Stream, verb: string, fixedHeaders: readonly string[]): SendResponse =>
-  ({ status, headers, body }) => {
-    if (stream.headersSent || stream.destroyed || stream.closed) return;
+  (response) => {
+    const { status, headers, body } = response;
+    if (stream.headersSent || stream.destroyed || stream.closed) return dropBody(response);
     headers.push(...fixedHeaders);
     const leaveRest = (): void => {
       if (stream.readableEnded) return;
@@ -242,7 +283,7 @@ export const http2Sender =
     if (typeof body !== "string") {
       stream.respond(headerObject(status, headers), { endStream: verb === "HEAD" });
       if (verb === "HEAD") leaveRest();
-      else sendPieces(body, stream, leaveRest);
+      else void sendPieces(body, stream, leaveRest);
       return;
     }
     const length = Buffer.byteLength(body);

@@ -1,11 +1,11 @@
 // grpc.reflection: describes the contract to clients (buf curl, grpcurl), in version v1 and under its older name v1alpha,
 // which has the same messages. Open to everybody: the contract is public. The v2beta1 packages, under which the same services
-// answer, are described too, by files that differ in nothing but these names.
+// answer, are described too, by files that differ in nothing but these names; what has no version 2 names these messages.
 
 import { clone, create, createFileRegistry, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { codes, Fault } from "#base/fault.ts";
-import { betaNameOf, files } from "#contract/catalog.ts";
+import { betaNameOf, files, isBetaName } from "#contract/catalog.ts";
 import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";
 import {
   file_grpc_reflection_v1_reflection as reflectionFile,
@@ -48,6 +48,8 @@ const symbolsOf = (file: DescFile): string[] => {
 
 const betaOrSame = (name: string): string => betaNameOf(name) ?? name;
 
+const isBetaFile = (file: DescFile): boolean => isBetaName(file.proto.package);
+
 /** The file with every name of a version 2 package in its beta spelling. */
 const betaFile = (file: DescFile): FileDescriptorProto => {
   const proto = clone(FileDescriptorProtoSchema, file.proto);
@@ -66,10 +68,11 @@ const betaFile = (file: DescFile): FileDescriptorProto => {
   return proto;
 };
 
-/** The files of the beta packages, beside those that they import. */
-const betaFiles = (known: ReadonlyMap<string, DescFile>): DescFile[] => {
-  const beta = [...known.values()].filter((file) => betaNameOf(file.proto.package) !== undefined).map(betaFile);
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...[...known.values()].map((file) => file.proto), ...beta] }));
+/** The files of the beta packages, beside those that they import. `own`: those that have no version 2. */
+const betaFiles = (known: ReadonlyMap<string, DescFile>, own: readonly DescFile[]): DescFile[] => {
+  const others = [...known.values()];
+  const beta = [...others.filter((file) => betaNameOf(file.proto.package) !== undefined), ...own].map(betaFile);
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...others.map((file) => file.proto), ...beta] }));
   return beta.flatMap(({ name }) => registry.getFile(name) ?? []);
 };
 
@@ -81,9 +84,9 @@ const indexDescriptors = (): DescriptorIndex => {
     file.dependencies.forEach(add);
     byName.set(fileName(file), file);
   };
-  const contract = [...files, healthFile, reflectionFile, olderFile];
+  const contract = [...files.filter((file) => !isBetaFile(file)), healthFile, reflectionFile, olderFile];
   contract.forEach(add);
-  const roots = [...contract, ...betaFiles(byName)];
+  const roots = [...contract, ...betaFiles(byName, files.filter(isBetaFile))];
   roots.forEach(add);
   const bySymbol = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();

@@ -3,15 +3,16 @@
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
-import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
+import { type CallHeaders, type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
 import { currentPath, domains, methodByName, methods, version1 } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import { readRest } from "#contract/read.ts";
-import type { Reply } from "#kernel";
+import type { Reply, ReplyFile } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
-import { distributionTransport, isDistributionPath } from "./oci/index.ts";
+import { credentialsOf, distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
 import { type Match, makeRouter } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
@@ -96,6 +97,12 @@ const readsBody = ({ hasBody }: HttpRequest, { http }: Match): boolean => hasBod
 
 const parseQuery = (query: string): Parameters => (query === "" ? noParameters : parseParameters(query));
 
+const authorizationOf = (request: HttpRequest, { basic }: MethodFact): Pick<CallHeaders, "authorization" | "identity"> => {
+  const authorization = headerOf(request, "authorization");
+  const named = basic ? credentialsOf(authorization) : { authorization, identity: undefined };
+  return { authorization: named.authorization, identity: named.identity ?? headerOf(request, "gantry-identity") };
+};
+
 const restCall = (
   context: ServerContext,
   request: HttpRequest,
@@ -107,8 +114,7 @@ const restCall = (
   return unreadCall(
     match.method,
     {
-      authorization: headerOf(request, "authorization"),
-      identity: headerOf(request, "gantry-identity"),
+      ...authorizationOf(request, match.method),
       idempotencyKey: headerOf(request, "idempotency-key"),
       ifMatch: headerOf(request, "if-match"),
       ifNoneMatch: headerOf(request, "if-none-match"),
@@ -133,6 +139,15 @@ const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts
   const isOne = only !== undefined && more.length === 0;
   if (isOne || verb === "HEAD") release();
   return { status: 200, headers: jsonHeaders(requestId), body: isOne ? new TextDecoder().decode(only) : joinedJson(name, parts, release) };
+};
+
+/** A file as it is made. HEAD wants its headers alone. */
+const fileResponse = ({ requestId, verb }: HttpRequest, { type, pieces }: ReplyFile, headers: Reply["headers"]): HttpResponse => {
+  const named = new Map(Object.entries(headers ?? {}));
+  const own = ["content-type", type, "x-request-id", requestId, "cache-control", named.get("cache-control") ?? "no-store", "x-content-type-options", "nosniff"];
+  named.delete("cache-control");
+  if (verb === "HEAD") void pieces[Symbol.asyncIterator]().return?.();
+  return { status: 200, headers: [...own, ...[...named].flat()], body: pieces };
 };
 
 const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpResponse => {
@@ -202,14 +217,20 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
       if (handle) return await handle(request);
-      const found = route(verb, path);
+      // What has no version 2 has a path of its own under the beta segment.
+      const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
+      // Whoever sends no token is answered by the open endpoints, or by nothing.
+      const found = routed && "method" in routed && routed.method.givesFile && headerOf(request, "authorization") === undefined ? undefined : routed;
       if (found && "method" in found) {
         domain = found.method.domain;
         isVersion1 = found.method.version === "v1";
         // A content type that is not read stands in the headers: it is refused whoever asks.
         if (readsBody(request, found)) contentTypeOf(request);
         packing = isVersion1 ? context.wholeLists((part) => Buffer.from(JSON.stringify(part))) : undefined;
-        const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed, packing)));
+        const serve = (untimed: Untimed): Promise<Reply> => dependencies.serve(restCall(context, request, found, query, untimed, packing));
+        // What a file is made of may take longer than an answer, and has the time of its exchange.
+        const reply = found.method.givesFile ? await serve((work) => work) : await withDeadline(bounds.callDeadlineMs, serve);
+        if (reply.file) return fileResponse(request, reply.file, reply.headers);
         return reply.parts && packing ? listResponse(request, found, reply.parts, packing.release) : responseOf(request.requestId, found, reply);
       }
       throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint.handlers) : []));

@@ -144,7 +144,7 @@ const operationProcedure = (context: ServerContext, method: MethodFact): UnaryPr
   guarded: !method.open,
   isVersion1: method.version === "v1",
   answer: async (call) => {
-    const packing = method.view && context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes));
+    const packing = method.version === "v1" ? context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes)) : undefined;
     try {
       const { message, parts, headers } = await context.dependencies.serve(grpcCall(context, method, call, packing));
       if (!parts) return { framed: framedReply(method.output, message), metadata: headers };
@@ -190,8 +190,8 @@ export const grpcTransport = (
     const known = procedures.get(path);
     if (known) return known;
     const method = methodByName(path.slice(1));
-    // What carries bytes beside its messages has a protocol of its own (oci/index.ts).
-    if (!method || method.distribution) return undefined;
+    // What carries bytes beside its messages is served over HTTP alone (oci/index.ts, rest.ts).
+    if (!method || method.distribution || method.givesFile) return undefined;
     // Only what the contract names gets here, so the map stays small.
     const procedure = operationProcedure(context, method);
     procedures.set(path, procedure);

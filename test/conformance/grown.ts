@@ -118,9 +118,42 @@ const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
 /** A report of a day is there without anything to report. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
+const requestGroups = "chainguard.platform.libraries.v2beta1.RequestGroupsService";
+
+/** Of the place's only submitted request: items come with it, and a library or version is what they ask for. */
+const requests = new Map<string, JsonObject>();
+
+/** A request group of this place that is submitted, with items enough for pages. */
+const submittedRequest = async (world: World, place: string): Promise<JsonObject> => {
+  const known = requests.get(place);
+  if (known) return known;
+  const items = Array.from({ length: 13 }, (_, index) => [`grown-${index}==1.${index}`, `requests==1.${index}`]).flat();
+  const { uid } = await world.ok(`${requestGroups}/CreateRequestGroup`, { parent: place, items, format: "INPUT_FORMAT_REQUIREMENTS_TXT" });
+  const submitted = await world.ok(`${requestGroups}/SubmitRequestGroup`, { uid: String(uid) });
+  requests.set(place, submitted);
+  return submitted;
+};
+
+const grownItem = async (world: World, place: string): Promise<JsonObject> => {
+  const { uid } = await submittedRequest(world, place);
+  return firstRow(await world.ok(`${requestGroups}/ListRequestGroupItems`, { uid: String(uid) }), "requestGroupItems");
+};
+
+const grownLibrary = async (world: World, place: string): Promise<JsonObject> => {
+  await submittedRequest(world, place);
+  return firstRow(await world.ok(`${requestGroups}/ListRequestedLibraries`, { parent: place }), "requestedLibraries");
+};
+
+const grownLibraryVersion = async (world: World, place: string): Promise<JsonObject> => {
+  await submittedRequest(world, place);
+  const asked = { parent: place, name: "requests", ecosystem: "ECOSYSTEM_PYTHON" };
+  return firstRow(await world.ok(`${requestGroups}/ListRequestedLibraryVersions`, asked), "requestedLibraryVersions");
+};
+
 /** What a request for grown things must say besides its sample, to find as many as there are. */
 export const requestsOfGrown: Readonly<Record<string, JsonObject>> = {
   "chainguard.platform.advisory.v2.ResolvedVulnsReport": { startTime: "2024-01-01T00:00:00Z", endTime: "2024-01-14T00:00:00Z" },
+  "chainguard.platform.libraries.v2beta1.RequestedLibraryVersion": { name: "requests", ecosystem: "ECOSYSTEM_PYTHON" },
 };
 
 /** By message name: makes one at the place, and returns it as its List shows it. */
@@ -136,4 +169,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "chainguard.platform.advisory.v2.ResolvedVulnsReport": grownReport,
   "chainguard.platform.libraries.v2.Artifact": grownArtifact,
   "chainguard.platform.libraries.v2.ArtifactVersion": grownVersion,
+  "chainguard.platform.libraries.v2beta1.RequestGroupItem": grownItem,
+  "chainguard.platform.libraries.v2beta1.RequestedLibrary": grownLibrary,
+  "chainguard.platform.libraries.v2beta1.RequestedLibraryVersion": grownLibraryVersion,
 };

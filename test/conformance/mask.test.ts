@@ -33,7 +33,7 @@ interface Subject {
 const subjectOfUpdate = (method: MethodFact): Subject => {
   const field = bodyField(method);
   const message = field?.message ?? assert.fail(`${method.rpc} has no resource`);
-  const get = methods.find(({ service, rpc }) => service === method.service && rpc === `Get${message.short}`) ?? assert.fail(`nothing gets a ${message.short}`);
+  const get = methods.find(({ output, rpc }) => output === message && rpc === `Get${message.short}`) ?? assert.fail(`nothing gets a ${message.short}`);
   return { method, message, get, key: field?.json ?? "", path: method.http[0]?.template ?? "" };
 };
 
@@ -226,8 +226,8 @@ for (const subject of updates.map(subjectOfUpdate)) {
       if (field.kind === "message" && field.shape === "one") continue;
       const held = await read(subject, uid);
       const eventsBefore = (await world.events()).length;
-      if (rivalsOf(message, field).length === 0) {
-        // gRPC cannot tell an empty field from an absent one.
+      if (rivalsOf(message, field).length === 0 && !field.presence) {
+        // gRPC cannot tell an empty field from an absent one, where it is not said to be optional.
         const silent = await patch(subject, uid, { [field.json]: emptyOf(field) }, undefined, "grpc");
         assert.equal(silent.code, 0, silent.message);
         await assertUnchanged(subject, uid, held, eventsBefore, `gRPC with an empty ${field.json} and no mask`);

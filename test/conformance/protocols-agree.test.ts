@@ -116,7 +116,8 @@ for (const method of answered) {
         await agree(method, { ...request, updateMask }, operator, `mask ${updateMask}`);
     }
     for (const inner of method.input.fields.filter(({ pattern, kind }) => pattern !== undefined && kind === "string")) {
-      await agree(method, { ...request, [inner.json]: ["x", "UPPER"].find((value) => !matcherOf(inner).test(value)) ?? "" }, operator, inner.name);
+      const wrong = ["x", "UPPER", "-"].find((value) => !matcherOf(inner).test(value)) ?? "";
+      await agree(method, { ...request, [inner.json]: inner.shape === "list" ? [wrong] : wrong }, operator, inner.name);
     }
   });
 }
@@ -130,10 +131,12 @@ for (const method of nonEmpty(
     const create = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
     for (let made = 0; create && made < 4; made++) await stage.make(create.output.name, { place });
     const uidp = { descendantsOf: place };
-    const first = await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc" }, operator, "first page");
+    // What is asked at one place names it.
+    const asked: JsonObject = method.scope ? { parent: world.organization } : {};
+    const first = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc" }, operator, "first page");
     const pageToken = text(first.reply, "nextPageToken");
     assert.ok(pageToken !== "");
-    await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, operator, "next page");
+    await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, operator, "next page");
     for (const request of [
       { pageSize: -1 },
       { pageSize: 500 },
@@ -151,11 +154,11 @@ for (const method of nonEmpty(
       { uidp: { inRoot: true } },
       { pageSize: -1, skip: -1, orderBy: "x", uidp: { descendantsOf: "x" } },
     ] satisfies JsonObject[])
-      await agree(method, request, operator, JSON.stringify(request));
-    await agree(method, { uidp }, stranger.token, "a stranger's list");
+      await agree(method, { ...asked, ...request }, operator, JSON.stringify(request));
+    await agree(method, { ...asked, uidp }, stranger.token, "a stranger's list");
     world.clock.now += 4 * 24 * 60 * 60 * 1000;
     try {
-      const { headers } = await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc", pageToken }, await stage.operator(), "an old token");
+      const { headers } = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken }, await stage.operator(), "an old token");
       assert.equal(headers["gantry-page-restarted"], "true");
     } finally {
       world.clock.now -= 4 * 24 * 60 * 60 * 1000;

@@ -129,6 +129,9 @@ const fill = async (organization: string): Promise<void> => {
   // An import that is for one group.
   const image = "insert into image_packages (owner, repo, tag, architecture, packages, feed, digest, create_time, update_time)";
   await query(`${image} values ($1, 'image', 'latest', 'amd64', '{"openssl": "3"}', 'images', 'digest', now(), now())`, [organization]);
+  const lifecycle = "insert into lifecycles (owner, feed, product, names, releases, grace_months, digest, create_time, update_time)";
+  const releases = JSON.stringify([{ version: "1", releaseDate: "2026-01-01", end: "true", lts: "", latest: "", broken: false }]);
+  await query(`${lifecycle} values ($1, 'lifecycle', 'image', '["image"]', $2, 6, 'digest', now(), now())`, [organization, releases]);
   const record = "insert into vulnerabilities (owner, id, state, summary, details, links, severities, aliases, hidden, feed, digest, create_time, update_time)";
   await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
   await world.server.delivery.enqueue();

@@ -3,15 +3,15 @@
 
 import { randomBytes } from "node:crypto";
 import { builtInRoleUid } from "#authz";
-import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
-import { methods } from "#contract/catalog.ts";
-import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { messageByName, methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
-import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
+import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
@@ -19,12 +19,13 @@ import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { insertManifests } from "#store";
 import { openWorld, type World } from "../world.ts";
+import { writeTestRecords } from "../story/records.ts";
 import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
 /** The protocols over which an operation is called: those of the OCI Distribution protocol come over HTTP alone. */
-export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution ? ["rest"] : protocols);
+export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution || method.givesFile ? ["rest"] : protocols);
 
 /** True for what can be rehearsed, and repeated with an idempotency key: the OCI Distribution protocol has words for neither. */
 export const hasSafeWrites = ({ distribution }: MethodFact): boolean => distribution === undefined;
@@ -100,6 +101,9 @@ export interface Stage {
   readonly close: () => Promise<void>;
 }
 
+/** Items of a request group are numbered. */
+const firstItemOf = (uid: string): string => `${uid}/0000000000000001`;
+
 /** Capabilities that a custom role needs in order to carry these. */
 const withRequiredCapabilities = (names: readonly string[]): string[] => [
   ...new Set([...names, ...(names.some((name) => capabilityByName(name)?.internalOnly) ? ["internal"] : [])]),
@@ -133,9 +137,9 @@ const textNamed = (value: JsonObject, key: string): string =>
 
 /**
  * Anybody reads these at the same address without a token, and a right shows more (docs/decisions/0036): there is nothing
- * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts and test/attacks/private-feeds.test.ts.
+ * that they refuse. What each caller is shown stands in test/story/private-feeds.test.ts, private-feed-files.test.ts and test/attacks/private-feeds.test.ts.
  */
-export const isBesideOpen = ({ service }: MethodFact): boolean => service === "gantry.feeds.v1.OsvService";
+export const isBesideOpen = ({ service }: MethodFact): boolean => service.startsWith("gantry.feeds.v1.");
 
 /** True for what everybody may do for themselves. */
 export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
@@ -162,10 +166,7 @@ export const rowMessage = (method: MethodFact): MessageFact | undefined => metho
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
 /** A List's rows. gRPC knows no empty list. */
-export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => {
-  const rows: Json = reply[pluralOf(method)] ?? [];
-  return Array.isArray(rows) ? rows.filter(isObject) : [];
-};
+export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => objectList(reply, pluralOf(method));
 
 export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsOf(method, reply).map((row) => text(row, "uid"));
 
@@ -196,21 +197,41 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
   };
 
+  /** Fields of a resource as the request has them that says them itself: what refers to something has a name of its own there. */
+  const inRequest = ({ input, output }: MethodFact, body: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(body).map(([key, value]) => {
+        const refersTo = output.byName.get(key)?.refersTo;
+        const own = input.byName.has(key) ? undefined : input.fields.find((field) => !field.scope && field.refersTo !== "" && field.refersTo === refersTo);
+        return [own?.json ?? key, value];
+      }),
+    );
+
   const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
     const grow = grown[message];
     if (grow) return grow(world, parent ?? place);
     const create = createOf(message);
     if (!create || !kernel.answers.has(create.name)) return { uid: newChild(place) };
     const field = bodyField(create);
-    if (!field?.message) throw new Error(`${create.name} has no body`);
-    const sample = await bodyOf(field.message, sampling(place, names), whole);
     const above = parent !== undefined && !sharesUid(create.output) ? parent : await parentFor(create, parent ?? place);
+    if (!field?.message) return operatorCall(create, { ...(await ownFieldsOf(create, sampling(place, names))), ...inRequest(create, body), parent: above });
+    const sample = await bodyOf(field.message, sampling(place, names), whole);
     return operatorCall(create, { parent: above, [field.json]: { ...sample, ...body } });
   };
 
   // What must have happened before an operation can be done.
   const preparations: Readonly<Record<string, (uid: string) => Promise<void>>> = {
     RegenerateScimToken: async (uid) => void (await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: uid })),
+    RestoreItems: async (uid) =>
+      void (await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/RemoveItems", { uid, itemUids: [firstItemOf(uid)] })),
+    RefreshCoverage: async (uid) => {
+      const [item] = objectList(
+        await world.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/ListRequestGroupItems", { uid }),
+        "requestGroupItems",
+      );
+      const versions = [{ version: text(item ?? {}, "version") }];
+      await writeTestRecords(world, [{ kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name: text(item ?? {}, "packageName"), versions }]);
+    },
     SetScimEnabled: async (uid) => {
       for (const { uid: owner } of [await stranger(rootOf(uid)), await stranger(rootOf(uid))]) await bind(rootOf(uid), owner, builtInRoleUid("owner"));
     },
@@ -226,6 +247,12 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> => [
     uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent),
   ];
+
+  /** True for a list of what lies below what the operation is about. */
+  const liesBelowSubject = (method: MethodFact, { shape, refersTo }: FieldFact): boolean => {
+    const above = messageByName(refersTo)?.byName.get("uid")?.liesBelow ?? "";
+    return shape === "list" && above !== "" && above === subjectOf(method)?.name;
+  };
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
@@ -264,8 +291,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const repo = uid ?? text(await make(repoMessage, { place }), "uid");
       return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
     }
-    let built: JsonObject = {};
+    let built: JsonObject = createOf(method.output.name) === method && !bodyField(method) ? await ownFieldsOf(method, seeds) : {};
     for (const field of method.input.fields) {
+      if (built[field.json] !== undefined || liesBelowSubject(method, field)) continue;
       if (field.json === bodyField(method)?.json && field.message) built[field.json] = await bodyOf(field.message, seeds, whole);
       else if (field.name === "parent") built.parent = uid ?? (await parentFor(method, place));
       else if (field.shape === "list" && field.refersTo !== "" && parentKind(createOf(field.refersTo)) === parentKind(method)) {
@@ -281,6 +309,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
+    for (const field of method.input.fields) if (path && liesBelowSubject(method, field)) built[field.json] = [firstItemOf(String(valueAt(built, path)))];
     if (method.name === deleteOneself) {
       leaver = await colleague();
       built.id = leaver.uid;
@@ -399,7 +428,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
-    answers: (method) => kernel.answers.has(method.name),
+    answers: (method) => kernel.answers.has((method.view?.of ?? method).name),
     operator: () => world.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,

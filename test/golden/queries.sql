@@ -208,10 +208,10 @@ select (select version
   from (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
-  and (uid < ($5::text[])[width_bucket(uid, $4::text[])]) is true
-  and (name, uid) > ($6, $7)
-  order by name, uid limit 201) as walked limit $8) as t
-  order by name, uid limit $9 offset $10) as t;
+  and (left(uid, 57) in (select unnest($4::text[]))) is true
+  and (name, uid) > ($5, $6)
+  order by name, uid limit 201) as walked limit $7) as t
+  order by name, uid limit $8 offset $9) as t;
 
 -- several organizations by name
 select (select version

@@ -2,10 +2,10 @@
 // as events.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
+import { after, afterEach, before, beforeEach, test } from "node:test";
 import { fromJson } from "@bufbuild/protobuf";
 import { ImagesAffectedSchema } from "#contract/gen/gantry/images/v1/affected_images_pb.js";
 import { importRegistry } from "#feeds";
@@ -31,9 +31,10 @@ after(() => world.close());
 
 /** Each test has an organization of its own. */
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "affected-"));
+  folder = mkdtempSync(join(tmpdir(), "gantry-affected-"));
   group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `images-${++made}` } }), "uid");
 });
+afterEach(() => rmSync(folder, { recursive: true }));
 
 const write = (name: string, value: string): string => {
   writeFileSync(join(folder, name), value);

@@ -136,6 +136,11 @@ test("what is everybody's is told to the operator, and what is the group's to th
     vulnerabilities.map(({ subject, body }) => [subject, body.counts]),
     [[operatorUid, { ...none, new: 1 }]],
   );
+  const lifecycles = await toldBy(() => runImport(world, "lifecycle", [join(fixtures, "lighthouse.md")]));
+  assert.deepEqual(
+    lifecycles.map(({ subject, group, body }) => [subject, group, body.counts]),
+    [[world.organization, world.organization, { ...none, new: 1 }]],
+  );
   const path = await folder({
     "images.jsonl": `${JSON.stringify({ repo: "told", tags: ["1", "2"], configs: { amd64: { packages: ["a=1"] } } })}\n`,
     "packages.json": JSON.stringify({ name: "told-origin", subpackages: ["told-origin-doc"] }),

@@ -105,7 +105,7 @@ test("v1 paths that are not served are known in every domain and answer UNIMPLEM
       details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${domain}.example.test` }],
     });
   }
-  assert.equal((await unary("/chainguard.platform.registry.Registry/ListRepos")).code, 12);
+  assert.equal((await unary("/chainguard.platform.registry.Charts/FindChart")).code, 12);
   assert.equal((await unary("/chainguard.platform.iam.v1.Groups/List")).code, 12);
 });
 

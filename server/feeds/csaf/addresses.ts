@@ -2,7 +2,7 @@
 
 import type { AdvisoryRow } from "#store";
 import { earliestTime, latestTime } from "../documents/advisory.ts";
-import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
+import { fileNameOfTracking } from "./names.ts";
 
 export const csafBase = "/.well-known/csaf/";
 export const aggregatorBase = "/.well-known/csaf-aggregator/";
@@ -21,5 +21,8 @@ export const documentPath = (initialReleaseTime: string, fileName: string): stri
 /** What everybody may read lies below "white"; nothing else does. */
 export const ownFolder = `${csafBase}white/`;
 
-export const ownDocumentAddress = (publicUrl: string, origin: string, advisories: readonly AdvisoryRow[]): string =>
-  addressOf(publicUrl, `${ownFolder}${documentPath(releaseTimes(advisories)[0], fileNameOfTracking(distinctNumberOf(origin)))}`);
+/** What some alone may read, each of them a part of it (CSAF 2.0, 7.1.5: under a path of its own). */
+export const privateFolder = `${csafBase}amber/`;
+
+export const ownDocumentAddress = (publicUrl: string, folder: string, number: string, advisories: readonly AdvisoryRow[]): string =>
+  addressOf(publicUrl, `${folder}${documentPath(releaseTimes(advisories)[0], fileNameOfTracking(number))}`);

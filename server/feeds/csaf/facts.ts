@@ -4,17 +4,13 @@
 import { type JsonObject, part, text } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import type { CsafFacts } from "#store";
+import { isOpenLabel, labelReason } from "./labels.ts";
 import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
 
 /** The folder of an issuer: its namespace, whatever the scheme, as CSAF writes names of files. */
 const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/$/, "")));
 
 const labels = new Set(["WHITE", "GREEN", "AMBER", "RED"]);
-
-/** Whether everybody may see what is labelled so; "" is no CSAF document. */
-export const isOpenLabel = (label: string): boolean => ["", "WHITE", "UNLABELED"].includes(label);
-
-export const labelReason = (label: string): string => `TLP:${label} does not allow to show it to everybody`;
 
 const publisherCategories = new Set(["coordinator", "discoverer", "other", "user", "vendor"]);
 

@@ -1,10 +1,11 @@
-// CSAF as its readers find it (CSAF 2.0, 7): our own documents as a provider's, those of others as an aggregator's. All of it
-// is open, and holds what is public alone (docs/decisions/0028).
+// CSAF as its readers find it (CSAF 2.0, 7): our own documents as a provider's, those of others as an aggregator's. It is open,
+// and holds what is public alone (docs/decisions/0028); whoever shows a token reads what else it sees (docs/decisions/0043).
 //
 //   /.well-known/csaf/provider-metadata.json, service.json         what readers begin with
 //   /.well-known/csaf/openpgp/<fingerprint>.asc                    keys that documents are signed with
 //   /.well-known/csaf/white/                                       the directory, with index.txt, changes.csv, a ROLIE feed
 //   /.well-known/csaf/white/<year>/<name>.json                     a document; beside it .sha256, .sha512, .asc
+//   /.well-known/csaf/amber/                                       the same with a token: packages of which its caller sees more
 //   /.well-known/csaf-aggregator/aggregator.json                   whose documents are passed on
 //   /.well-known/csaf-aggregator/<issuer>/provider-metadata.json   and below it the same, in white/ and unlabeled/
 //   /.well-known/security.txt
@@ -16,14 +17,17 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
+import type { Store } from "#store";
 import { type Feed, respond, respondInPieces } from "../documents/index.ts";
-import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
-import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
+import { aggregatorBase, csafBase } from "./addresses.ts";
+import { type CsafCollection, issuerCollection, labelsFor, ownCollection, ownPrivateCollection } from "./collection.ts";
 import { categoryDocument, categoryNameOf, changesPieces, feedNameOf, feedPieces, folderPieces, indexPieces, serviceDocument, yearPieces } from "./lists.ts";
 import {
   aggregatorDocument,
   issuerMetadata,
+  ownFeedAddresses,
   ownTitle,
+  privateTitle,
   providerMetadata,
   providerMetadataPath,
   type SecurityContact,
@@ -34,6 +38,7 @@ import { openSigning, type Signing, type SigningDependencies } from "./signing.t
 
 export interface CsafOptions {
   readonly feed: Feed;
+  readonly store: Store;
   readonly vault: SigningDependencies["vault"];
   readonly clock: Clock;
   readonly log: Log;
@@ -50,7 +55,11 @@ interface CsafEndpoint extends Endpoint {
   readonly requests: number;
 }
 
-const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): CsafEndpoint => ({ GET: handle, requests });
+const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): CsafEndpoint => ({
+  GET: handle,
+  requests,
+  yieldsToToken: true,
+});
 const listEndpoint = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>): CsafEndpoint => get(handle, limits.csafListRequests);
 
 const plain = "text/plain; charset=utf-8";
@@ -112,7 +121,7 @@ const aggregatorEndpoint = (own: CsafDependencies, path: string): CsafEndpoint |
   const [, folder, rest] = /^([-+a-z0-9_]+)\/(.*)$/.exec(path) ?? [];
   if (folder === undefined || rest === undefined) return undefined;
   if (rest === "provider-metadata.json") return metadataEndpoint(async () => issuerMetadata(feed, folder, await signing.publicKeys()));
-  for (const label of csafLabels) {
+  for (const label of labelsFor(feed.reader)) {
     const collection = issuerCollection(feed, folder, label);
     const start = `${aggregatorBase}${folder}/`;
     const below = collection.folder.slice(start.length);
@@ -127,8 +136,8 @@ const documentsBase = "/advisory/v2/csaf/";
 const formerPaths = /^(?:index\.txt|changes\.csv|\d{4}\/.*)$/;
 
 /** The endpoints by path; undefined for paths of something else. */
-export const openCsaf = ({ feed, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
-  const signing = openSigning({ store: feed.store, vault, clock, log, name: feed.publisher.name });
+export const openCsaf = ({ feed, store, vault, clock, log, security }: CsafOptions): ((path: string) => CsafEndpoint | undefined) => {
+  const signing = openSigning({ store, vault, clock, log, name: feed.publisher.name });
   const own = { feed, signing };
   const documents = ownCollection(feed);
   const keys = `${csafBase}openpgp/`;
@@ -139,15 +148,19 @@ export const openCsaf = ({ feed, vault, clock, log, security }: CsafOptions): ((
       if (rest === "provider-metadata.json") return metadata;
       return formerPaths.test(rest) ? collectionEndpoint(own, documents, rest, "csaf-tlp-white", ownTitle) : undefined;
     }
-    if (path === "/.well-known/security.txt") return get(async (request) => respond(request, plain, securityText(feed, security, clock())));
+    // It names no document: the same for everybody.
+    if (path === "/.well-known/security.txt")
+      return { ...get(async (request) => respond(request, plain, securityText(feed, security, clock()))), yieldsToToken: false };
     if (path.startsWith(aggregatorBase)) return aggregatorEndpoint(own, path.slice(aggregatorBase.length));
     if (!path.startsWith(csafBase)) return undefined;
     if (path === providerMetadataPath) return metadata;
     if (path === servicePath) {
-      const service = serviceDocument(ownTitle, [addressOf(feed.publicUrl, `${documents.folder}${feedNameOf(documents)}`)]);
+      const service = serviceDocument(ownTitle, ownFeedAddresses(feed));
       return get(async (request) => respond(request, "application/json", service));
     }
     if (path.startsWith(keys)) return keyEndpoint(own, path.slice(keys.length));
+    const closed = feed.reader.privateRecords ? ownPrivateCollection(feed) : undefined;
+    if (closed && path.startsWith(closed.folder)) return collectionEndpoint(own, closed, path.slice(closed.folder.length), "csaf-tlp-amber", privateTitle);
     if (!path.startsWith(documents.folder)) return undefined;
     return collectionEndpoint(own, documents, path.slice(documents.folder.length), "csaf-tlp-white", ownTitle);
   };

@@ -5,15 +5,16 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { type CsafIssuer, findCsafIssuers, findOwnDocuments, type Store } from "#store";
+import { type CsafIssuer, findOwnDocuments } from "#store";
 import { publisherObject } from "../documents/csaf.ts";
 import type { Feed } from "../documents/index.ts";
 import { isPublishable } from "../licenses.ts";
 import { sourceLabel } from "../source.ts";
 import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
-import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
+import { type CsafCollection, issuerCollection, labelsFor, ownCollection, ownPrivateCollection } from "./collection.ts";
 import { categoryNameOf, feedNameOf, noTime } from "./lists.ts";
 import type { PublishedKey } from "./signing.ts";
+import { readCsafIssuers, type Reader, readOwnPrivateDocuments } from "../documents/reader.ts";
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
 export interface SecurityContact {
@@ -39,9 +40,18 @@ const roleOf = (publicUrl: string): string => {
   return protocol === "https:" && pathname === "/" ? "csaf_trusted_provider" : "csaf_provider";
 };
 
-const distributionsOf = (publicUrl: string, collections: readonly CsafCollection[], title: string, services: readonly string[]): JsonObject[] => {
+const distributionsOf = (
+  publicUrl: string,
+  collections: readonly CsafCollection[],
+  titled: (collection: CsafCollection) => string,
+  services: readonly string[],
+): JsonObject[] => {
   const addresses = collections.map((collection) => ({ collection, folder: addressOf(publicUrl, collection.folder) }));
-  const feeds = addresses.map(({ collection, folder }) => ({ summary: title, tlp_label: collection.label, url: `${folder}${feedNameOf(collection)}` }));
+  const feeds = addresses.map(({ collection, folder }) => ({
+    summary: titled(collection),
+    tlp_label: collection.label,
+    url: `${folder}${feedNameOf(collection)}`,
+  }));
   const categories = addresses.map(({ collection, folder }) => `${folder}${categoryNameOf(collection)}`);
   return [
     { rolie: { categories, feeds, ...(services.length === 0 ? {} : { services: [...services] }) } },
@@ -52,17 +62,27 @@ const distributionsOf = (publicUrl: string, collections: readonly CsafCollection
 /** The later one; times are written alike. */
 const laterOf = (one: string, other: string): string => (one > other ? one : other);
 
-const ownChangeTime = async ({ read }: Store, keys: readonly PublishedKey[]): Promise<string> => {
-  const [newest] = await findOwnDocuments(read, "", undefined, 1);
-  return keys.reduce((last, { createTimeMs }) => laterOf(last, timestamp(createTimeMs)), newest?.currentReleaseTime ?? noTime);
+const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Promise<string> => {
+  const newest = [...(await findOwnDocuments(reader.read, "", undefined, 1)), ...(await readOwnPrivateDocuments(reader, "", undefined, 1))];
+  const released = newest.reduce((last, { currentReleaseTime }) => laterOf(last, currentReleaseTime), noTime);
+  return keys.reduce((last, { createTimeMs }) => laterOf(last, timestamp(createTimeMs)), released);
 };
 
 export const ownTitle = "Advisories that everybody may read";
+export const privateTitle = "Advisories that members of a group may read";
+
+const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.privateRecords ? [ownPrivateCollection(feed)] : [])];
+
+/** What is published of our own, with what this reader sees besides. */
+export const ownFeedAddresses = (feed: Feed): string[] =>
+  ownCollections(feed).map((collection) => addressOf(feed.publicUrl, `${collection.folder}${feedNameOf(collection)}`));
+
+const titleOf = ({ label }: CsafCollection): string => (label === "WHITE" ? ownTitle : privateTitle);
 
 export const providerMetadata = async (feed: Feed, keys: readonly PublishedKey[]): Promise<JsonObject> => ({
   canonical_url: addressOf(feed.publicUrl, providerMetadataPath),
-  distributions: distributionsOf(feed.publicUrl, [ownCollection(feed)], ownTitle, [addressOf(feed.publicUrl, servicePath)]),
-  last_updated: await ownChangeTime(feed.store, keys),
+  distributions: distributionsOf(feed.publicUrl, ownCollections(feed), titleOf, [addressOf(feed.publicUrl, servicePath)]),
+  last_updated: await ownChangeTime(feed.reader, keys),
   // Whether others may copy them is not ours to promise.
   list_on_CSAF_aggregators: false,
   metadata_version: "2.0",
@@ -103,8 +123,8 @@ const issuersOf = (found: readonly CsafIssuer[]): Issuer[] => {
 /** CSAF 2.0, 7.1.22: at least two, which nobody counts who is one of them. */
 const issuersMin = 2;
 
-const findIssuers = async ({ read }: Store): Promise<Issuer[]> => {
-  const issuers = issuersOf(await findCsafIssuers(read, "", limits.csafIssuersMax));
+const findIssuers = async (reader: Reader): Promise<Issuer[]> => {
+  const issuers = issuersOf(await readCsafIssuers(reader, limits.csafIssuersMax));
   if (issuers.length < issuersMin) {
     const known = issuers.length === 0 ? "none" : "one";
     throw new Fault("NOT_FOUND", `there is no aggregator here: that takes public CSAF documents of two other issuers, and there are of ${known}`);
@@ -115,8 +135,8 @@ const findIssuers = async ({ read }: Store): Promise<Issuer[]> => {
 const issuerMetadataAddress = ({ publicUrl }: Feed, folder: string): string => addressOf(publicUrl, `${aggregatorBase}${folder}/provider-metadata.json`);
 
 export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey[]): Promise<JsonObject> => {
-  const issuers = await findIssuers(feed.store);
-  const own = await ownChangeTime(feed.store, keys);
+  const issuers = await findIssuers(feed.reader);
+  const own = await ownChangeTime(feed.reader, keys);
   const mirrored = ({ folder, publisher, changeTime, source }: Issuer): JsonObject => {
     const mirror = issuerMetadataAddress(feed, folder);
     const role = source === "" ? "csaf_publisher" : "csaf_provider";
@@ -149,13 +169,15 @@ export const aggregatorDocument = async (feed: Feed, keys: readonly PublishedKey
 
 /** The metadata of an issuer's folder; undefined where we pass on nothing of its documents. */
 export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly PublishedKey[]): Promise<JsonObject | undefined> => {
-  const issuer = (await findIssuers(feed.store)).find((each) => each.folder === folder);
+  const issuer = (await findIssuers(feed.reader)).find((each) => each.folder === folder);
   if (!issuer) return undefined;
-  const collections = csafLabels.filter((label) => issuer.labels.has(label)).map((label) => issuerCollection(feed, folder, label));
+  const collections = labelsFor(feed.reader)
+    .filter((label) => issuer.labels.has(label))
+    .map((label) => issuerCollection(feed, folder, label));
   const title = `Documents of ${String(issuer.publisher.name)}`;
   return {
     canonical_url: issuerMetadataAddress(feed, folder),
-    distributions: distributionsOf(feed.publicUrl, collections, title, []),
+    distributions: distributionsOf(feed.publicUrl, collections, () => title, []),
     last_updated: issuer.changeTime,
     list_on_CSAF_aggregators: false,
     metadata_version: "2.0",

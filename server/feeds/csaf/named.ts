@@ -2,8 +2,10 @@
 // of their issuer; the list of everything names them (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
-import { type CsafDocument, findCsafDocumentsNamed, findCsafPlaces, type Store } from "#store";
+import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#store";
 import { isPublishable } from "../licenses.ts";
+import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
+import { labelReason } from "./labels.ts";
 
 /** Of documents of one name the one that has it: of the first number that came, the one that is told, and last modified. */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
@@ -17,8 +19,8 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
 };
 
 /** Which documents of a folder have these names. */
-export const findNamed = async ({ read }: Store, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
-  const found = await findCsafDocumentsNamed(read, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
+export const findNamed = async (reader: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
+  const found = await readCsafDocumentsNamed(reader, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
   return new Map(
     [...byName].flatMap(([fileName, documents]) => {
@@ -28,19 +30,23 @@ export const findNamed = async ({ read }: Store, folder: string, fileNames: read
   );
 };
 
-/** Of documents that are published why the lists of their issuers do not have them. */
-export const findUnlisted = async (store: Store, documentIds: readonly string[]): Promise<Map<string, string>> => {
+/** Of documents that this reader may read why the lists of their issuers do not have them. */
+export const findUnlisted = async (reader: Reader, documents: readonly PublicDocument[]): Promise<Map<string, string>> => {
   const reasons = new Map<string, string>();
-  const byFolder = Map.groupBy(await findCsafPlaces(store.read, documentIds), ({ folder }) => folder);
+  const known = new Map(documents.filter(({ form }) => form === "csaf").map((document) => [document.id, document]));
+  // Whom a document may be shown to is no question of who sees its group.
+  const isListed = (id: string, leftOut: string): boolean =>
+    leftOut === "" || (known.get(id)?.isPublic === false && leftOut === labelReason(known.get(id)?.label ?? ""));
+  const byFolder = Map.groupBy(await findCsafPlaces(reader.read, [...known.keys()]), ({ folder }) => folder);
   for (const [folder, places] of byFolder) {
     const named = await findNamed(
-      store,
+      reader,
       folder,
       places.map(({ fileName }) => fileName),
     );
     for (const { documentId, fileName, leftOut } of places) {
       const other = named.get(fileName);
-      if (leftOut !== "") reasons.set(documentId, leftOut);
+      if (!isListed(documentId, leftOut)) reasons.set(documentId, leftOut);
       else if (other && other.id !== documentId) reasons.set(documentId, `its file would have the name of another document's: ${other.originId}`);
     }
   }

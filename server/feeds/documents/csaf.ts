@@ -30,6 +30,8 @@ export interface CsafSource {
   /** Where it lies. */
   readonly address: string;
   readonly publisher: Publisher;
+  /** "" where everybody may read it; otherwise the number of the groups that may alone. */
+  readonly scope: string;
   /** All on the package that were ever published; some of them are not withdrawn. */
   readonly advisories: readonly [Published, ...Published[]];
 }
@@ -200,7 +202,10 @@ const revisionsOf = (advisories: readonly Published[], initial: string, current:
 
 export const csafTitle = (origin: string): string => `Vulnerabilities of ${origin}`;
 
-export const csafDocument = ({ origin, address, publisher, advisories }: CsafSource): JsonObject => {
+/** What some alone read has a number of its own, and so versions of its own. */
+export const csafNumberOf = (origin: string, scope: string): string => (scope === "" ? distinctNumberOf(origin) : `${distinctNumberOf(origin)}_${scope}`);
+
+export const csafDocument = ({ origin, address, publisher, scope, advisories }: CsafSource): JsonObject => {
   const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);
   const statements = listed.map(statementOf);
   const products = new Map(statements.flatMap((statement) => statement.products.map((product) => [product.product_id, product])));
@@ -212,14 +217,14 @@ export const csafDocument = ({ origin, address, publisher, advisories }: CsafSou
       ...(authors.length === 0 ? {} : { acknowledgments: authors.map((organization) => ({ organization, summary: "what is known of these packages" })) }),
       category: "csaf_vex",
       csaf_version: "2.0",
-      distribution: { tlp: { label: "WHITE", url: "https://www.first.org/tlp/v1/" } },
+      distribution: { tlp: { label: scope === "" ? "WHITE" : "AMBER", url: "https://www.first.org/tlp/v1/" } },
       lang: "en",
       publisher: publisherObject(publisher),
       references: [{ category: "self", summary: "This document", url: address }],
       title: `${csafTitle(origin)}${distributions.length === 0 ? "" : ` (${distributions.join(", ")})`}`,
       tracking: {
         current_release_date: current,
-        id: distinctNumberOf(origin),
+        id: csafNumberOf(origin, scope),
         initial_release_date: initial,
         revision_history: revisionsOf(advisories, initial, current),
         status: "final",

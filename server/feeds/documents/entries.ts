@@ -2,7 +2,7 @@
 // in pages, so that a list of any length is never held as a whole.
 
 import { limits } from "#base/limits.ts";
-import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
+import type { ChangedDocument, PublicDocument } from "#store";
 import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
@@ -11,6 +11,7 @@ import { osvIdOf, whyNoOsv } from "./osv.ts";
 import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
+import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader, readDocuments } from "./reader.ts";
 
 /** An entry of a list. */
 export interface Entry {
@@ -74,41 +75,63 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
   return isFull && all.length > 1 ? all.slice(0, -1) : all;
 };
 
-const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.filter(({ form }) => form === "csaf").map(({ id }) => id);
-
-async function* documentEntries(store: Store, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
+async function* documentEntries(reader: Reader, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocuments(store.read, since, after, size);
+    const found = await readDocuments(reader, since, after, size);
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
-    const unlisted = kind === "csaf" ? await findUnlisted(store, csafIdsOf(found)) : new Map<string, string>();
+    const unlisted = kind === "csaf" ? await findUnlisted(reader, found) : new Map<string, string>();
     yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
     if (found.length < size) return;
     after = last[0].originId;
   }
 }
 
-/** Our own, in the order of their changes. */
-async function* ownEntries(store: Store, kind: DocumentKind, { since, after }: PageStart): AsyncGenerator<Entry[]> {
+/** A list of changes in their order, a page at a time. */
+async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
-  for (let from = { since, after }; ; ) {
-    const advisories = kind === "osv" ? await findChangedAdvisories(store.read, from.since, from.after, size) : [];
-    const found: readonly ChangedDocument[] = kind === "osv" ? advisories : await findChangedDocuments(store.read, from.since, from.after, size);
+  for (let from = start; ; ) {
+    const found = await readChanges(from.since, from.after, size);
     const last = found.at(-1);
     if (!last) return;
-    const reasons = new Map(advisories.map((advisory) => [`${advisory.modified} ${advisory.id}`, whyNoOsv(advisory)]));
-    const entries = new Map(
-      found.map(({ id, modified }): [string, Entry] => {
-        const leftOut = reasons.get(`${modified} ${id}`);
-        return [`${modified} ${id}`, { id: kind === "osv" ? osvIdOf(id) : id, modified, ...(leftOut === undefined ? {} : { leftOut }) }];
-      }),
-    );
-    yield [...entries.values()];
+    yield found;
     if (found.length < size) return;
     from = { since: last.modified, after: last.id };
   }
+}
+
+/** Our own records, in the order of their changes: what is public, then what is not. */
+async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
+  for (const readChanges of changesOfAdvisories(reader)) {
+    for await (const found of changePages(readChanges, start)) {
+      const entries = new Map(
+        found.map((advisory): [string, Entry] => {
+          const { id, modified } = advisory;
+          const leftOut = whyNoOsv(advisory);
+          return [`${modified} ${id}`, { id: osvIdOf(id), modified, ...(leftOut === undefined ? {} : { leftOut }) }];
+        }),
+      );
+      yield [...entries.values()];
+    }
+  }
+}
+
+/** Our own documents about packages, in the order of their changes; those that nobody else sees at the end. */
+async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
+  const [changes, ...privateChanges] = changesOfDocuments(reader);
+  const seenHere = new Map<string, string>();
+  for (const readChanges of privateChanges)
+    for await (const page of changePages(readChanges, start)) for (const { id, modified } of page) seenHere.set(id, modified);
+  for await (const page of changePages(changes, start)) {
+    yield page.map(({ id, modified }) => {
+      const other = seenHere.get(id) ?? "";
+      seenHere.delete(id);
+      return { id, modified: other > modified ? other : modified };
+    });
+  }
+  yield [...seenHere].map(([id, modified]) => ({ id, modified }));
 }
 
 /** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
@@ -121,13 +144,14 @@ const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =
   });
 
 /** In the order of their packages. */
-async function* ownPackageEntries(store: Store, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
-  for await (const page of ownPackages(store)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
+async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
+  for await (const page of ownPackages(reader)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
 /** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
-export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
-  if (kind !== "secdb") yield* ownEntries(store, kind, start);
-  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(store, kind, start.since);
-  yield* documentEntries(store, kind, start.since);
+export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
+  if (kind === "osv") yield* ownRecordEntries(reader, start);
+  if (kind === "openvex" || kind === "csaf") yield* ownDocumentEntries(reader, start);
+  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(reader, kind, start.since);
+  yield* documentEntries(reader, kind, start.since);
 }

@@ -16,11 +16,11 @@ import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState, type Store } from "#store";
+import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState } from "#store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
-import { ownDocumentAddress } from "../csaf/addresses.ts";
-import { csafDocument, type Publisher } from "./csaf.ts";
+import { ownDocumentAddress, ownFolder, privateFolder } from "../csaf/addresses.ts";
+import { csafDocument, csafNumberOf, type Publisher } from "./csaf.ts";
 import { listEntries, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
@@ -28,7 +28,8 @@ import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
-import { type Reader, readDocumentsOf, readOwnById } from "./reader.ts";
+import { type Reader, readDocumentsOf, readOwnById, readOwnPrivateHistory } from "./reader.ts";
+import { scopeOf } from "./scope.ts";
 
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
@@ -45,7 +46,7 @@ export interface DocumentResponse {
 const base = "/advisory/v2/";
 
 export interface Feed {
-  readonly store: Store;
+  readonly reader: Reader;
   readonly publicUrl: string;
   /** Who publishes our own documents. */
   readonly publisher: Publisher;
@@ -69,7 +70,7 @@ const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObje
 };
 
 const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | undefined> => {
-  const found = await readOwnPackage(feed.store, name);
+  const found = await readOwnPackage(feed.reader, name);
   if (!found) return undefined;
   const document = openVexDocument(documentAddress(feed, "openvex", name), found);
   if (!document) throw new Fault("NOT_FOUND", `${name} is no OpenVEX document: nothing is left to state; the list names the reasons`);
@@ -80,12 +81,27 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
 export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
-  if (kind === "osv") return buildOwnOsvRecord(feed.store, name);
+  if (kind === "osv") return buildOwnOsvRecord(feed.reader, name);
+  return (await buildOwnPrivateCsaf(feed, name)) ?? buildOwnCsaf(feed, name);
+};
+
+const csafOf = (feed: Feed, origin: string, rows: readonly AdvisoryRow[], scope: string): JsonObject | undefined => {
   // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
-  const [first, ...others] = (await findOwnHistory(feed.store.read, name)).map((row) => publishedOf(row, []));
+  const [first, ...others] = rows.map((row) => publishedOf(row, []));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
+  const address = ownDocumentAddress(feed.publicUrl, scope === "" ? ownFolder : privateFolder, csafNumberOf(origin, scope), advisories);
+  return csafDocument({ origin, address, publisher: feed.publisher, scope, advisories });
+};
+
+/** The document of CSAF that everybody reads. */
+export const buildOwnCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> =>
+  csafOf(feed, origin, await findOwnHistory(feed.reader.read, origin), "");
+
+/** The one of a package of which this reader sees what is not public, with what is; undefined where there is no such. */
+export const buildOwnPrivateCsaf = async (feed: Feed, origin: string): Promise<JsonObject | undefined> => {
+  const history = await readOwnPrivateHistory(feed.reader, origin);
+  return history && csafOf(feed, origin, history.advisories, scopeOf(history.groups));
 };
 
 /** A stored document as one of this kind. */
@@ -108,9 +124,9 @@ export const buildOsvRecord = async (reader: Reader, name: string): Promise<stri
 };
 
 export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
-  if (kind === "osv") return buildOsvRecord(feed.store, name);
+  if (kind === "osv") return buildOsvRecord(feed.reader, name);
   const own = await buildOwnDocument(feed, kind, name);
-  return own ? JSON.stringify(own) : readStored(feed.store, kind, name);
+  return own ? JSON.stringify(own) : readStored(feed.reader, kind, name);
 };
 
 /** Where a listing begins. */
@@ -146,6 +162,10 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
   }
 }
 
+/** Changes whenever something of what is published does. What one reader alone sees has no tag, and its state is not asked for. */
+export const readFeedState = async ({ read, privateRecords }: Reader): Promise<readonly string[]> =>
+  privateRecords ? [] : Promise.all([readAdvisoryState(read), readDocumentState(read)]);
+
 /** A list of any length, in pieces. Its tag follows from the state of what it lists, and from what else its content does (`form`). */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
   feed: Feed,
@@ -154,7 +174,7 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   pieces: AsyncGenerator<Piece>,
   form: readonly string[] = [],
 ): Promise<DocumentResponse> => {
-  const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
+  const state = await readFeedState(feed.reader);
   const tagged = respond(request, type, JSON.stringify([state, request.query.toString(), ...form]), {}, "W/");
   if (tagged.status === 304) return tagged;
   const first = await pieces.next();
@@ -172,7 +192,8 @@ const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: strin
 
 export const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
   const etag = `${weak}"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
-  const headers = { etag, "cache-control": "public, max-age=60", "x-content-type-options": "nosniff", ...more };
+  // Whoever sends a token is answered otherwise.
+  const headers = { etag, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff", ...more };
   if (isKnown(request, etag, more["last-modified"])) return { status: 304, headers, body: "" };
   return { status: 200, headers: { "content-type": type, ...headers }, body: text };
 };
@@ -196,15 +217,14 @@ export const openDocuments =
     const file = documentAt(path);
     if (!file) return undefined;
     const { kind, name } = file;
-    const yieldsToToken = kind === "osv" && name !== "all.json";
     return {
-      yieldsToToken,
+      yieldsToToken: true,
       async GET(request) {
         if (name === "all.json")
-          return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.store, kind, readPageStart(request.query))));
+          return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.reader, kind, readPageStart(request.query))));
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
         if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-        return respond(request, "application/json", document, yieldsToToken ? { vary: "authorization" } : {});
+        return respond(request, "application/json", document);
       },
     };
   };

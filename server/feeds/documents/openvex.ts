@@ -46,10 +46,11 @@ export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage):
 
 /**
  * Its version is the time of the last change in seconds, which a number of 32 bits holds until 2038: a count of events would
- * go back with a withdrawal. Undefined where no statement is left.
+ * go back with a withdrawal. What some alone see has a number of its own, and so versions of its own. Undefined where no
+ * statement is left.
  */
 export const openVexDocument = (address: string, found: OwnPackage): JsonObject | undefined => {
-  const { advisories, changeTime } = found;
+  const { advisories, changeTime, scope } = found;
   const [first] = advisories;
   const said = advisories
     .filter((advisory) => whyNoOpenVex(advisory, found) === undefined)
@@ -58,7 +59,7 @@ export const openVexDocument = (address: string, found: OwnPackage): JsonObject 
   if (said.length === 0) return undefined;
   return {
     "@context": "https://openvex.dev/ns/v0.2.0",
-    "@id": address,
+    "@id": scope === "" ? address : `${address}#${scope}`,
     author: first.author,
     timestamp: earliestTime(advisories),
     last_updated: changeTime,

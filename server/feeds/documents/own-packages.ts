@@ -2,14 +2,19 @@
 // other.
 
 import { limits } from "#base/limits.ts";
-import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind, type Store } from "#store";
-import { currentStatus, type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
+import { parentOf } from "#base/uid.ts";
+import { type AdvisoryRow, findDocumentChanges, findOwnPublished, findOwnPublishedBehind } from "#store";
+import { currentStatus, latestTime, type Published, publishedOf, vulnerabilityNumbers } from "./advisory.ts";
+import { scopeOf } from "./scope.ts";
+import { ownPrivateOrigins, type Reader, readOwnPrivate } from "./reader.ts";
 
 export interface OwnPackage {
   readonly origin: string;
   /** When something about it was last published, changed or taken back here. */
   readonly changeTime: string;
   readonly advisories: readonly [Published, ...Published[]];
+  /** "" where all of it is public; otherwise a number for the groups whose private advisories it has, withdrawn ones among them. */
+  readonly scope: string;
   /** Those that say something else of a number than another one of the same package: readers would hear one of the two. */
   readonly contradicted: ReadonlySet<Published>;
 }
@@ -36,30 +41,51 @@ const findContradicted = (advisories: readonly Published[]): Set<Published> => {
 
 export const contradiction = "another advisory on the same package says something else under the same number";
 
-const packageOf = (origin: string, rows: readonly AdvisoryRow[], changes: ReadonlyMap<string, string>): OwnPackage[] => {
-  const [first, ...others] = rows
+/** `rows`: what is public and not withdrawn; `privateRows`: what is not public, withdrawn or not. */
+const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: readonly AdvisoryRow[], changes: ReadonlyMap<string, string>): OwnPackage[] => {
+  const [first, ...others] = [...rows, ...privateRows.filter(({ deleteTime }) => deleteTime === undefined)]
     .map((row) => publishedOf(row, []))
     .sort((one, other) => (`${one.advisoryId} ${one.uid}` < `${other.advisoryId} ${other.uid}` ? -1 : 1));
   if (!first) return [];
   const advisories: [Published, ...Published[]] = [first, ...others];
-  return [{ origin, changeTime: changes.get(origin) ?? first.updateTime, advisories, contradicted: findContradicted(advisories) }];
+  const changeTime = [changes.get(origin) ?? "", latestTime(privateRows)].reduce((last, time) => (time > last ? time : last));
+  return [
+    {
+      origin,
+      changeTime: changeTime || first.updateTime,
+      advisories,
+      scope: scopeOf(privateRows.map(({ uid }) => parentOf(uid))),
+      contradicted: findContradicted(advisories),
+    },
+  ];
 };
 
-/** All of them in the order of their names, a bounded number of advisories at a time. */
-export async function* ownPackages({ read }: Store): AsyncGenerator<OwnPackage[]> {
+/** The packages of these names, with what of them is public as it was read before. */
+const packagesOf = async (reader: Reader, origins: readonly string[], publicRows: ReadonlyMap<string, readonly AdvisoryRow[]>): Promise<OwnPackage[]> => {
+  const changes = await findDocumentChanges(reader.read, origins);
+  const privateRows = Map.groupBy(await readOwnPrivate(reader, origins), ({ origin }) => origin);
+  return origins.flatMap((origin) => packageOf(origin, publicRows.get(origin) ?? [], privateRows.get(origin) ?? [], changes));
+};
+
+/** All of them, a bounded number of advisories at a time: in the order of their names what everybody sees, then what else there is. */
+export async function* ownPackages(reader: Reader): AsyncGenerator<OwnPackage[]> {
+  const seen = new Set<string>();
   for (let after = ""; ; ) {
-    const rows = await findOwnPublishedBehind(read, after, limits.osvRecordsMax);
+    const rows = await findOwnPublishedBehind(reader.read, after, limits.osvRecordsMax);
     const last = rows.at(-1);
-    if (!last) return;
+    if (!last) break;
     const byOrigin = Map.groupBy(rows, ({ origin }) => origin);
-    const changes = await findDocumentChanges(read, [...byOrigin.keys()]);
-    yield [...byOrigin].flatMap(([origin, found]) => packageOf(origin, found, changes));
+    yield await packagesOf(reader, [...byOrigin.keys()], byOrigin);
+    if (reader.privateRecords) for (const origin of byOrigin.keys()) seen.add(origin);
     after = last.origin;
+  }
+  for await (const origins of ownPrivateOrigins(reader)) {
+    const unseen = origins.filter((origin) => !seen.has(origin));
+    if (unseen.length > 0) yield await packagesOf(reader, unseen, new Map());
   }
 }
 
-export const readOwnPackage = async ({ read }: Store, origin: string): Promise<OwnPackage | undefined> => {
-  const rows = await findOwnPublished(read, origin);
-  const [found] = packageOf(origin, rows, await findDocumentChanges(read, [origin]));
+export const readOwnPackage = async (reader: Reader, origin: string): Promise<OwnPackage | undefined> => {
+  const [found] = await packagesOf(reader, [origin], new Map([[origin, await findOwnPublished(reader.read, origin)]]));
   return found;
 };

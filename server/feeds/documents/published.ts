@@ -2,7 +2,7 @@
 
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
-import { isOpenLabel, labelReason } from "../csaf/facts.ts";
+import { isOpenLabel, labelReason } from "../csaf/labels.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 import { osvForms } from "./osv-value.ts";
 
@@ -20,10 +20,10 @@ const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: osvFor
 /** Forms whose advisories are our own. */
 const ownForm = "wolfi";
 
-const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label }: PublicDocument): string => {
-  const withheld = withheldReason(license);
+const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic }: PublicDocument): string => {
+  const withheld = isPublic ? withheldReason(license) : undefined;
   if (withheld !== undefined) return withheld;
-  if (kind === "csaf" && !isOpenLabel(label)) return labelReason(label);
+  if (isPublic && kind === "csaf" && !isOpenLabel(label)) return labelReason(label);
   if (form === ownForm || formsOf[kind].includes(form)) return kind === "osv" ? leftOut : "";
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };

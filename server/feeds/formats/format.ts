@@ -8,7 +8,7 @@ import type { Field } from "../field.ts";
 import type { FieldError } from "../invalid.ts";
 
 /** What `gantry import` fills. */
-export const feedKinds = ["advisories", "vulnerabilities", "libraries", "images"] as const;
+export const feedKinds = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"] as const;
 export type FeedKind = (typeof feedKinds)[number];
 
 export interface ReadOptions {

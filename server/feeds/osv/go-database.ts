@@ -4,8 +4,8 @@
 
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
-import type { Store } from "#store";
 import { recordTexts } from "./records.ts";
+import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 
@@ -49,11 +49,11 @@ interface ModuleEntry {
 }
 
 /** All of them are held at once: some hundred bytes for each record and module. */
-export const buildGoIndexes = async (store: Store): Promise<GoIndexes> => {
+export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
   const modules = new Map<string, ModuleEntry[]>();
   const records: { id: string; modified: string; aliases?: string[] }[] = [];
   let latest = "1970-01-01T00:00:00Z";
-  for await (const page of recordTexts(store, "Go")) {
+  for await (const page of recordTexts(reader, "Go")) {
     for (const { id, content } of page) {
       if (!isGoNumber(id)) continue;
       const record = JSON.parse(content) as Json;

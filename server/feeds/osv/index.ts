@@ -11,11 +11,11 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findOwnArtifacts, findPublicEcosystems, findSourceDocuments, readAdvisoryState, readDocumentState, type Store } from "#store";
-import { buildOsvRecord, type Feed, lines, respond, respondInPieces } from "../documents/index.ts";
+import { findSourceDocuments } from "#store";
+import { buildOsvRecord, type Feed, lines, readFeedState, respond, respondInPieces } from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
-import type { Reader } from "../documents/reader.ts";
+import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
 import { crc32c, googHashOf } from "./crc32c.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
@@ -38,9 +38,9 @@ const json = (text: string): EndpointAnswer => ({
   body: text,
 });
 
-const findEcosystems = async ({ read }: Store): Promise<string[]> => {
-  const own = await findOwnArtifacts(read);
-  return [...new Set([...(await findPublicEcosystems(read)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
+const findEcosystems = async (reader: Reader): Promise<string[]> => {
+  const own = await readOwnArtifacts(reader);
+  return [...new Set([...(await readEcosystems(reader)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
 };
 
 /** The records as they go out, as many as an answer holds. */
@@ -86,7 +86,7 @@ export const requireOsvRecord = async (reader: Reader, id: string): Promise<stri
   return document;
 };
 
-const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): OsvEndpoint => ({ GET: handle, requests });
+const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): OsvEndpoint => ({ GET: handle, requests, yieldsToToken: true });
 const post = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests: number): OsvEndpoint => ({
   POST: handle,
   textBytesMax: limits.osvQuestionBytesMax,
@@ -95,18 +95,18 @@ const post = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, req
 });
 
 const apiEndpoint = (feed: Feed, [name, id, ...more]: readonly string[]): OsvEndpoint | undefined => {
-  if (name === "query" && id === undefined) return post(async (request) => json(await answerOsvQuestion(feed.store, readQuery(await request.readText()))), 1);
+  if (name === "query" && id === undefined) return post(async (request) => json(await answerOsvQuestion(feed.reader, readQuery(await request.readText()))), 1);
   if (name === "querybatch" && id === undefined) {
     const answer = async (request: EndpointRequest): Promise<EndpointAnswer> =>
-      json(JSON.stringify(await answerOsvQuestions(feed.store, readBatch(await request.readText()))));
+      json(JSON.stringify(await answerOsvQuestions(feed.reader, readBatch(await request.readText()))));
     return post(answer, limits.osvBatchRequests);
   }
   if (name !== "vulns" || id === undefined || more.length > 0) return undefined;
   const answer = async (): Promise<EndpointAnswer> => {
     if (id.length > 100) throw new Fault("INVALID_ARGUMENT", "Invalid ID.");
-    return json(await requireOsvRecord(feed.store, id));
+    return json(await requireOsvRecord(feed.reader, id));
   };
-  return { ...get(answer), yieldsToToken: true };
+  return get(answer);
 };
 
 const csv = "text/csv; charset=utf-8";
@@ -139,7 +139,7 @@ async function* summed(pieces: AsyncIterable<Uint8Array | string>, end: (sum: nu
  * asks for it, which readers do that hold one (X-Goog-Hash, shared by all that is of one state).
  */
 const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, sums: ArchiveSums): Promise<EndpointAnswer> => {
-  const answer = await respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem)));
+  const answer = await respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.reader, ecosystem)));
   const { body } = answer;
   if (typeof body === "string") return answer;
   const etag = answer.headers.etag ?? "";
@@ -170,20 +170,20 @@ const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[])
           feed,
           request,
           csv,
-          lines(modifiedRecords(feed.store, ecosystem), ecosystem === "" ? globalLine : ({ id, modified }) => `${modified},${fileNameOf(id)}\n`),
+          lines(modifiedRecords(feed.reader, ecosystem), ecosystem === "" ? globalLine : ({ id, modified }) => `${modified},${fileNameOf(id)}\n`),
         ),
       limits.osvBatchRequests,
     );
   if (ecosystem === "") {
     if (file !== "ecosystems.txt") return undefined;
     return get(async (request) => {
-      const names = await findEcosystems(feed.store);
+      const names = await findEcosystems(feed.reader);
       return respond(request, "text/plain; charset=utf-8", names.map((name) => `${name}\n`).join(""));
     }, limits.osvBatchRequests);
   }
   if (!file.endsWith(".json")) return undefined;
   return get(async (request) =>
-    respond(request, "application/json", requireInEcosystem(ecosystem, await requireOsvRecord(feed.store, file.slice(0, -".json".length)))),
+    respond(request, "application/json", requireInEcosystem(ecosystem, await requireOsvRecord(feed.reader, file.slice(0, -".json".length)))),
   );
 };
 
@@ -202,9 +202,9 @@ const goFile = (request: EndpointRequest, name: string, text: string): EndpointA
 const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | undefined) => {
   let built: { readonly state: string; readonly indexes: Promise<GoIndexes> } | undefined;
   const indexesNow = async (): Promise<GoIndexes> => {
-    const state = JSON.stringify(await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]));
+    const state = JSON.stringify(await readFeedState(feed.reader));
     if (built?.state !== state) {
-      const indexes = buildGoIndexes(feed.store);
+      const indexes = buildGoIndexes(feed.reader);
       built = { state, indexes };
       // What failed is tried again by the next who asks.
       indexes.catch(() => {
@@ -219,7 +219,7 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (folder === "index" && ["db", "modules", "vulns"].includes(name))
       return get(async (request) => goFile(request, file, (await indexesNow()).get(name) ?? ""));
     if (folder !== "ID" || !isGoNumber(name)) return undefined;
-    return get(async (request) => goFile(request, file, await requireOsvRecord(feed.store, name)));
+    return get(async (request) => goFile(request, file, await requireOsvRecord(feed.reader, name)));
   };
 };
 

@@ -2,23 +2,14 @@
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import {
-  type ArchivedDocument,
-  findArchivedDocuments,
-  findChangedAdvisories,
-  findModifiedDocuments,
-  findOwnPublishedByIds,
-  findPublicDocumentsOfAll,
-  findSourceDocuments,
-  type ModifiedPosition,
-  type Store,
-} from "#store";
+import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition } from "#store";
 import { text } from "#base/json.ts";
 import { byNumber } from "../documents/entries.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf, ownRecordsOf } from "../documents/own-records.ts";
 import { choosePublished } from "../documents/published.ts";
 import type { ZipEntry } from "./zip.ts";
+import { ownPrivateNumbers, type Reader, readArchivedDocuments, readDocumentsOfAll, readModifiedDocuments, readOwnByIds } from "../documents/reader.ts";
 
 /** A name without what a file system or a list would take for something else: "../" and line breaks. */
 export const fileNameOf = (id: string): string => encodeURIComponent(id);
@@ -27,37 +18,47 @@ export const fileNameOf = (id: string): string => encodeURIComponent(id);
 interface OwnRecord {
   readonly id: string;
   readonly modified: string;
-  readonly ecosystem: string;
+  /** One for each distribution whose packages it is about. */
+  readonly ecosystems: readonly string[];
   readonly content: string;
 }
 
 /** Our own records, each once. */
-async function* ownRecords(store: Store, ecosystem: string): AsyncGenerator<OwnRecord[]> {
+async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<OwnRecord[]> {
   if (ecosystem !== "" && !isOwnEcosystem(ecosystem)) return;
-  const size = limits.osvRecordsMax;
   const seen = new Set<string>();
-  for (let from = { since: "", after: "" }; ; ) {
-    const found = await findChangedAdvisories(store.read, from.since, from.after, size);
-    const last = found.at(-1);
-    if (!last) return;
-    const ids = [...new Set(found.map(({ id }) => id))].filter((id) => !seen.has(id));
+  for await (const numbers of ownNumbers(reader)) {
+    const ids = numbers.filter((id) => !seen.has(id));
     for (const id of ids) seen.add(id);
-    const rows = ids.length === 0 ? [] : await findOwnPublishedByIds(store.read, ids, limits.osvCandidatesMax);
-    const ecosystems = new Map(rows.map((row) => [row.advisoryId, osvEcosystem(row) ?? ""]));
-    yield [...(await ownRecordsOf(store, rows))].flatMap(([number, record]): OwnRecord[] => {
-      const own = { id: text(record, "id"), modified: text(record, "modified"), ecosystem: ecosystems.get(number) ?? "", content: JSON.stringify(record) };
-      return ecosystem === "" || own.ecosystem === ecosystem ? [own] : [];
+    const rows = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limits.osvCandidatesMax);
+    const rowsOf = Map.groupBy(rows, ({ advisoryId }) => advisoryId);
+    yield [...(await ownRecordsOf(reader, rows))].flatMap(([number, record]): OwnRecord[] => {
+      const ecosystems = [...new Set((rowsOf.get(number) ?? []).map((row) => osvEcosystem(row) ?? ""))];
+      const own = { id: text(record, "id"), modified: text(record, "modified"), ecosystems, content: JSON.stringify(record) };
+      return ecosystem === "" || ecosystems.includes(ecosystem) ? [own] : [];
     });
-    if (found.length < size) return;
-    from = { since: last.modified, after: last.id };
   }
 }
 
+/** The numbers of our own advisories, some more than once. */
+async function* ownNumbers(reader: Reader): AsyncGenerator<string[]> {
+  const size = limits.osvRecordsMax;
+  for (let from = { since: "", after: "" }; ; ) {
+    const found = await findChangedAdvisories(reader.read, from.since, from.after, size);
+    const last = found.at(-1);
+    if (!last) break;
+    yield [...new Set(found.map(({ id }) => id))];
+    if (found.length < size) break;
+    from = { since: last.modified, after: last.id };
+  }
+  yield* ownPrivateNumbers(reader);
+}
+
 /** Others' documents that are published, a page at a time. */
-async function* publishedDocuments(store: Store, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
+async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGenerator<ArchivedDocument[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findArchivedDocuments(store.read, ecosystem, after, size);
+    const found = await readArchivedDocuments(reader, ecosystem, after, size);
     const last = found.at(-1);
     if (!last) return;
     yield byNumber(found, false).flatMap((documents) => {
@@ -93,15 +94,15 @@ export interface RecordText {
 }
 
 /** The records themselves. */
-export async function* recordTexts(store: Store, ecosystem: string): AsyncGenerator<RecordText[]> {
-  for await (const page of ownRecords(store, ecosystem))
+export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGenerator<RecordText[]> {
+  for await (const page of ownRecords(reader, ecosystem))
     yield page.map(({ id, modified, content }) => ({ id, modifiedMs: Date.parse(modified), content, deflated: undefined }));
-  for await (const documents of publishedDocuments(store, ecosystem)) {
+  for await (const documents of publishedDocuments(reader, ecosystem)) {
     for (const chunk of inChunks(documents)) {
       const bodies = new Map(
         (
           await findSourceDocuments(
-            store.read,
+            reader.read,
             chunk.map(({ id }) => id),
           )
         ).map(({ id, body }) => [id, body]),
@@ -117,8 +118,8 @@ export async function* recordTexts(store: Store, ecosystem: string): AsyncGenera
 }
 
 /** The same as files of an archive. */
-export async function* archivedFiles(store: Store, ecosystem: string): AsyncGenerator<ZipEntry[]> {
-  for await (const page of recordTexts(store, ecosystem))
+export async function* archivedFiles(reader: Reader, ecosystem: string): AsyncGenerator<ZipEntry[]> {
+  for await (const page of recordTexts(reader, ecosystem))
     yield page.map(({ id, modifiedMs, content, deflated }) => {
       const bytes = Buffer.from(content);
       return { name: `${fileNameOf(id)}.json`, modifiedMs, content: bytes, deflated: deflated ?? deflateRawSync(bytes) };
@@ -133,15 +134,15 @@ export interface ModifiedRecord {
 }
 
 /** All of them, the last modified first. */
-export async function* modifiedRecords(store: Store, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
+export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const own: ModifiedRecord[] = [];
-  for await (const page of ownRecords(store, ecosystem)) own.push(...page.map(({ id, modified, ecosystem: of }) => ({ id, modified, ecosystems: [of] })));
+  for await (const page of ownRecords(reader, ecosystem)) own.push(...page.map(({ id, modified, ecosystems }) => ({ id, modified, ecosystems })));
   own.sort((one, other) => (one.modified < other.modified ? 1 : one.modified > other.modified ? -1 : 0));
   let next = 0;
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
-    const found = await findModifiedDocuments(store.read, ecosystem, behind, size);
-    const published = await findPublishedIds(store, found);
+    const found = await readModifiedDocuments(reader, ecosystem, behind, size);
+    const published = await findPublishedIds(reader, found);
     const page: ModifiedRecord[] = [];
     for (const { id, originId, modifiedMs = 0, modifyTime, ecosystems } of found) {
       behind = { modifyTime, id };
@@ -158,11 +159,11 @@ export async function* modifiedRecords(store: Store, ecosystem: string): AsyncGe
   }
 }
 
-const findPublishedIds = async (store: Store, documents: readonly ArchivedDocument[]): Promise<Set<string>> => {
+const findPublishedIds = async (reader: Reader, documents: readonly ArchivedDocument[]): Promise<Set<string>> => {
   const published = new Set<string>();
   for (let from = 0; from < documents.length; from += limits.osvRecordsMax) {
     const numbers = [...new Set(documents.slice(from, from + limits.osvRecordsMax).map(({ originId }) => originId))];
-    for (const same of Map.groupBy(await findPublicDocumentsOfAll(store.read, numbers, limits.osvCandidatesMax), ({ originId }) => originId).values()) {
+    for (const same of Map.groupBy(await readDocumentsOfAll(reader, numbers, limits.osvCandidatesMax), ({ originId }) => originId).values()) {
       const { document } = choosePublished("osv", same);
       if (document) published.add(document.id);
     }

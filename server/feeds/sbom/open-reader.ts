@@ -1,19 +1,21 @@
-// Reads pushed SBOMs in threads of their own, one after the other: no parser promises a time or a memory for every text, so a
-// thread that takes too long or too much is ended, with what it reads and nothing else.
+// Reads documents about images (SBOMs, reports of scanners) in threads of their own, one after the other: no parser promises a time or
+// a memory for every text, so a thread that takes too long or too much is ended, with what it reads and nothing else.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
 import type { SbomReading } from "./read-sbom.ts";
+import type { Unreadable } from "./statement.ts";
 
 /**
  * Reads the document of a stream of bytes about the image with these digests.
  * @throws what the stream throws
  */
-export type ReadSbomStream = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<SbomReading>;
+export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
+export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
-export interface SbomReaderOptions {
+export interface DocumentReaderOptions {
   /** What the thread runs. */
-  readonly script?: URL;
+  readonly script: URL;
   readonly longestMs?: number;
   readonly memoryMb?: number;
 }
@@ -32,17 +34,17 @@ const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Prom
   return true;
 };
 
-export const openSbomReader = ({
-  script = new URL("./worker.ts", import.meta.url),
+export const openDocumentReader = <Reading>({
+  script,
   longestMs = limits.sbomReadMs,
   memoryMb = limits.sbomMemoryMb,
-}: SbomReaderOptions = {}): ReadSbomStream => {
-  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<SbomReading> => {
+}: DocumentReaderOptions): ReadDocumentStream<Reading> => {
+  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
     // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
-    const answered = new Promise<SbomReading>((resolve) => {
-      worker.once("message", (reading: SbomReading) => resolve(reading));
+    const answered = new Promise<Reading | Unreadable>((resolve) => {
+      worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>
         resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${memoryMb} MiB to read` : "cannot be read" }),
       );
@@ -50,7 +52,7 @@ export const openSbomReader = ({
     });
     try {
       if (!(await sendBytes(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
-      const late = new Promise<SbomReading>((resolve) => {
+      const late = new Promise<Unreadable>((resolve) => {
         timer = setTimeout(() => resolve({ problem: `takes more than ${longestMs / 1000} s to read` }), longestMs);
       });
       return await Promise.race([answered, late]);
@@ -67,3 +69,6 @@ export const openSbomReader = ({
     return reading;
   };
 };
+
+export const openSbomReader = (options: Partial<DocumentReaderOptions> = {}): ReadSbomStream =>
+  openDocumentReader<SbomReading>({ script: new URL("./worker.ts", import.meta.url), ...options });

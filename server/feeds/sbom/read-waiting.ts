@@ -1,17 +1,15 @@
-// Reads the SBOMs that pushes have left to be read (store/image-sboms.ts), behind their answers, and then matches the images of
-// their organizations with advisories. Every server does so; a row is held by one at a time. What is killed meanwhile is taken up
+// Reads the SBOMs and the reports of scanners that pushes have left to be read (store/image-sboms.ts, pushed-reports.ts), behind their
+// answers, and then matches the images of their organizations with advisories. Every server does so; a row is held by one at a time. What is killed meanwhile is taken up
 // again, by this server or another, since row and result are in the database.
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#store";
-import { rootOf } from "#base/uid.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
+import { openReportQueue } from "../reports/pushed-reports.ts";
+import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
 import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
 import type { SbomReading } from "./read-sbom.ts";
-
-/** The content of a blob of a repo; undefined where the repo has none of that digest any longer. */
-export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 export interface SbomReaders {
   /** Reads what is due now, one after the other, and matches. */
@@ -27,16 +25,8 @@ export interface SbomReadersOptions {
   readonly read?: ReadSbomStream;
 }
 
-/** Later each time. */
-const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Math.min(tries - 1, 20), limits.sbomRetryMaxMs);
-
-const readDocument = async (openDocument: OpenDocument, read: ReadSbomStream, { repoUid, digest, documentDigest }: WaitingSbom): Promise<SbomReading> => {
-  const content = await openDocument(repoUid, documentDigest);
-  return content === undefined ? { problem: "is not in the repo" } : read(content, [digest]);
-};
-
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
-  const { store, clock, log } = services;
+  const { store, log } = services;
   /** Organizations, the one that was served last behind all others. */
   const served = new Set<string>();
   let stopped = false;
@@ -50,19 +40,17 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
-  const readOne = async (sbom: WaitingSbom): Promise<void> => {
-    let reading: SbomReading;
-    try {
-      reading = await readDocument(openDocument, read, sbom);
-    } catch (cause) {
-      log("sbom.failed", { image: sbom.digest, repo: sbom.repoUid, document: sbom.documentDigest, tries: sbom.tries, cause });
-      if (sbom.tries < limits.sbomTriesMax) return store.write((rows) => postponeSbom(rows, sbom, clock() + retryMs(sbom.tries)));
-      reading = { problem: `could not be fetched in ${sbom.tries} tries` };
-    }
-    if ("problem" in reading) log("sbom.unreadable", { image: sbom.digest, repo: sbom.repoUid, document: sbom.documentDigest, problem: reading.problem });
-    const result = reading;
-    await store.write((rows) => completeSbom(rows, sbom, result, clock()));
-  };
+  const queues = [
+    openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
+      name: "sbom",
+      isDue: isSbomDue,
+      claim: claimSbom,
+      postpone: postponeSbom,
+      complete: completeSbom,
+      read,
+    }),
+    openReportQueue(services, openDocument),
+  ];
 
   /** The images of tags that were made, moved or deleted, and of SBOMs that were read. */
   const match = async (): Promise<void> => {
@@ -77,12 +65,15 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
 
   /** Where one fails for a reason of its own, the others are read all the same. */
   const runTurn = async (): Promise<void> => {
-    while (!stopped && (await isSbomDue(store.read, clock()))) {
-      const sbom = await store.write((rows) => claimSbom(rows, [...served], clock(), clock() + limits.sbomHoldMs));
-      // Another server has taken it.
-      if (sbom === undefined) break;
-      noteServed(rootOf(sbom.uid));
-      await readOne(sbom);
+    for (let isAnyRead = true; isAnyRead; ) {
+      isAnyRead = false;
+      // In turns, so that no kind waits for all of the other.
+      for (const queue of queues) {
+        const root = stopped ? undefined : await queue.readNext([...served]);
+        if (root === undefined) continue;
+        noteServed(root);
+        isAnyRead = true;
+      }
     }
     await match();
   };

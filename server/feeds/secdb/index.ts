@@ -1,5 +1,6 @@
-// What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. All of it is open
-// (docs/decisions/0027); what a secdb cannot say is named in /advisory/v2/secdb/all.json.
+// What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. It is open
+// (docs/decisions/0027), and tells whoever shows a token what else it sees (docs/decisions/0043). What a secdb cannot say is
+// named in /advisory/v2/secdb/all.json.
 //
 //   /secdb/<distribution>/security.json     our own advisories, one file for each distribution; "os" is Wolfi's, as its repository
 //                                           is called, by which readers ask for it
@@ -9,7 +10,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { findOwnArtifacts, findPublicDocumentsOf, findPublicDocumentsOfForm, findSourceDocuments, type Store } from "#store";
+import { findSourceDocuments } from "#store";
 import { byNumber } from "../documents/entries.ts";
 import { type DocumentRequest, type DocumentResponse, type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { ownPackages } from "../documents/own-packages.ts";
@@ -18,16 +19,17 @@ import { secdbDistribution, secdbPackage } from "../documents/secdb.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { yamlOf } from "./yaml.ts";
+import { type Reader, readDocumentsOf, readDocumentsOfForm, readOwnArtifacts } from "../documents/reader.ts";
 
 /** Releases and repositories as Alpine names them; what is called otherwise is at /advisory/v2/secdb alone. */
 const releaseForm = /^(v[0-9][A-Za-z0-9._-]*|edge)\/([A-Za-z][A-Za-z0-9._-]*)$/;
 
 /** Repositories by release. */
-const findReleases = async ({ read }: Store): Promise<Map<string, string[]>> => {
+const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
   const releases = new Map<string, string[]>();
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocumentsOfForm(read, "secdb", after, size);
+    const found = await readDocumentsOfForm(reader, "secdb", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const [, release, repository] = releaseForm.exec(documents[0].originId) ?? [];
@@ -52,7 +54,7 @@ const listing = (title: string, names: readonly string[]): string =>
 const html = "text/html; charset=utf-8";
 
 const listReleases = async (feed: Feed, request: DocumentRequest): Promise<DocumentResponse> => {
-  const releases = [...(await findReleases(feed.store)).keys()].sort();
+  const releases = [...(await findReleases(feed.reader)).keys()].sort();
   return respond(
     request,
     html,
@@ -64,7 +66,7 @@ const listReleases = async (feed: Feed, request: DocumentRequest): Promise<Docum
 };
 
 const listFiles = async (feed: Feed, release: string, request: DocumentRequest): Promise<DocumentResponse> => {
-  const repositories = (await findReleases(feed.store)).get(release);
+  const repositories = (await findReleases(feed.reader)).get(release);
   if (!repositories) throw new Fault("NOT_FOUND", `no such release: ${release}`);
   return respond(
     request,
@@ -78,8 +80,8 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
 
 /** A release's file as it came in, or the same as YAML. */
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
-  const { document, leftOut } = choosePublished("secdb", await findPublicDocumentsOf(feed.store.read, number));
-  const [stored] = document ? await findSourceDocuments(feed.store.read, [document.id]) : [];
+  const { document, leftOut } = choosePublished("secdb", await readDocumentsOf(feed.reader, number));
+  const [stored] = document ? await findSourceDocuments(feed.reader.read, [document.id]) : [];
   if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `no such file: ${number}` : `${number} is not published here: ${leftOut}`);
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));
 };
@@ -93,10 +95,10 @@ const head = (distribution: string): string =>
     urlprefix: "",
   }).slice(0, -1);
 
-async function* securityPieces(store: Store, distribution: string): AsyncGenerator<string> {
+async function* securityPieces(reader: Reader, distribution: string): AsyncGenerator<string> {
   yield `${head(distribution)},"packages":[`;
   let before = "\n";
-  for await (const page of ownPackages(store)) {
+  for await (const page of ownPackages(reader)) {
     const entries = page.flatMap((found) => secdbPackage(found, distribution) ?? []);
     if (entries.length === 0) continue;
     yield before + entries.map((entry) => JSON.stringify(entry)).join(",\n");
@@ -106,15 +108,19 @@ async function* securityPieces(store: Store, distribution: string): AsyncGenerat
 }
 
 const readSecurity = async (feed: Feed, distribution: string, request: DocumentRequest): Promise<DocumentResponse> => {
-  const own = await findOwnArtifacts(feed.store.read);
+  const own = await readOwnArtifacts(feed.reader);
   if (!own.some((each) => secdbDistribution(each) === distribution)) throw new Fault("NOT_FOUND", `nothing of our own is about ${distribution}`);
-  return respondInPieces(feed, request, "application/json", securityPieces(feed.store, distribution));
+  return respondInPieces(feed, request, "application/json", securityPieces(feed.reader, distribution));
 };
 
 /** Distributions whose repository has another name. */
 const repositories: ReadonlyMap<string, string> = new Map([["os", "wolfi"]]);
 
-const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({ GET: handle, requests });
+const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
+  GET: handle,
+  requests,
+  yieldsToToken: true,
+});
 
 /** The endpoints by path; undefined for paths of something else. */
 export const openSecdb =

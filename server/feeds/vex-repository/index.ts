@@ -8,11 +8,12 @@
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findPublicDocumentsOfForm, findSourceDocuments, type PublicDocument } from "#store";
+import { findSourceDocuments, type PublicDocument } from "#store";
 import { byNumber } from "../documents/entries.ts";
 import { documentAddress, type DocumentRequest, type DocumentResponse, type Feed, jsonList, respond, respondInPieces } from "../documents/index.ts";
 import { openVexDocument } from "../documents/openvex.ts";
 import { ownPackages } from "../documents/own-packages.ts";
+import { readDocumentsOfForm } from "../documents/reader.ts";
 import { choosePublished } from "../documents/published.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored } from "../stored-document.ts";
@@ -65,7 +66,7 @@ const idsOf = (document: JsonObject): string[] => [
 ];
 
 async function* ownFiles(feed: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
-  for await (const page of ownPackages(feed.store)) {
+  for await (const page of ownPackages(feed.reader)) {
     yield page.flatMap((found): TarFile[] => {
       const document = openVexDocument(documentAddress(feed, "openvex", found.origin), found);
       if (!document) return [];
@@ -109,14 +110,14 @@ const otherFile = (document: PublicDocument, content: string, index: RepositoryI
   return [{ name, modifiedMs, content: Buffer.from(content) }];
 };
 
-async function* otherFiles({ store }: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
+async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGenerator<TarFile[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
-    const found = await findPublicDocumentsOfForm(store.read, "openvex", after, size);
+    const found = await readDocumentsOfForm(reader, "openvex", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const { document } = choosePublished("openvex", documents);
-      const [stored] = document ? await findSourceDocuments(store.read, [document.id]) : [];
+      const [stored] = document ? await findSourceDocuments(reader.read, [document.id]) : [];
       // One at a time: they may be large.
       if (document && stored) yield otherFile(document, textOfStored(stored.body), index);
     }
@@ -168,7 +169,11 @@ const manifest = ({ publicUrl }: Feed): string =>
 /** Who keeps an archive asks for it by its tag alone: another form of the documents, or another address, is another archive. */
 const archiveForm = "1";
 
-const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({ GET: handle, requests });
+const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({
+  GET: handle,
+  requests,
+  yieldsToToken: true,
+});
 
 /** The endpoints by path; undefined for paths of something else. */
 export const openVexRepository =
@@ -176,7 +181,8 @@ export const openVexRepository =
   (path: string): OsvEndpoint | undefined => {
     switch (path) {
       case "/.well-known/vex-repository.json":
-        return endpoint(1, async (request) => respond(request, "application/json", manifest(feed)));
+        // The same for everybody, whoever asks.
+        return { ...endpoint(1, async (request) => respond(request, "application/json", manifest(feed))), yieldsToToken: false };
       case "/vex/vex-repository.tar.gz":
         return endpoint(limits.osvArchiveRequests, (request) =>
           respondInPieces(feed, request, "application/gzip", tarGzPieces(archivedFiles(feed)), [archiveForm, feed.publicUrl]),

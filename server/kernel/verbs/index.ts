@@ -1,7 +1,8 @@
 // Which verb answers which operation: by the contract's own naming (AIP-131 to AIP-135).
 
 import type { MethodFact } from "#contract/facts.ts";
-import type { Answer } from "../context.ts";
+import type { Answer, Context } from "../context.ts";
+import type { Read } from "#store";
 import type { BoundResource } from "../resource.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
@@ -12,10 +13,12 @@ import { update } from "./update.ts";
 /** The standard answer to an operation of this resource; undefined where it is not one of the five verbs. */
 export const verbFor = (resource: BoundResource, { rpc, input }: MethodFact): Answer | undefined => {
   const name = resource.fact.short;
-  if (rpc === `Get${name}`) return { reads: get(resource) };
-  if (rpc === `Create${name}`) return { writes: create(resource) };
-  if (rpc === `Update${name}`) return { writes: update(resource) };
-  if (rpc === `Delete${name}`) return { writes: remove(resource) };
-  if (rpc.startsWith("List") && input.byName.has("page_token")) return { reads: list(resource) };
+  // In the shape of the version that was called.
+  const shaped = ({ resources }: Pick<Context<Read>, "resources">): BoundResource => resources.get(resource.fact.name) ?? resource;
+  if (rpc === `Get${name}`) return { reads: (context) => get(shaped(context))(context) };
+  if (rpc === `Create${name}`) return { writes: (context) => create(shaped(context))(context) };
+  if (rpc === `Update${name}`) return { writes: (context) => update(shaped(context))(context) };
+  if (rpc === `Delete${name}`) return { writes: (context) => remove(shaped(context))(context) };
+  if (rpc.startsWith("List") && input.byName.has("page_token")) return { reads: (context) => list(shaped(context))(context) };
   return undefined;
 };

@@ -156,12 +156,14 @@ export const group = resource({
   table: "groups",
   rules,
   sideTables: [
+    { table: "registry_settings", column: "root_uid" },
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid" },
     { table: "memberships", column: "organization_uid" },
     { table: "advisories", column: "uid" },
     { table: "vulnerabilities", column: "owner" },
     { table: "image_packages", column: "owner" },
+    { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
   ],
   methods: {

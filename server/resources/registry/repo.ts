@@ -5,32 +5,28 @@ import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext, type Writes } from "#kernel";
-import { findReadme, findRow, type Readme } from "#store";
+import {
+  boundOf,
+  change,
+  create,
+  holdParent,
+  lockResource,
+  type Outcome,
+  type ReadContext,
+  readMask,
+  resource,
+  type RuleContext,
+  update,
+  type WriteContext,
+  type Writes,
+} from "#kernel";
+import { findReadme, findRow, lockNamed, type Readme } from "#store";
 import { judgeReadme } from "./readme/judge.ts";
+import { overlayViolations } from "./rules/custom-overlay.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
 const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
 const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
-const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-
-const overlayViolations = (overlay: JsonObject): Violation[] => {
-  const out: Violation[] = [];
-  const reserved = (field: string, prefixes: readonly string[]): void => {
-    for (const key of Object.keys(part(overlay, field))) {
-      const prefix = prefixes.find((each) => key.startsWith(each));
-      if (prefix) out.push({ field: `customOverlay.${field}[${JSON.stringify(key)}]`, description: `keys that begin with ${prefix} are reserved` });
-    }
-  };
-  reserved("environment", ["CHAINGUARD_"]);
-  reserved("annotations", ["dev.chainguard.", "org.opencontainers."]);
-  const keyring = part(overlay, "contents").runtimeKeyring;
-  for (const [index, entry] of (Array.isArray(keyring) ? keyring : []).entries()) {
-    const name = typeof entry === "object" && entry !== null && !Array.isArray(entry) ? text(entry, "name") : "";
-    if (!fileName.test(name)) out.push({ field: `customOverlay.contents.runtimeKeyring[${index}].name`, description: "must be a plain file name" });
-  }
-  return out;
-};
 
 const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleContext): Promise<Violation[]> => {
   const source = text(sync, "source");
@@ -50,9 +46,14 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (catalogFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before?.[field]))) {
     context.require(["repo.internal.admin"], place);
   }
+  // Version 1 has it here; UpdateRepoReadme asks for the same.
+  if (text(draft, "readme") !== text(before ?? {}, "readme")) {
+    context.require(["repo.internal.admin"], place);
+    if (before) draft.readmeUpdateTime = timestamp(Math.max(context.nowMs, Date.parse(text(before, "readmeUpdateTime") || timestamp(0)) + 1));
+  }
   const sync = draft.sync_config === undefined ? undefined : part(draft, "sync_config");
   const changed = JSON.stringify(draft.sync_config) !== JSON.stringify(before?.sync_config);
-  return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"))];
+  return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"), "customOverlay")];
 };
 
 const readmeReply = ({ uid, content, createTime, updateTime }: Readme): JsonObject => ({ uid, ...(content ? { content } : {}), createTime, updateTime });
@@ -79,11 +80,42 @@ const updateReadme = async (context: WriteContext, content: string): Promise<Out
 };
 
 /** Judged before the transaction begins: it may take its time, and nothing is held meanwhile. */
+const requireReadme = async (field: string, content: string): Promise<void> => {
+  const problem = content === "" ? undefined : await judgeReadme(content);
+  if (problem !== undefined) throw invalid([{ field, description: problem }]);
+};
+
 const judgedReadme = async ({ request }: ReadContext): Promise<Writes> => {
   const content = text(part(request, "repoReadme"), "content");
-  const problem = await judgeReadme(content);
-  if (problem !== undefined) throw invalid([{ field: "content", description: problem }]);
+  await requireReadme("content", content);
   return { writes: (context) => updateReadme(context, content) };
+};
+
+/** With the readme judged that version 1 has in the repo. */
+const judgedRepo =
+  (writes: Writes["writes"]) =>
+  async ({ request }: ReadContext): Promise<Writes> => {
+    await requireReadme("readme", text(part(request, "repo"), "readme"));
+    return { writes };
+  };
+
+/** A repo of the name that is there already becomes what the request says, for whoever may change it. */
+const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
+  const { request, call } = context;
+  const repos = boundOf(context, RepoSchema);
+  if (request.updateExisting !== true) return create(repos)(context);
+  const [parent, body] = [text(request, "parent"), part(request, "repo")];
+  await holdParent(context, repos, parent);
+  const made = await change(context, repos, { kind: "create", parent, body, unlessTaken: true }, "cause");
+  if (made.changed) return { reply: made.record };
+  const row = await lockNamed(context.rows, repos.shape.table, parent, text(body, "name"));
+  // Deleted between the two statements: the next try makes it anew.
+  if (!row) return createOrReplace(context);
+  const uid = text(repos.shape.read(row, 0), "uid");
+  context.require(["repo.update"], uid);
+  // All that the caller's version knows: the readme is a field of version 1.
+  const { mask } = readMask(repos.fact, "*", [...Object.keys(body), ...(call.view ? ["readme"] : [])], body);
+  return update(repos)({ ...context, request: { repo: { ...body, uid } }, mask });
 };
 
 export const repo = resource({
@@ -97,9 +129,17 @@ export const repo = resource({
     { table: "tag_history", column: "repo_uid" },
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
+    { table: "pushed_reports", column: "repo_uid" },
     { table: "repo_manifests", column: "repo_uid" },
     { table: "repo_blobs", column: "repo_uid" },
     { table: "uploads", column: "repo_uid" },
+    { table: "repo_deployments", column: "repo_uid" },
+    { table: "vuln_reports", column: "repo_uid" },
   ],
-  methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { asks: judgedReadme } },
+  methods: {
+    CreateRepo: { asks: judgedRepo(createOrReplace) },
+    UpdateRepo: { asks: judgedRepo((context) => update(boundOf(context, RepoSchema))(context)) },
+    GetRepoReadme: { reads: getReadme },
+    UpdateRepoReadme: { asks: judgedReadme },
+  },
 });

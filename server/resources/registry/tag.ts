@@ -1,11 +1,12 @@
 // A tag: a name for a digest within a repo. Creating one that exists points it at the new digest.
 
 import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
+import { TagChangesService } from "#contract/gen/gantry/registry/v1/tag_changes_pb.js";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { boundOf, type ChangeContext, holdParent, type Outcome, resource, type WriteContext } from "#kernel";
 import { appendTagHistory } from "#store";
-import { writeTag } from "./tags/write-tag.ts";
+import { updateTag, writeTag } from "./tags/write-tag.ts";
 
 // resources: Tags. Create or update; CI pushes the same tag again and again.
 const createTag = async (context: WriteContext): Promise<Outcome> => {
@@ -18,10 +19,14 @@ const createTag = async (context: WriteContext): Promise<Outcome> => {
 
 /** What it pointed at before. */
 const keepHistory = async (
-  { rows, nowMs }: ChangeContext,
+  context: ChangeContext,
   { before, after }: { readonly before: JsonObject | undefined; readonly after: JsonObject | undefined },
 ): Promise<void> => {
-  if (before?.digest === after?.digest) return;
+  // A history is that of a name.
+  const isRenamed = before !== undefined && after !== undefined && before.name !== after.name;
+  if (isRenamed) await keepHistory(context, { before, after: undefined });
+  if (before?.digest === after?.digest && !(isRenamed && after.digest !== undefined)) return;
+  const { rows, nowMs } = context;
   const either = after ?? before ?? {};
   const timeMs = after ? Date.parse(text(after, "updateTime")) : nowMs;
   await appendTagHistory(rows, parentOf(text(either, "uid")), text(either, "name"), text(after ?? {}, "digest"), timeMs);
@@ -29,9 +34,10 @@ const keepHistory = async (
 
 export const tag = resource({
   service: TagsService,
+  furtherService: TagChangesService,
   message: TagSchema,
   table: "tags",
   sideTables: [{ table: "ended_tags", column: "tag_uid" }],
   keepHistory,
-  methods: { CreateTag: { writes: createTag } },
+  methods: { CreateTag: { writes: createTag }, UpdateTag: { writes: updateTag } },
 });

@@ -1,6 +1,7 @@
-// Content of a request as it comes, as fast as whoever reads it does: never more of it than one chunk is held here. It ends
+// Content of a request as it comes, as fast as whoever reads it does: never more of it than a few chunks are held here. It ends
 // by lack of progress, not by the time that it takes.
 
+import { releaseBytes } from "#base/bytes.ts";
 import { Fault } from "#base/fault.ts";
 import type { CallContent } from "#contract/call.ts";
 import { headerOf, type HttpRequest } from "../http-message.ts";
@@ -13,35 +14,64 @@ const wrongLength = (announced: number, received: number): Fault =>
   new Fault("INVALID_ARGUMENT", `Content-Length says ${announced} bytes, and ${received} came`, { details: [{ kind: "reason", reason: "SIZE_INVALID" }] });
 
 /** Node's streams give what they hold when they are destroyed, and node:http2 ends one that was reset as if it were complete. */
-const wasCut = ({ source }: HttpRequest): boolean => source.destroyed && (Reflect.get(source, "aborted") === true || !source.readableEnded);
+const wasCut = ({ source }: HttpRequest): boolean => !source.readableEnded || (source.destroyed && Reflect.get(source, "aborted") === true);
 
 async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes: number | undefined): AsyncGenerator<Uint8Array> {
   const { source } = request;
   if (source.destroyed && !source.readableEnded) throw cutOff();
   request.sendContinue?.();
   let received = 0;
-  // Leaving it early must not destroy it: the answer goes over the same connection.
-  const chunks = source.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
-  // One timer for all chunks: one for each would cost more than the chunk.
-  let giveUp = (_fault: Fault): void => {};
-  const timer = setTimeout(() => giveUp(silent()), silenceMs);
-  const next = (): Promise<IteratorResult<unknown>> =>
-    new Promise((resolve, reject) => {
-      giveUp = reject;
+  /** What came while nobody waited for it: as little as can be, since nothing more is taken until it is asked for. */
+  const come: Uint8Array[] = [];
+  let isOver = source.readableEnded;
+  let isSilent = false;
+  let wake: (() => void) | undefined;
+  const onData = (chunk: Uint8Array): void => {
+    come.push(chunk);
+    if (wake) wake();
+    else source.pause();
+  };
+  const onEnd = (): void => {
+    isOver = true;
+    wake?.();
+  };
+  const onSilence = (): void => {
+    isSilent = true;
+    wake?.();
+  };
+  const waitForMore = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = () => {
+        wake = undefined;
+        resolve();
+      };
+      isSilent = false;
       timer.refresh();
-      chunks.next().then(resolve, () => reject(cutOff()));
+      source.resume();
     });
+  // One timer for all chunks: one for each would cost more than the chunk.
+  const timer = setTimeout(onSilence, silenceMs);
+  source.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onEnd);
   try {
     for (;;) {
-      const { done, value } = await next();
-      if (done) break;
-      if (!(value instanceof Uint8Array)) continue;
-      request.progress();
-      received += value.length;
-      yield value;
+      const chunk = come.shift();
+      if (chunk) {
+        request.progress();
+        received += chunk.byteLength;
+        yield chunk;
+        // HTTP/1.1 copies each into a buffer of its own; HTTP/2 cuts several out of one (young-memory.ts has those).
+        releaseBytes(chunk);
+      } else if (isOver) break;
+      else {
+        await waitForMore();
+        if (isSilent) throw silent();
+      }
     }
   } finally {
     clearTimeout(timer);
+    source.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onEnd);
+    // Leaving it early must neither destroy it nor read on: the answer goes over the same connection.
+    if (!isOver) source.pause();
   }
   if (wasCut(request)) throw cutOff();
   if (lengthBytes !== undefined && received !== lengthBytes) throw wrongLength(lengthBytes, received);

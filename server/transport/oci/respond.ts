@@ -33,13 +33,19 @@ const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParam
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-async function* watched(request: HttpRequest, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of bytes) {
-    // The peer has taken what came before.
-    request.progress();
-    yield chunk;
-  }
-}
+/** The peer has taken what came before whenever more is asked for. */
+const watched = (request: HttpRequest, pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]() {
+    const source = pieces[Symbol.asyncIterator]();
+    return {
+      next() {
+        request.progress();
+        return source.next();
+      },
+      return: async () => (await source.return?.()) ?? { value: undefined, done: true },
+    };
+  },
+});
 
 const matchesDigest = (header: string | undefined, digest: string): boolean =>
   header !== undefined && (header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === `"${digest}"`));

@@ -9,6 +9,8 @@ import {
   type AskedManifest,
   deleteImageFacts,
   deleteManifest as deleteManifestRow,
+  deletePushedReportsOf,
+  deleteVulnReportsOf,
   findManifestByDigest,
   findManifestByTag,
   findReferrers,
@@ -61,6 +63,8 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
   await withdrawSbomsOf(rows, repo.uid, found.sha256);
+  await deletePushedReportsOf(rows, repo.uid, found.sha256);
+  await deleteVulnReportsOf(rows, repo.uid, found.sha256, context.nowMs);
   await recheckTagsOf(rows, repo.uid);
   await deleteManifestRow(rows, repo.uid, found.sha256);
   return { reply: {} };

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { boundOf, type CallContent, type Outcome, type ReadContext, type Services, type WriteContext, type Writes } from "#kernel";
 import { findRepoBlob, holdRepoBlobs, insertManifest, useManifests } from "#store";
 import { writeTag } from "../tags/write-tag.ts";
-import { noteSboms } from "./carried-sboms.ts";
+import { noteDocuments } from "./carried-sboms.ts";
 import { isDigest, readDigest } from "./digest.ts";
 import { blobsUnknown, digestInvalid, manifestInvalid, tagInvalid, tooManyTags } from "./faults.ts";
 import { writeImageFacts } from "./image-facts.ts";
@@ -27,7 +27,7 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   for await (const chunk of content.bytes) {
     received += chunk.length;
     if (received > limits.manifestBytesMax) throw tooLarge();
-    chunks.push(chunk);
+    chunks.push(Uint8Array.from(chunk));
   }
   return Buffer.concat(chunks, received);
 };
@@ -43,7 +43,7 @@ const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platfor
   const content = await blobs.read(key);
   if (!content) return undefined;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of content) if (chunk instanceof Uint8Array) chunks.push(chunk);
+  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
   return readPlatform(Buffer.concat(chunks));
 };
 
@@ -80,7 +80,7 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);
   const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
   if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
-  await noteSboms(rows, repo.uid, read, tags, nowMs);
+  await noteDocuments(rows, repo.uid, read, tags, nowMs);
   let previous = "";
   for (const name of tags) {
     const { before } = await writeTag(context, boundOf(context, TagSchema), repo.uid, { name, digest: manifest.sha256 }, "row", { keeping: true });

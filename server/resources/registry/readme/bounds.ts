@@ -3,6 +3,9 @@
 
 import { limits } from "#base/limits.ts";
 
+/** What is said of a text beyond them. */
+export const tooComplex = "readme nests or repeats more than can be judged";
+
 const isBlank = (character: string): boolean => character === " " || character === "\t" || character === "";
 
 /** Neither blank nor line end: some parsers take these for blanks, others for letters, and no text needs them. */

@@ -1,11 +1,11 @@
 // Is a readme fit to be shown? Markdown lets raw HTML through, and a readme is shown in browsers. Not a sanitizer: it
 // refuses, and never changes what was written (attack 35). No parser of Markdown promises a time for every text, so that
-// it works in a thread of its own, one text at a time, and is ended when it takes too long.
+// it works in a thread of its own, one text at a time, and is ended when it takes too long. The parsers are loaded there alone.
 
 import { Worker } from "node:worker_threads";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { tooComplex } from "./judgement.ts";
+import { tooComplex } from "./bounds.ts";
 
 interface Judged {
   readonly problem: string | undefined;

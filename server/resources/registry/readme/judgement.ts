@@ -1,10 +1,8 @@
 // What is wrong with a readme. It takes as long as the text is, up to 0.2 s: judge.ts has it done in another thread.
 
-import { exceedsBounds } from "./bounds.ts";
+import { exceedsBounds, tooComplex } from "./bounds.ts";
 import { isSafeHtml } from "./html.ts";
 import { htmlOf } from "./markdown.ts";
-
-export const tooComplex = "readme nests or repeats more than can be judged";
 
 /** What is wrong with the text, for a violation; undefined: nothing. */
 export const findProblem = (markdown: string): string | undefined => {

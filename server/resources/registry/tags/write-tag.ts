@@ -1,7 +1,10 @@
-// Making a tag, or pointing one that exists at another digest: CreateTag and a push do the same.
+// Making a tag, or pointing one that exists at another digest: CreateTag and a push do the same. UpdateTag changes one by its uid.
 
-import { type JsonObject, text } from "#base/json.ts";
-import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
+import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
+import { missing } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
+import { type BoundResource, boundOf, change, lockResource, type Outcome, type ToldBy, update, type WriteContext } from "#kernel";
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
 import { findDuePatterns, holdManifest, insertEndedTag, lockNamed, recheckTag } from "#store";
@@ -46,9 +49,29 @@ export const writeTag = async (
   if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
-  const draft = { ...(keeping ? before : {}), ...body, ...end, ...common };
+  // Version 1 may leave the digest out: it stays.
+  const draft = { ...(keeping ? before : { digest: before.digest ?? "" }), ...body, ...end, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
   if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));
   return { record, changed, before };
+};
+
+/** A tag that the request's uid names, with the fields of its mask. A policy that has ended its name keeps it ended. */
+export const updateTag = async (context: WriteContext): Promise<Outcome> => {
+  const tags = boundOf(context, TagSchema);
+  const body = part(context.request, "tag");
+  const uid = text(body, "uid");
+  const before = await lockResource(context, tags, uid);
+  if (!before) throw missing(tags.domain, tags.fact.short, uid);
+  const repo = parentOf(uid);
+  const { mask } = context;
+  const isRenamed = mask?.paths.some(([field]) => field === "name") ?? false;
+  const ended = await isEnded(context, repo, text(isRenamed ? body : before, "name"));
+  const asked = ended && mask ? { request: { tag: { ...body, deprecated: true } }, mask: { ...mask, paths: [...mask.paths, ["deprecated"]] } } : {};
+  const outcome = await update(tags)({ ...context, ...asked });
+  if (outcome.unchanged) return outcome;
+  if (ended && before.deprecated !== true) await insertEndedTag(context.rows, uid);
+  if (before.digest !== outcome.reply.digest) await recheckTag(context.rows, uid);
+  return outcome;
 };

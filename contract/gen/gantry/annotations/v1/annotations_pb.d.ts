@@ -61,6 +61,14 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool anonymous = 6;
    */
   anonymous: boolean;
+
+  /**
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
+   * is an identity to act as, or "_token".
+   *
+   * @generated from field: bool basic = 7;
+   */
+  basic: boolean;
 };
 
 /**
@@ -110,6 +118,14 @@ export declare type AccessJson = {
    * @generated from field: bool anonymous = 6;
    */
   anonymous?: boolean;
+
+  /**
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
+   * is an identity to act as, or "_token".
+   *
+   * @generated from field: bool basic = 7;
+   */
+  basic?: boolean;
 };
 
 /**
@@ -363,6 +379,20 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
    * @generated from field: string at_root = 4;
    */
   atRoot: string;
+
+  /**
+   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   *
+   * @generated from field: bool negated = 5;
+   */
+  negated: boolean;
+
+  /**
+   * True: version 2 requires it, and here it may be left out. Then a create leaves it empty, and a PUT as it is.
+   *
+   * @generated from field: bool optional = 6;
+   */
+  optional: boolean;
 };
 
 /**
@@ -398,6 +428,20 @@ export declare type CounterpartJson = {
    * @generated from field: string at_root = 4;
    */
   atRoot?: string;
+
+  /**
+   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   *
+   * @generated from field: bool negated = 5;
+   */
+  negated?: boolean;
+
+  /**
+   * True: version 2 requires it, and here it may be left out. Then a create leaves it empty, and a PUT as it is.
+   *
+   * @generated from field: bool optional = 6;
+   */
+  optional?: boolean;
 };
 
 /**
@@ -748,6 +792,13 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: string in_use_as = 18;
    */
   inUseAs: string;
+
+  /**
+   * Shown and taken in version 1 alone; version 2 has it in another place.
+   *
+   * @generated from field: bool version_1_only = 19;
+   */
+  version1Only: boolean;
 };
 
 /**
@@ -884,6 +935,13 @@ export declare type FieldJson = {
    * @generated from field: string in_use_as = 18;
    */
   inUseAs?: string;
+
+  /**
+   * Shown and taken in version 1 alone; version 2 has it in another place.
+   *
+   * @generated from field: bool version_1_only = 19;
+   */
+  version1Only?: boolean;
 };
 
 /**
@@ -1278,6 +1336,14 @@ export declare const view: GenExtension<MethodOptions, View>;
 export declare const distribution: GenExtension<MethodOptions, Distribution>;
 
 /**
+ * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over gRPC, where
+ * bytes beside a message have no place. Whoever sends no token is answered by the open endpoint at the same path, if any.
+ *
+ * @generated from extension: bool gives_file = 50107;
+ */
+export declare const gives_file: GenExtension<MethodOptions, boolean>;
+
+/**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
  * start fails where a resource with a table does not carry it.
  *
@@ -1330,7 +1396,7 @@ export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
 export declare const capability: GenExtension<EnumValueOptions, CapabilityFact>;
 
 /**
- * Of an enum of version 1 whose counterpart is a text: the text that the value stands for.
+ * Of an enum of version 1 whose counterpart is a text, or an enum of other numbers: the text, or the value, that it stands for.
  *
  * @generated from extension: string written = 50122;
  */

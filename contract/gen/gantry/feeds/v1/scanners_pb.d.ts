@@ -255,6 +255,534 @@ export declare type ReadOsvFileRequestJson = {
 export declare const ReadOsvFileRequestSchema: GenMessage<ReadOsvFileRequest, {jsonType: ReadOsvFileRequestJson}>;
 
 /**
+ * A file; its bytes go beside it.
+ *
+ * @generated from message gantry.feeds.v1.FeedFile
+ */
+export declare type FeedFile = Message<"gantry.feeds.v1.FeedFile"> & {
+  /**
+   * Its media type.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+};
+
+/**
+ * A file; its bytes go beside it.
+ *
+ * @generated from message gantry.feeds.v1.FeedFile
+ */
+export declare type FeedFileJson = {
+  /**
+   * Its media type.
+   *
+   * @generated from field: string type = 1;
+   */
+  type?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.FeedFile.
+ * Use `create(FeedFileSchema)` to create a new message.
+ */
+export declare const FeedFileSchema: GenMessage<FeedFile, {jsonType: FeedFileJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
+ */
+export declare type ReadOsvArchiveRequest = Message<"gantry.feeds.v1.ReadOsvArchiveRequest"> & {
+  /**
+   * Ecosystem without a release; empty: all of them.
+   *
+   * @generated from field: string ecosystem = 1;
+   */
+  ecosystem: string;
+
+  /**
+   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   *
+   * @generated from field: string file = 2;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
+ */
+export declare type ReadOsvArchiveRequestJson = {
+  /**
+   * Ecosystem without a release; empty: all of them.
+   *
+   * @generated from field: string ecosystem = 1;
+   */
+  ecosystem?: string;
+
+  /**
+   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   *
+   * @generated from field: string file = 2;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadOsvArchiveRequest.
+ * Use `create(ReadOsvArchiveRequestSchema)` to create a new message.
+ */
+export declare const ReadOsvArchiveRequestSchema: GenMessage<ReadOsvArchiveRequest, {jsonType: ReadOsvArchiveRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
+ */
+export declare type ReadGoDatabaseRequest = Message<"gantry.feeds.v1.ReadGoDatabaseRequest"> & {
+  /**
+   * "index" or "ID".
+   *
+   * @generated from field: string folder = 1;
+   */
+  folder: string;
+
+  /**
+   * Its name there.
+   *
+   * @generated from field: string file = 2;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
+ */
+export declare type ReadGoDatabaseRequestJson = {
+  /**
+   * "index" or "ID".
+   *
+   * @generated from field: string folder = 1;
+   */
+  folder?: string;
+
+  /**
+   * Its name there.
+   *
+   * @generated from field: string file = 2;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadGoDatabaseRequest.
+ * Use `create(ReadGoDatabaseRequestSchema)` to create a new message.
+ */
+export declare const ReadGoDatabaseRequestSchema: GenMessage<ReadGoDatabaseRequest, {jsonType: ReadGoDatabaseRequestJson}>;
+
+/**
+ * Which part of the list.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvListRequest
+ */
+export declare type ReadOsvListRequest = Message<"gantry.feeds.v1.ReadOsvListRequest"> & {
+  /**
+   * Only what was changed behind this time.
+   *
+   * @generated from field: string since = 1;
+   */
+  since: string;
+
+  /**
+   * Only what comes behind this name.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Which part of the list.
+ *
+ * @generated from message gantry.feeds.v1.ReadOsvListRequest
+ */
+export declare type ReadOsvListRequestJson = {
+  /**
+   * Only what was changed behind this time.
+   *
+   * @generated from field: string since = 1;
+   */
+  since?: string;
+
+  /**
+   * Only what comes behind this name.
+   *
+   * @generated from field: string after = 2;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadOsvListRequest.
+ * Use `create(ReadOsvListRequestSchema)` to create a new message.
+ */
+export declare const ReadOsvListRequestSchema: GenMessage<ReadOsvListRequest, {jsonType: ReadOsvListRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbRequest
+ */
+export declare type ReadSecdbRequest = Message<"gantry.feeds.v1.ReadSecdbRequest"> & {
+  /**
+   * "wolfi", "os", "alpine".
+   *
+   * @generated from field: string distribution = 1;
+   */
+  distribution: string;
+
+  /**
+   * Of Alpine a release, of the others the file.
+   *
+   * @generated from field: string folder = 2;
+   */
+  folder: string;
+
+  /**
+   * A release's file.
+   *
+   * @generated from field: string file = 3;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbRequest
+ */
+export declare type ReadSecdbRequestJson = {
+  /**
+   * "wolfi", "os", "alpine".
+   *
+   * @generated from field: string distribution = 1;
+   */
+  distribution?: string;
+
+  /**
+   * Of Alpine a release, of the others the file.
+   *
+   * @generated from field: string folder = 2;
+   */
+  folder?: string;
+
+  /**
+   * A release's file.
+   *
+   * @generated from field: string file = 3;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadSecdbRequest.
+ * Use `create(ReadSecdbRequestSchema)` to create a new message.
+ */
+export declare const ReadSecdbRequestSchema: GenMessage<ReadSecdbRequest, {jsonType: ReadSecdbRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
+ */
+export declare type ReadVexRepositoryRequest = Message<"gantry.feeds.v1.ReadVexRepositoryRequest"> & {
+  /**
+   * "vex-repository.tar.gz" or "all.json".
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
+ */
+export declare type ReadVexRepositoryRequestJson = {
+  /**
+   * "vex-repository.tar.gz" or "all.json".
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadVexRepositoryRequest.
+ * Use `create(ReadVexRepositoryRequestSchema)` to create a new message.
+ */
+export declare const ReadVexRepositoryRequestSchema: GenMessage<ReadVexRepositoryRequest, {jsonType: ReadVexRepositoryRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
+ */
+export declare type ReadOpenVexDocumentRequest = Message<"gantry.feeds.v1.ReadOpenVexDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
+ */
+export declare type ReadOpenVexDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadOpenVexDocumentRequest.
+ * Use `create(ReadOpenVexDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadOpenVexDocumentRequestSchema: GenMessage<ReadOpenVexDocumentRequest, {jsonType: ReadOpenVexDocumentRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
+ */
+export declare type ReadSecdbDocumentRequest = Message<"gantry.feeds.v1.ReadSecdbDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
+ */
+export declare type ReadSecdbDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadSecdbDocumentRequest.
+ * Use `create(ReadSecdbDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadSecdbDocumentRequestSchema: GenMessage<ReadSecdbDocumentRequest, {jsonType: ReadSecdbDocumentRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
+ */
+export declare type ReadCsafDocumentRequest = Message<"gantry.feeds.v1.ReadCsafDocumentRequest"> & {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
+ */
+export declare type ReadCsafDocumentRequestJson = {
+  /**
+   * The package or the number, and ".json"; "all.json" is the list.
+   *
+   * @generated from field: string file = 1;
+   */
+  file?: string;
+
+  /**
+   * Of the list: only what was changed behind this time.
+   *
+   * @generated from field: string since = 2;
+   */
+  since?: string;
+
+  /**
+   * Of the list: only what comes behind this name.
+   *
+   * @generated from field: string after = 3;
+   */
+  after?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafDocumentRequest.
+ * Use `create(ReadCsafDocumentRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafDocumentRequestSchema: GenMessage<ReadCsafDocumentRequest, {jsonType: ReadCsafDocumentRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafRequest
+ */
+export declare type ReadCsafRequest = Message<"gantry.feeds.v1.ReadCsafRequest"> & {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafRequest
+ */
+export declare type ReadCsafRequestJson = {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafRequest.
+ * Use `create(ReadCsafRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafRequestSchema: GenMessage<ReadCsafRequest, {jsonType: ReadCsafRequestJson}>;
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
+ */
+export declare type ReadCsafAggregatorRequest = Message<"gantry.feeds.v1.ReadCsafAggregatorRequest"> & {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+};
+
+/**
+ * Which file.
+ *
+ * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
+ */
+export declare type ReadCsafAggregatorRequestJson = {
+  /**
+   * Its path there.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.feeds.v1.ReadCsafAggregatorRequest.
+ * Use `create(ReadCsafAggregatorRequestSchema)` to create a new message.
+ */
+export declare const ReadCsafAggregatorRequestSchema: GenMessage<ReadCsafAggregatorRequest, {jsonType: ReadCsafAggregatorRequestJson}>;
+
+/**
  * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
  *
  * @generated from service gantry.feeds.v1.OsvService
@@ -299,6 +827,115 @@ export declare const OsvService: GenService<{
     methodKind: "unary";
     input: typeof ReadOsvFileRequestSchema;
     output: typeof StructSchema;
+  },
+}>;
+
+/**
+ * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the caller
+ * sees hold besides.
+ *
+ * @generated from service gantry.feeds.v1.FeedFilesService
+ */
+export declare const FeedFilesService: GenService<{
+  /**
+   * In the layout of OSV's bucket: archives, lists of what has changed, and records of an ecosystem.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvArchive
+   */
+  readOsvArchive: {
+    methodKind: "unary";
+    input: typeof ReadOsvArchiveRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Go's vulnerability database: its indexes, and its records.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadGoDatabase
+   */
+  readGoDatabase: {
+    methodKind: "unary";
+    input: typeof ReadGoDatabaseRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Every record of OSV, and what is left out and why.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvList
+   */
+  readOsvList: {
+    methodKind: "unary";
+    input: typeof ReadOsvListRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * Fixes by package and version, in Alpine's form.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdb
+   */
+  readSecdb: {
+    methodKind: "unary";
+    input: typeof ReadSecdbRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * A repository of VEX documents: its archive, and the list of its packages.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadVexRepository
+   */
+  readVexRepository: {
+    methodKind: "unary";
+    input: typeof ReadVexRepositoryRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * OpenVEX documents by package or number, and the list of them.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOpenVexDocument
+   */
+  readOpenVexDocument: {
+    methodKind: "unary";
+    input: typeof ReadOpenVexDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * What came in as secdb by its number, and the list of fixes.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdbDocument
+   */
+  readSecdbDocument: {
+    methodKind: "unary";
+    input: typeof ReadSecdbDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * CSAF documents by package or number, and the list of them.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafDocument
+   */
+  readCsafDocument: {
+    methodKind: "unary";
+    input: typeof ReadCsafDocumentRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * What a provider of CSAF has: metadata, folders, lists, documents with checksums and signatures.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsaf
+   */
+  readCsaf: {
+    methodKind: "unary";
+    input: typeof ReadCsafRequestSchema;
+    output: typeof FeedFileSchema;
+  },
+  /**
+   * The same of those whose documents are passed on.
+   *
+   * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafAggregator
+   */
+  readCsafAggregator: {
+    methodKind: "unary";
+    input: typeof ReadCsafAggregatorRequestSchema;
+    output: typeof FeedFileSchema;
   },
 }>;
 

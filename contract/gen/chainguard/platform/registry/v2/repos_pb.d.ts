@@ -102,6 +102,20 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
    * @generated from field: optional bool anonymous_pull = 1000;
    */
   anonymousPull?: boolean | undefined;
+
+  /**
+   * Its readme, which version 1 has here. Additive: not part of the public message.
+   *
+   * @generated from field: string readme = 1001;
+   */
+  readme: string;
+
+  /**
+   * When the readme was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp readme_update_time = 1002;
+   */
+  readmeUpdateTime?: Timestamp | undefined;
 };
 
 /**
@@ -194,6 +208,20 @@ export declare type RepoJson = {
    * @generated from field: optional bool anonymous_pull = 1000;
    */
   anonymousPull?: boolean;
+
+  /**
+   * Its readme, which version 1 has here. Additive: not part of the public message.
+   *
+   * @generated from field: string readme = 1001;
+   */
+  readme?: string;
+
+  /**
+   * When the readme was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp readme_update_time = 1002;
+   */
+  readmeUpdateTime?: TimestampJson;
 };
 
 /**
@@ -945,6 +973,14 @@ export declare type CreateRepoRequest = Message<"chainguard.platform.registry.v2
    * @generated from field: chainguard.platform.registry.v2.Repo repo = 2;
    */
   repo?: Repo | undefined;
+
+  /**
+   * True: a repo of that name that is there already is replaced by it, and needs repo.update. Otherwise it is ALREADY_EXISTS.
+   * Additive: not part of the public message.
+   *
+   * @generated from field: bool update_existing = 1000;
+   */
+  updateExisting: boolean;
 };
 
 /**
@@ -966,6 +1002,14 @@ export declare type CreateRepoRequestJson = {
    * @generated from field: chainguard.platform.registry.v2.Repo repo = 2;
    */
   repo?: RepoJson;
+
+  /**
+   * True: a repo of that name that is there already is replaced by it, and needs repo.update. Otherwise it is ALREADY_EXISTS.
+   * Additive: not part of the public message.
+   *
+   * @generated from field: bool update_existing = 1000;
+   */
+  updateExisting?: boolean;
 };
 
 /**

@@ -1,0 +1,28 @@
+// A report as the store keeps it: what was read of it, and its own text, deflated.
+
+import { deflateRawSync, inflateRaw } from "node:zlib";
+import type { Finding } from "./findings.ts";
+
+/** Beside the event loop: a report has some MiB. */
+const inflate = (packed: Uint8Array): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    inflateRaw(packed, (error, unpacked) => (error ? reject(error) : resolve(unpacked)));
+  });
+
+const packText = (text: string | Uint8Array): string => deflateRawSync(text).toString("base64");
+
+export const packReport = (
+  findings: readonly Finding[],
+  raw: string | Uint8Array,
+): { readonly findings: string; readonly raw: string; readonly rawBytes: number } => ({
+  findings: packText(JSON.stringify(findings)),
+  raw: packText(raw),
+  rawBytes: Buffer.byteLength(raw),
+});
+
+const unpackText = async (packed: string): Promise<string> => (await inflate(Buffer.from(packed, "base64"))).toString("utf8");
+
+export const unpackFindings = async (packed: string): Promise<Finding[]> => JSON.parse(await unpackText(packed)) as Finding[];
+
+/** The text of a report as it came. */
+export const unpackRawReport = unpackText;

@@ -1,0 +1,52 @@
+// Lists of libraries that somebody wants to have: requirements.txt, poetry.lock, uv.lock, Maven's. They come with a request, so
+// nothing that they name is opened or fetched.
+
+import { invalid } from "#base/fault.ts";
+import { DocumentError } from "../invalid.ts";
+import { readPoetryLock, readUvLock } from "./lock-files.ts";
+import { readMavenList } from "./maven-list.ts";
+import type { Requirement } from "./requirement.ts";
+import { readRequirementsTxt } from "./requirements-txt.ts";
+
+export type { Requirement } from "./requirement.ts";
+
+/** The formats by their names in the contract. */
+const readers = {
+  INPUT_FORMAT_REQUIREMENTS_TXT: (content: string) => Promise.resolve(readRequirementsTxt(content)),
+  INPUT_FORMAT_POETRY_LOCK: readPoetryLock,
+  INPUT_FORMAT_UV_LOCK: readUvLock,
+  INPUT_FORMAT_MAVEN_GAV_LIST: readMavenList,
+} as const;
+
+export type RequirementFormat = keyof typeof readers;
+
+export const isRequirementFormat = (name: string): name is RequirementFormat => Object.hasOwn(readers, name);
+
+const fileForms: readonly (readonly [RegExp, RequirementFormat])[] = [
+  [/poetry\.lock$/, "INPUT_FORMAT_POETRY_LOCK"],
+  [/uv\.lock$/, "INPUT_FORMAT_UV_LOCK"],
+  [/pom\.xml$|gradle\.lockfile$|\.(?:pom|gav|dependencies)$/, "INPUT_FORMAT_MAVEN_GAV_LIST"],
+  [/requirements[^/\\]*\.(?:txt|in)$|(?:^|[/\\])requirements[/\\][^/\\]+\.txt$/, "INPUT_FORMAT_REQUIREMENTS_TXT"],
+];
+
+/** The format that a file's name says; undefined where it says none. */
+export const formatOfFile = (filename: string): RequirementFormat | undefined => fileForms.find(([form]) => form.test(filename))?.[1];
+
+/** The ecosystem of a format's libraries. */
+export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON" =>
+  format === "INPUT_FORMAT_MAVEN_GAV_LIST" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON";
+
+/**
+ * Reads a list. Throws INVALID_ARGUMENT on `field`, with the line and the reason, where it is not of its format or is too much.
+ * @param lineName how a line is called: of a list of items each is one
+ */
+export const readRequirements = async (format: RequirementFormat, content: string, field: string, lineName = "line"): Promise<readonly Requirement[]> => {
+  try {
+    const found = await readers[format](content.replace(/^\uFEFF/, ""));
+    if (found.length === 0) throw new DocumentError(1, "nothing in it asks for a library");
+    return found;
+  } catch (thrown) {
+    if (thrown instanceof DocumentError) throw invalid([{ field, description: `${lineName} ${thrown.line}: ${thrown.message}` }]);
+    throw thrown;
+  }
+};

@@ -1,0 +1,156 @@
+// requirements.txt as pip reads it, without what it would fetch: lines that a backslash continues, comments behind blanks,
+// options, and requirements (PEP 508). What names another file or an address is kept as an entry that asks for nothing:
+// nothing is ever opened or fetched.
+
+import { limits } from "#base/limits.ts";
+import { isPep440 } from "#base/versions/pep440.ts";
+import { normalizePythonName } from "#base/versions/python-name.ts";
+import { DocumentError } from "../invalid.ts";
+import { isMarker } from "./marker.ts";
+import { FoundRequirements, type Requirement, unpinned, withoutCredentials } from "./requirement.ts";
+
+interface JoinedLine {
+  /** The first of them, from 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** A comment is a line that begins with "#"; it ends a line that was to be continued. */
+const joinLines = (content: string): JoinedLine[] => {
+  const joined: JoinedLine[] = [];
+  let parts: string[] = [];
+  let first = 0;
+  const close = (): void => {
+    if (parts.length > 0) joined.push({ line: first, text: parts.join("") });
+    parts = [];
+  };
+  for (const [index, text] of content.split(/\r\n|\r|\n/).entries()) {
+    if (parts.length === 0) first = index + 1;
+    const isComment = /^\s*#/.test(text);
+    if (text.endsWith("\\") && !isComment) parts.push(text.slice(0, -1));
+    else {
+      // So that the comment behind it is seen as one.
+      parts.push(isComment ? ` ${text}` : text);
+      close();
+    }
+  }
+  close();
+  return joined;
+};
+
+/** Without the comment: "#" at the beginning or behind a blank, and all that follows. */
+const withoutComment = (text: string): string => {
+  for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) if (at === 0 || /\s/.test(text[at - 1] ?? "")) return text.slice(0, at).trim();
+  return text.trim();
+};
+
+/** The requirement of a line: the words in front of the first option. */
+const withoutOptions = (text: string): string => {
+  const words = text.split(" ");
+  const at = words.findIndex((word) => word.startsWith("-"));
+  return (at < 0 ? words : words.slice(0, at)).join(" ").trim();
+};
+
+const includeForm = /^(?:-r|-c|--requirement|--constraint)(?![A-Za-z-])/;
+const editableForm = /^(?:-e|--editable)(?![A-Za-z-])[\s=]*/;
+/** pip's options of a whole file: they say where and how, not what. */
+const optionForm =
+  /^(?:-i|-f|--index-url|--pypi-url|--extra-index-url|--no-index|--find-links|--no-binary|--only-binary|--prefer-binary|--require-hashes|--pre|--trusted-host|--use-feature)(?![A-Za-z-])/;
+
+const pathForm = /^(?:[./~]|[A-Za-z]:[\\/])|\.(?:whl|zip|tar\.gz|tar\.bz2|tgz|tar\.xz)$/i;
+const addressForm = /^[A-Za-z][A-Za-z0-9+.-]*:/;
+const nameForm = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[\s*([^\]]*)\])?\s*/;
+const extrasForm = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:,\s*[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*)*)?$/;
+const clauseForm = /^(===|~=|==|!=|<=|>=|<|>)\s*(\S+)$/;
+
+interface Clause {
+  readonly operator: string;
+  readonly version: string;
+}
+
+const clauseOf = (text: string): Clause | undefined => {
+  const [, operator = "", version = ""] = clauseForm.exec(text) ?? [];
+  if (operator === "") return undefined;
+  if (operator === "===") return { operator, version };
+  const isPrefix = version.endsWith(".*");
+  if (isPrefix && operator !== "==" && operator !== "!=") return undefined;
+  if (!isPep440(isPrefix ? version.slice(0, -2) : version)) return undefined;
+  // A local version is one build, which has no order; a compatible release has at least two numbers.
+  if (version.includes("+") && operator !== "==" && operator !== "!=") return undefined;
+  if (operator === "~=" && !/^v?(?:\d+!)?\d+\.\d/i.test(version)) return undefined;
+  return { operator, version };
+};
+
+/** The clauses of a specifier, which may stand in brackets; undefined where one of them is none. */
+const clausesOf = (text: string): Clause[] | undefined => {
+  const plain = text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1).trim() : text;
+  if (plain === "") return [];
+  const clauses: Clause[] = [];
+  const parts = plain.split(",").map((part) => part.trim());
+  // One comma may stand at the end.
+  if (parts.at(-1) === "" && parts.length > 1) parts.pop();
+  for (const part of parts) {
+    const clause = clauseOf(part);
+    if (!clause) return undefined;
+    clauses.push(clause);
+  }
+  return clauses;
+};
+
+const exactVersion = (clauses: readonly Clause[]): string => {
+  const [only, ...more] = clauses;
+  const isExact = only && more.length === 0 && (only.operator === "===" || (only.operator === "==" && !only.version.endsWith(".*")));
+  return isExact ? only.version : "";
+};
+
+const eggForm = /#(?:[^#]*&)?egg=([A-Za-z0-9][A-Za-z0-9._-]*)/;
+
+const atAddress = (text: string): Requirement => ({
+  text: withoutCredentials(text),
+  name: normalizePythonName(eggForm.exec(text)?.[1] ?? ""),
+  version: "",
+  problem: "is at an address of its own, which is not fetched: ask for a version of it by name",
+});
+
+const malformed = (text: string, problem: string): Requirement => ({ text: withoutCredentials(text), name: "", version: "", problem });
+
+/** One requirement (PEP 508), or an address or file that pip takes in its place. */
+export const readRequirement = (text: string): Requirement => {
+  const [, name = "", extras = ""] = nameForm.exec(text) ?? [];
+  const rest = text.slice(nameForm.exec(text)?.[0].length ?? 0);
+  if (name !== "" && extrasForm.test(extras.trim())) {
+    if (rest.startsWith("@")) return { ...atAddress(text), name: normalizePythonName(name) };
+    const semicolon = rest.indexOf(";");
+    const clauses = clausesOf((semicolon < 0 ? rest : rest.slice(0, semicolon)).trim());
+    if (clauses && (semicolon < 0 || isMarker(rest.slice(semicolon + 1)))) {
+      const version = exactVersion(clauses);
+      return { text, name: normalizePythonName(name), version, problem: version === "" ? unpinned : "" };
+    }
+  }
+  if (addressForm.test(text)) return atAddress(text);
+  if (pathForm.test(text.split(";")[0]?.trim() ?? "")) return malformed(text, "is a file, which is not read");
+  return malformed(text, "is not a requirement");
+};
+
+const readLine = (text: string): Requirement | undefined => {
+  if (!text.startsWith("-")) return readRequirement(withoutOptions(text));
+  if (includeForm.test(text)) return malformed(text, "names another file, which is not read: add its lines");
+  const editable = editableForm.exec(text)?.[0];
+  if (editable !== undefined) return atAddress(text.slice(editable.length).trim());
+  return optionForm.test(text) ? undefined : malformed(text, "is an option that pip does not know");
+};
+
+/** Reads requirements.txt. Throws DocumentError. */
+export const readRequirementsTxt = (content: string): readonly Requirement[] => {
+  const found = new FoundRequirements();
+  for (const { line, text } of joinLines(content)) {
+    // With its hashes a requirement may be long, without them it may not.
+    const plain = withoutComment(text);
+    if (plain === "") continue;
+    if (!plain.startsWith("-") && withoutOptions(plain).length > limits.requirementLengthMax)
+      throw new DocumentError(line, `must have at most ${limits.requirementLengthMax} characters`);
+    const requirement = readLine(plain);
+    if (requirement) found.add(line, requirement);
+  }
+  return found.list;
+};

@@ -1,0 +1,44 @@
+// Pushed SBOMs as version 1 shows them: the document, and what it says as a graph of packages. Read when somebody asks, one at a time
+// on a server, the organizations in turns.
+
+import { openFairQueue, type Party } from "#base/fair-queue.ts";
+import { limits } from "#base/limits.ts";
+import type { SbomGraph } from "./graph.ts";
+import { openDocumentReader } from "./open-reader.ts";
+import type { Unreadable } from "./statement.ts";
+
+/** A document and what it says; or how large it is, where that is too much to be shown; or why it cannot be read. */
+export type ShownSbom = { readonly text: string; readonly sbom: SbomGraph } | { readonly sizeBytes: number } | Unreadable | { readonly isOther: true };
+
+export interface ShownSboms {
+  /** Reads a document about the image with this digest. Throws RESOURCE_EXHAUSTED with RetryInfo where too many wait, and what `open` throws. */
+  show(party: Party, digest: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<ShownSbom>;
+}
+
+export const openShownSboms = (): ShownSboms => {
+  const turns = openFairQueue({
+    name: "shown-sboms",
+    what: "SBOMs are read",
+    places: 1,
+    placesEach: 1,
+    placesAlone: 1,
+    waiting: limits.shownSbomsWaiting,
+    waitingEach: limits.shownSbomsWaitingEach,
+    waitMs: limits.shownSbomsWaitMs,
+  });
+  const read = openDocumentReader<ShownSbom>({
+    script: new URL("./document-worker.ts", import.meta.url),
+    longestMs: limits.shownSbomReadMs,
+    memoryMb: limits.shownSbomMemoryMb,
+  });
+  return {
+    show: async (party, digest, open) => {
+      if (!turns.tryEnter(party)) await turns.wait(party);
+      try {
+        return await read(await open(), [digest]);
+      } finally {
+        turns.leave(party);
+      }
+    },
+  };
+};

@@ -1,0 +1,27 @@
+// A request group: a list of libraries that somebody wants to have in the catalogue, a draft until it is submitted.
+
+import { RequestGroupSchema, RequestGroupsService } from "#contract/gen/chainguard/platform/libraries/v2beta1/request_groups_pb.js";
+import { resource } from "#kernel";
+import { deleteRequestGroup, refreshCoverage, removeItems, restoreItems, submitRequestGroup } from "./requests/change-items.ts";
+import { createRequestGroup } from "./requests/create.ts";
+import { listItems, listRequestedLibraries, listRequestedVersions, listRequestGroups, requestGroupConditions } from "./requests/lists.ts";
+
+export const requestGroup = resource({
+  service: RequestGroupsService,
+  message: RequestGroupSchema,
+  table: "request_groups",
+  sideTables: [{ table: "request_group_items", column: "uid" }],
+  conditions: requestGroupConditions,
+  methods: {
+    CreateRequestGroup: { asks: createRequestGroup },
+    ListRequestGroups: { reads: listRequestGroups },
+    ListRequestGroupItems: { reads: listItems },
+    SubmitRequestGroup: { writes: submitRequestGroup },
+    RemoveItems: { writes: removeItems },
+    RestoreItems: { writes: restoreItems },
+    DeleteRequestGroup: { writes: deleteRequestGroup },
+    RefreshCoverage: { writes: refreshCoverage },
+    ListRequestedLibraries: { reads: listRequestedLibraries },
+    ListRequestedLibraryVersions: { reads: listRequestedVersions },
+  },
+});

@@ -1,0 +1,192 @@
+// Attacks with reports of scanners: by what they say, by how they say it, and on what others know of their images.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { importReports, type ReportImportSummary } from "#feeds";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { openPusher, type Pusher } from "../pusher.ts";
+import { bind, createIdentity } from "../story/installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let folder: string;
+let [theirs, stranger, repo] = ["", "", ""];
+
+before(async () => {
+  world = await openWorld();
+  folder = await mkdtemp(join(tmpdir(), "gantry-hostile-reports-"));
+  repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "ours" } }), "uid");
+  theirs = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } }), "uid");
+  stranger = await createIdentity(world, theirs, "owner", { issuer: "https://issuer.example.com", subject: "owner" });
+  await bind(world, theirs, stranger, "owner");
+});
+after(async () => {
+  await world?.close();
+  if (folder) await rm(folder, { recursive: true, force: true });
+});
+
+const vulnerabilities = "chainguard.platform.registry.Vulnerabilities";
+const getReport = "chainguard.platform.registry.Registry/GetVulnReport";
+const digestOf = (letter: string): string => `sha256:${letter.repeat(64)}`;
+const match = (id: string, name = "one"): JsonObject => ({
+  vulnerability: { id, severity: "High" },
+  artifact: { name, version: "1", purl: `pkg:npm/${name}@1` },
+});
+const grype = (matches: readonly JsonObject[], time = "2026-02-01T10:00:00Z"): string =>
+  JSON.stringify({ matches, descriptor: { name: "grype", version: "1", timestamp: time } });
+
+const take = (sources: readonly string[], digest: string | undefined, into: string | undefined = repo): Promise<ReportImportSummary> =>
+  importReports(world.server.application.services, { group: world.organization, sources, repo: into, digest, progress: () => {} });
+const write = async (name: string, content: string | Uint8Array): Promise<string> => {
+  await writeFile(join(folder, name), content);
+  return join(folder, name);
+};
+const reportsOf = async (request: JsonObject, token?: string): Promise<JsonObject[]> =>
+  objectList(await world.ok(`${vulnerabilities}/ListVulnReports`, request, token === undefined ? {} : { token }), "items");
+
+test("attack 126: reports that are too deep, too large, packed to lie about their size, or half written are refused by name; the others are taken", async () => {
+  const digest = digestOf("a");
+  const lines = await take(
+    [
+      await write("1-deep.json", `{"matches":${"[".repeat(100_000)}${"]".repeat(100_000)}}`),
+      await write("2-packed.json.gz", gzipSync(Buffer.alloc(limits.sbomBytesMax + 1, 0x20))),
+      await write("3-large.json", `{"matches":[],"padding":"${"x".repeat(limits.reportBytesMax)}"}`),
+      await write("4-values.json", `{"matches":[${"0,".repeat(limits.sbomValuesMax)}0]}`),
+      await write("5-cut.json", grype([match("CVE-2026-0001")]).slice(0, -20)),
+      await write("6-bytes.json", Buffer.from([0x7b, 0xff, 0xfe, 0x7d])),
+      await write("7-cut.json.gz", gzipSync(grype([match("CVE-2026-0001")])).subarray(0, 60)),
+      await write("8-id.json", grype([match(`CVE-${"9".repeat(600)}`)])),
+      await write("9-good.json", grype([match("CVE-2026-0002")])),
+    ],
+    digest,
+  );
+  assert.deepEqual([lines.new, lines.refused.length], [1, 8]);
+  for (const [at, words] of [
+    /nested deeper/,
+    /when it is unpacked/,
+    /has more than \d+ bytes/,
+    /values/,
+    /not valid JSON/,
+    /is not UTF-8/,
+    /cannot be unpacked/,
+    /at most 512/,
+  ].entries())
+    assert.match(lines.refused[at] ?? "", words);
+  assert.deepEqual(
+    (await reportsOf({ digest })).flatMap((each) => objectList(each, "vulnerabilities").map((one) => text(one, "id"))),
+    ["CVE-2026-0002"],
+  );
+});
+
+test("attack 126: names of prototypes are data in a report, and characters that terminals obey are none when they come out", async () => {
+  const digest = digestOf("b");
+  const names = ["__proto__", "constructor", "hasOwnProperty"];
+  const report = grype([...names.map((name) => match(name, name)), match("CVE-2026-0003", "red\u001b[31m\u0000")]);
+  const polluted = `${report.slice(0, -1)},"__proto__":{"polluted":true}}`;
+  assert.deepEqual((await take([await write("names.json", polluted)], digest)).refused, []);
+  assert.equal(({} as JsonObject).polluted, undefined);
+  const [shown = {}] = await reportsOf({ digest });
+  assert.deepEqual(
+    objectList(shown, "vulnerabilities").map((each) => text(each, "id")),
+    [...names, "CVE-2026-0003"],
+  );
+  assert.doesNotMatch(JSON.stringify(shown), /\\u001b|\\u0000/);
+  await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "names", digest } });
+  const [day = {}] = objectList(await world.ok(`${vulnerabilities}/ListVulnCountReports`, { repo: "ours", tag: "names" }), "items");
+  assert.deepEqual([...(day.highCveIds as string[])].sort(), ["CVE-2026-0003", ...names].sort());
+  const [refused = ""] = (await take([await write("ro\u001b[31mt.json", "{}")], digest)).refused;
+  assert.doesNotMatch(refused, /\u001b/);
+});
+
+test("attack 127: what is known of an image is nobody else's: neither by its digest, nor by the repo's uid or name, nor as a count", async () => {
+  const digest = digestOf("c");
+  assert.equal((await take([await write("ours.json", grype([match("CVE-2026-0004")]))], digest)).new, 1);
+  await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "v1", digest } });
+  const token = await world.token(stranger);
+  // They have an image with the same digest, under the same names.
+  const twin = text(await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "ours" } }), "uid");
+  await world.ok("registry.TagsService/CreateTag", { parent: twin, tag: { name: "v1", digest } });
+  for (const request of [{ digest }, { repoId: repo }, { repoId: repo, tag: "v1" }, { digest, repoId: repo }, { repoId: twin }, { repoId: twin, tag: "v1" }])
+    assert.deepEqual(await reportsOf(request, token), [], JSON.stringify(request));
+  const raw = await world.call(`${vulnerabilities}/GetRawVulnReport`, { digest }, { token });
+  const absent = await world.call(`${vulnerabilities}/GetRawVulnReport`, { digest: digestOf("d") }, { token });
+  assert.equal(raw.code, codes.NOT_FOUND);
+  assert.equal(raw.message.replaceAll(digest, "DIGEST"), absent.message.replaceAll(digestOf("d"), "DIGEST"));
+  for (const method of ["ListVulnCountReports", "ListCumulativeVulnCountReports"]) {
+    for (const name of ["ours", "first-organization/ours", repo, "rival/ours", twin])
+      assert.deepEqual((await world.ok(`${vulnerabilities}/${method}`, { repo: name, tag: "v1" }, { token })).items, [], name);
+  }
+  for (const request of [
+    { repoId: repo, digest },
+    { repoId: repo, digest: digestOf("d") },
+  ])
+    assert.equal((await world.call(getReport, request, { token })).code, codes.PERMISSION_DENIED);
+  assert.equal((await world.call(getReport, { repoId: twin, digest }, { token })).code, codes.NOT_FOUND);
+  assert.equal((await reportsOf({ digest })).length, 1);
+});
+
+test("attack 128: an import for one group writes into no repo of another, though the report names the other's image or repo", async () => {
+  const digest = digestOf("e");
+  const elsewhere = text(await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "elsewhere" } }), "uid");
+  await world.ok("registry.TagsService/CreateTag", { parent: elsewhere, tag: { name: "v1", digest } });
+  const content = JSON.parse(grype([match("CVE-2026-0005")])) as JsonObject;
+  const file = await write("elsewhere.json", JSON.stringify({ ...content, source: { type: "image", target: { manifestDigest: digest } } }));
+  assert.match(
+    (await importReports(world.server.application.services, { group: world.organization, sources: [file], progress: () => {} })).refused[0] ?? "",
+    /no repo of the group/,
+  );
+  for (const name of [elsewhere, "elsewhere", "rival/elsewhere"]) await assert.rejects(take([file], digest, name), /there is no repo/);
+  assert.deepEqual(await reportsOf({ digest }), []);
+});
+
+test("attack 128: a pushed report says something of its own repo's image alone, whatever its statement and its subject name", async () => {
+  const ours = (name: string): Pusher => openPusher(world, `first-organization/${name}`, () => world.token(), "same");
+  const [own, other] = [ours("pushed"), ours("other")];
+  const [image, twin] = [await own.image("amd64", "v1"), await other.image("amd64", "v1")];
+  assert.equal(image.digest, twin.digest);
+  await own.artifact([await own.blob(grype([match("CVE-2026-0006")]), "application/vnd.grype+json")], { subject: image });
+  await world.server.sboms.turn();
+  const { repos } = await world.ok("registry.ReposService/ListRepos", { name: "other" });
+  assert.deepEqual(await reportsOf({ repoId: text((repos as JsonObject[])[0] ?? {}, "uid") }), []);
+});
+
+test("attack 129: a report from the future stands before none that comes later", async () => {
+  const digest = digestOf("f");
+  await take([await write("future.json", grype([match("CVE-2026-0007")], "2999-01-01T00:00:00Z"))], digest);
+  world.clock.now += 60_000;
+  await take([await write("later.json", grype([match("CVE-2026-0008")], timestamp(world.clock.now)))], digest);
+  const shown = await world.ok(getReport, { repoId: repo, digest });
+  assert.deepEqual(
+    objectList(shown, "vulnerabilityMatches").map((each) => text(part(each, "vulnerability"), "id")),
+    ["CVE-2026-0008"],
+  );
+});
+
+test("attack 129: of one image so many reports are kept and no more, and the latest of each tool among them", async () => {
+  const digest = digestOf("0");
+  const { store } = world.server.application.services;
+  await take([await write("first.json", grype([match("CVE-2026-0009")], "2026-02-01T00:00:00Z"))], digest);
+  await store.write((rows) =>
+    rows.query(
+      `insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities, findings, raw,
+         raw_bytes, manifest_digest, replace_time)
+       select repo_uid, digest, scanner, tool, version, create_time - number * interval '1 minute', seen_time, 'sha256:' || number, finding_count, severities,
+         findings, raw, raw_bytes, '', create_time from vuln_reports, generate_series(1, $2::integer) as number where digest = $1`,
+      [digest, limits.reportsOfImageMax + 5],
+    ),
+  );
+  await take([await write("last.json", grype([match("CVE-2026-0010")], "2026-02-02T00:00:00Z"))], digest);
+  assert.deepEqual((await store.read.query("select count(*) from vuln_reports where digest = $1", [digest]))[0], [String(limits.reportsOfImageMax + 1)]);
+  const shown = await world.ok(getReport, { repoId: repo, digest });
+  assert.deepEqual(
+    objectList(shown, "vulnerabilityMatches").map((each) => text(part(each, "vulnerability"), "id")),
+    ["CVE-2026-0010"],
+  );
+});

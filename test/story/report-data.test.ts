@@ -1,0 +1,182 @@
+// Reports of real scanners (shared/data/reports): what version 1 shows of each is what a reader of its source concludes, vulnerability by
+// vulnerability and package by package. The reader here knows nothing of the server's.
+
+import assert from "node:assert/strict";
+import { hash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { importReports } from "#feeds";
+import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { openWorld, type World } from "../world.ts";
+import { realData } from "./import.ts";
+
+const reports = join(realData, "reports");
+const skip = !existsSync(reports) && "shared/data/reports is not here";
+
+let world: World;
+let repo: string;
+before(async () => {
+  world = await openWorld();
+  repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "scanned" } }), "uid");
+});
+after(() => world?.close());
+
+/** What a reader concludes of one line of a report. */
+interface Conclusion {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly severity: string;
+  readonly state: string;
+  readonly versions: readonly string[];
+  /** "" where the report has none. */
+  readonly purl: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: reports of five tools and ten years, read as scripts read them
+type Loose = any;
+
+const grypeWords: Readonly<Record<string, string>> = { fixed: "FIXED", "not-fixed": "NOT_FIXED", "wont-fix": "WONT_FIX" };
+const judgeGrype = (document: Loose): Conclusion[] =>
+  document.matches.map(({ vulnerability, artifact }: Loose) => ({
+    id: vulnerability.id,
+    name: artifact.name,
+    version: artifact.version,
+    purl: artifact.purl,
+    severity: (vulnerability.severity ?? "Unknown").toUpperCase(),
+    state: vulnerability.fix ? (grypeWords[vulnerability.fix.state] ?? "UNKNOWN") : vulnerability.fixedInVersion ? "FIXED" : "UNKNOWN",
+    versions: vulnerability.fix ? (vulnerability.fix.versions ?? []) : vulnerability.fixedInVersion ? [vulnerability.fixedInVersion] : [],
+  }));
+
+const trivyWords: Readonly<Record<string, string>> = {
+  fixed: "FIXED",
+  affected: "NOT_FIXED",
+  fix_deferred: "NOT_FIXED",
+  will_not_fix: "WONT_FIX",
+  end_of_life: "WONT_FIX",
+};
+const judgeTrivy = (document: Loose): Conclusion[] =>
+  (Array.isArray(document) ? document : (document.Results ?? [])).flatMap((result: Loose) =>
+    (result.Vulnerabilities ?? [])
+      .filter((each: Loose) => each.VulnerabilityID)
+      .map((each: Loose) => ({
+        id: each.VulnerabilityID,
+        name: each.PkgName,
+        version: each.InstalledVersion,
+        purl: each.PkgIdentifier?.PURL ?? "",
+        severity: each.Severity ?? "UNKNOWN",
+        state: each.Status ? (trivyWords[each.Status] ?? "UNKNOWN") : each.FixedVersion ? "FIXED" : "NOT_FIXED",
+        versions: each.FixedVersion ? each.FixedVersion.split(", ") : [],
+      })),
+  );
+
+const band = (score: number): string => (score >= 9 ? "CRITICAL" : score >= 7 ? "HIGH" : score >= 4 ? "MEDIUM" : score > 0 ? "LOW" : "UNKNOWN");
+
+/** "Package: one" of the lines of a text. */
+const lineOf = (lines: string, ...labels: readonly string[]): string => {
+  for (const label of labels) {
+    const found = new RegExp(`^${label}: (.+)$`, "m").exec(lines);
+    if (found) return found[1] ?? "";
+  }
+  return "";
+};
+const judgeSarif = (document: Loose): Conclusion[] =>
+  document.runs.flatMap(({ tool, results }: Loose) =>
+    results
+      .filter(({ ruleId }: Loose) => /^(?:CVE|GHSA|GO)-/.test(ruleId))
+      .map((result: Loose) => {
+        const rule = (tool.driver.rules ?? []).find(({ id }: Loose) => id === result.ruleId);
+        const lines = `${result.message.text}\n${rule?.help?.text ?? ""}`;
+        const score = Number(rule?.properties?.["security-severity"] ?? 0);
+        const word = lineOf(lines, "Severity") || result.properties?.cvssv3_baseSeverity || "";
+        const fixed = lineOf(lines, "Fixed Version", "Fix Version");
+        return {
+          id: /^(?:CVE-\d+-\d+|GHSA(?:-\w{4}){3}|GO-\d+-\d+)/.exec(result.ruleId)?.[0] ?? "",
+          name: lineOf(lines, "Package"),
+          version: lineOf(lines, "Installed Version", "Version"),
+          purl: "",
+          severity: word === "" ? band(score) : word.toUpperCase(),
+          state: fixed ? "FIXED" : "UNKNOWN",
+          versions: fixed ? fixed.split(", ") : [],
+        };
+      }),
+  );
+
+/** Files that say nothing of one image's vulnerabilities, and why. */
+const refusals: Readonly<Record<string, string>> = {
+  "trivy/defectdojo-kubernetes.json": "is a report on a cluster, and tells of no image by its digest",
+  "sarif/dockle.sarif": "names no vulnerability by its number",
+};
+
+const judges = { grype: judgeGrype, trivy: judgeTrivy, sarif: judgeSarif };
+
+const line = ({ id, name, version, severity, state, versions }: Omit<Conclusion, "purl">): string =>
+  [id, name, version, severity, state, versions.join()].join(" | ");
+const sorted = (lines: Iterable<string>): string[] => [...new Set(lines)].sort();
+// A control character in a report is shown as U+FFFD.
+const clean = (word: string): string => word.replaceAll("\u0000", "\uFFFD");
+
+for (const [kind, judge] of Object.entries(judges)) {
+  test(`what ${kind} has written is shown as its readers conclude, in every report there is`, { skip }, async () => {
+    const names = readdirSync(join(reports, kind)).sort();
+    assert.ok(names.length > 0);
+    let judged = 0;
+    for (const name of names) {
+      const path = join(reports, kind, name);
+      const digest = `sha256:${hash("sha256", `${kind}/${name}`, "hex")}`;
+      const summary = await importReports(world.server.application.services, { group: world.organization, sources: [path], repo, digest, progress: () => {} });
+      const refusal = refusals[`${kind}/${name}`];
+      assert.deepEqual(summary.refused, refusal === undefined ? [] : [`${name}: ${refusal}`]);
+      if (refusal !== undefined) continue;
+      const raw = readFileSync(path, "utf8");
+      const expected: Conclusion[] = judge(JSON.parse(raw)).map((each: Conclusion) => ({
+        ...each,
+        name: clean(each.name),
+        version: clean(each.version),
+        purl: clean(each.purl),
+        versions: each.versions,
+      }));
+      judged += expected.length;
+
+      const shown = await world.ok("chainguard.platform.registry.Registry/GetVulnReport", { repoId: repo, digest });
+      assert.deepEqual(
+        sorted(
+          objectList(shown, "vulnerabilityMatches").map((match) => {
+            const [record, found, fix] = [part(match, "vulnerability"), part(match, "pkg"), part(match, "fix")];
+            return line({
+              id: text(record, "id"),
+              name: text(found, "name"),
+              version: text(found, "version"),
+              severity: text(record, "severity"),
+              state: text(fix, "state"),
+              versions: texts(fix, "versions"),
+            });
+          }),
+        ),
+        sorted(expected.map((each) => line({ ...each, severity: each.severity === "NEGLIGIBLE" ? "LOW" : each.severity }))),
+        name,
+      );
+
+      const [listed = {}, ...more] = objectList(await world.ok("chainguard.platform.registry.Vulnerabilities/ListVulnReports", { digest }), "items");
+      assert.equal(more.length, 0);
+      const findings: JsonObject[] = objectList(listed, "vulnerabilities");
+      const keyOf = (id: string, severity: string, state: string, versions: readonly string[], purl: string): string =>
+        [id, severity, state, versions.join(), purl].join(" | ");
+      const known = sorted(
+        findings.flatMap((each) =>
+          texts(each, "purls").map((purl) =>
+            keyOf(text(each, "id"), text(each, "severity"), text(part(each, "fix"), "state"), texts(part(each, "fix"), "versions"), purl),
+          ),
+        ),
+      );
+      for (const each of expected.filter(({ purl }) => purl !== ""))
+        assert.ok(known.includes(keyOf(each.id, each.severity, each.state, each.versions, each.purl)), `${name}: ${line(each)} ${each.purl}`);
+      assert.deepEqual(sorted(findings.map((each) => text(each, "id"))), sorted(expected.map(({ id }) => id)), name);
+
+      const came = await world.ok("chainguard.platform.registry.Vulnerabilities/GetRawVulnReport", { digest });
+      assert.equal(text(came, "rawReport"), raw, name);
+    }
+    assert.ok(judged > 30, `${judged} lines were judged`);
+  });
+}
