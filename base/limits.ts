@@ -771,6 +771,11 @@ export const limits = {
   /** What a tag pointed at before: of one that is moved with each build, a few weeks; of others a year and a month, as of what is resolved. */
   tagHistoryMax: 1000,
   tagHistoryKeptMs: 400 * 24 * 60 * 60 * 1000,
+  /** How exactly it is known when a manifest was last used: a pull writes it down when it is older. Less than the shortest time to keep it. */
+  manifestUseMs: 12 * 60 * 60 * 1000,
+  untaggedDaysMax: 3650,
+  /** Manifests that are collected in one transaction, with what goes along. */
+  collectedManifests: 50,
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,

@@ -32,6 +32,7 @@ import { startMaintenance } from "./maintenance.ts";
 import { watchMemory } from "./memory.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
+import { startUntaggedCollection } from "./untagged-manifests.ts";
 import { version } from "./version.ts";
 
 export interface ServerOptions {
@@ -126,6 +127,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);
     const tagEnds = startTagEnds(kernel);
+    const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
@@ -144,7 +146,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), untagged.stop(), transport.close(), delivery.stop(), patternReport.ended]);
         await application.close();
         clearTimeout(late);
       },

@@ -34,6 +34,7 @@ export const settingTexts = {
   GANTRY_BLOBS: { says: "where the layers of images lie: a path, or s3://BUCKET/PREFIX?region=…", byDefault: "blobs in GANTRY_DATA" },
   GANTRY_BLOBS_REDIRECT: { says: "true: pulls of layers are sent to the S3 storage", byDefault: "false" },
   GANTRY_ANONYMOUS_PULL: { says: "true: every repo can be pulled from without a token", byDefault: "false" },
+  GANTRY_REGISTRY_UNTAGGED_DAYS: { says: "days after which images that no tag names and nobody uses are deleted", byDefault: "never" },
   GANTRY_OPEN_ORGANIZATIONS: { says: "true: people may make organizations", byDefault: "false" },
   GANTRY_PUBLISHER_NAME: { says: "who publishes advisories as CSAF", byDefault: "the host of GANTRY_PUBLIC_URL" },
   GANTRY_PUBLISHER_NAMESPACE: { says: "an address that stands for the publisher", byDefault: "the origin of GANTRY_PUBLIC_URL" },

@@ -62,6 +62,8 @@ export interface Settings extends DatabaseSettings {
   readonly blobsRedirect: boolean;
   /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
   readonly anonymousPull: boolean;
+  /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
+  readonly untaggedDays: number | undefined;
 }
 
 /** What is set; an empty value is one that is not. */
@@ -190,6 +192,14 @@ const readMonths = (value: string | undefined): number => {
   return months;
 };
 
+const readUntaggedDays = (value: string | undefined): number | undefined => {
+  if (value === undefined) return undefined;
+  const days = Number(value);
+  if (!Number.isInteger(days) || days < 1 || days > limits.untaggedDaysMax)
+    throw settingFault("GANTRY_REGISTRY_UNTAGGED_DAYS", `must be a number of days from 1 to ${limits.untaggedDaysMax}, not ${JSON.stringify(value)}`);
+  return days;
+};
+
 const readConnections = (value: string | undefined): number => {
   const connections = value === undefined ? limits.connectionsPerAddress : Number(value);
   if (!Number.isInteger(connections) || connections < 1 || connections > limits.connectionsPerAddressMax) {
@@ -297,6 +307,7 @@ export const readSettings = (environment: Environment): Settings => {
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
+    untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
   };

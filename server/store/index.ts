@@ -82,22 +82,29 @@ export {
   type StoredBlob,
 } from "./blobs.ts";
 export {
+  type AskedManifest,
   countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
   findManifestByTag,
   findManifestPage,
+  findManifestsKeptBy,
   findReferrers,
   findTagNames,
   findTagsOfDigest,
+  findUnusedManifests,
+  holdManifest,
   insertManifest,
   isBlobNeeded,
   lockManifest,
+  lockUnusedManifest,
+  type ManifestName,
   type NewManifest,
   type PageManifest,
   type Referrer,
   type StoredManifest,
+  useManifests,
 } from "./repo-manifests.ts";
 export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName } from "./repo-names.ts";
 export {

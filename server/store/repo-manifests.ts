@@ -1,8 +1,10 @@
 // Tables repo_manifests, manifest_blobs and manifest_children: the manifests that repos have, their bytes, and what they
-// refer to. Kept until they are deleted, or with their repo.
+// refer to. Kept until they are deleted, or with their repo; where the operator says so, until no tag has named them for some days
+// (server/application/untagged-manifests.ts).
 
 import { type JsonObject, texts } from "#base/json.ts";
-import { columns, expression, nullableObject, number, text } from "./columns.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, nullableObject, number, text, timeMs } from "./columns.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 
 /** A manifest as it is given to clients. */
@@ -17,17 +19,31 @@ export interface StoredManifest {
   readonly sizeBytes: number;
 }
 
-const storedManifest = columns<StoredManifest>({ sha256: text, sha512: text, algorithm: text, mediaType: text, content: text, sizeBytes: number });
+/** A manifest that somebody asks for. */
+export interface AskedManifest extends StoredManifest {
+  /** When its use was last written down, in milliseconds since 1970. */
+  readonly usedMs: number;
+}
+
+const storedManifest = columns<AskedManifest>({
+  sha256: text,
+  sha512: text,
+  algorithm: text,
+  mediaType: text,
+  content: text,
+  sizeBytes: number,
+  usedMs: timeMs("use_time"),
+});
 const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
 /** The manifest of this digest, of either algorithm. */
-export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<StoredManifest | undefined> =>
+export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<AskedManifest | undefined> =>
   digest.startsWith("sha512:")
     ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
     : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
 /** The manifest that a tag points at. */
-export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<StoredManifest | undefined> =>
+export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<AskedManifest | undefined> =>
   storedManifest.findOne(
     rows,
     `select ${storedManifest.listOf("manifest")} from tags join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = tags.digest
@@ -59,6 +75,25 @@ export interface NewManifest extends StoredManifest {
   readonly children: readonly string[];
 }
 
+/** Writes down that manifests of these digests, of either algorithm, are used: collection leaves them. Returns how many there are. */
+export const useManifests = async (rows: Write, repo: string, digests: readonly string[], nowMs: number): Promise<number> => {
+  if (digests.length === 0) return 0;
+  // In one order, so that two which use the same never wait for each other.
+  const used = await rows.query(
+    `with held as (
+       select sha256 from repo_manifests where repo_uid = $1 and (sha256 = any($2) or sha512 = any($2)) order by sha256 for update
+     ) update repo_manifests as manifest set use_time = greatest(use_time, $3::timestamptz)
+     from held where manifest.repo_uid = $1 and manifest.sha256 = held.sha256 returning 1`,
+    [repo, [...digests], timestamp(nowMs)],
+  );
+  return used.length;
+};
+
+/** Keeps a manifest from deletion until the transaction ends, where there is one. */
+export const holdManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
+  await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
+};
+
 /** Stores a manifest; false where it is there already. `algorithm` undefined: it was pushed by a tag alone. */
 export const insertManifest = async (
   rows: Write,
@@ -68,27 +103,33 @@ export const insertManifest = async (
   nowMs: number,
 ): Promise<boolean> => {
   const { sha256, sha512, mediaType, content, sizeBytes, artifactType, subject, annotations } = manifest;
-  const made = await rows.query(
-    `insert into repo_manifests (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (repo_uid, sha256) do nothing returning 1`,
-    [
-      repo,
-      sha256,
-      sha512,
-      algorithm ?? "sha256",
-      mediaType,
-      content,
-      sizeBytes,
-      artifactType,
-      subject,
-      annotations === undefined ? null : JSON.stringify(annotations),
-      new Date(nowMs).toISOString(),
-    ],
-  );
-  if (made.length === 0) {
-    if (algorithm !== undefined)
-      await rows.query("update repo_manifests set algorithm = $3 where repo_uid = $1 and sha256 = $2 and algorithm <> $3", [repo, sha256, algorithm]);
-    return false;
+  for (;;) {
+    const made = await rows.query(
+      `insert into repo_manifests
+         (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time, use_time)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) on conflict (repo_uid, sha256) do nothing returning 1`,
+      [
+        repo,
+        sha256,
+        sha512,
+        algorithm ?? "sha256",
+        mediaType,
+        content,
+        sizeBytes,
+        artifactType,
+        subject,
+        annotations === undefined ? null : JSON.stringify(annotations),
+        timestamp(nowMs),
+      ],
+    );
+    if (made.length > 0) break;
+    const known = await rows.query(
+      `update repo_manifests set use_time = greatest(use_time, $4::timestamptz), algorithm = coalesce(nullif($3, ''), algorithm)
+       where repo_uid = $1 and sha256 = $2 returning 1`,
+      [repo, sha256, algorithm ?? "", timestamp(nowMs)],
+    );
+    // Deleted between the two statements: then it is made after all.
+    if (known.length > 0) return false;
   }
   if (manifest.blobs.length > 0)
     await rows.query("insert into manifest_blobs (repo_uid, sha256, blob) select $1, $2, blob from unnest($3::text[]) as given(blob)", [
@@ -193,4 +234,68 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
     wideCount,
   );
   return Number(row?.[0] ?? 0);
+};
+
+// ---- what nobody uses --------------------------------------------------------------------------------------------
+
+/** A manifest of a repo, by its sha256. */
+export type ManifestName = readonly [repo: string, sha256: string];
+
+/**
+ * No tag names it, or has until lately; no index lists it; what it is about is not there (a referrer goes with its subject); and nobody has
+ * pushed, pulled or named it since $3, nor anything that is about it.
+ */
+const unusedText = `held.use_time < $3
+  and not exists (select from tags where left(tags.uid, 40) = left(held.repo_uid, 40) and tags.digest = held.sha256 and left(tags.uid, -17) = held.repo_uid)
+  and not exists (select from tag_history as past where past.repo_uid = held.repo_uid and past.digest = held.sha256
+    and (past.end_time is null or past.end_time >= $3))
+  and not exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.child in (held.sha256, held.sha512))
+  and not exists (select from repo_manifests as referrer where referrer.repo_uid = held.repo_uid and referrer.subject <> ''
+    and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3)
+  and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
+    and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
+
+/** Of so many manifests behind `last` those that nobody has used since; `end`: where the next page begins. */
+export const findUnusedManifests = async (
+  rows: Read,
+  last: ManifestName,
+  sinceMs: number,
+  count: number,
+): Promise<{ readonly unused: readonly ManifestName[]; readonly end: ManifestName | undefined }> => {
+  const found = await rows.query(
+    `select repo_uid, sha256, ${unusedText} from (
+       select repo_uid, sha256, sha512, subject, use_time from repo_manifests where (repo_uid, sha256) > ($1, $2)
+       order by repo_uid, sha256 limit $4) as held order by repo_uid, sha256`,
+    [...last, timestamp(sinceMs), count],
+    { rows: count, wide: true },
+  );
+  const page = found.map(([repo, sha256, unused]) => ({ name: [repo ?? "", sha256 ?? ""] as const, unused: unused === "t" }));
+  return { unused: page.filter(({ unused }) => unused).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
+};
+
+/**
+ * Whether still nobody uses this manifest, which nobody else can use or delete from now on until the transaction ends. What somebody holds
+ * at the moment is used.
+ */
+export const lockUnusedManifest = async (rows: Write, [repo, sha256]: ManifestName, sinceMs: number): Promise<boolean> => {
+  const held = await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for update skip locked", [repo, sha256]);
+  if (held.length === 0) return false;
+  // A statement of its own, which sees whatever was committed before the lock.
+  const [row] = await rows.query(`select ${unusedText} from repo_manifests as held where repo_uid = $1 and sha256 = $2`, [repo, sha256, timestamp(sinceMs)]);
+  return row?.[0] === "t";
+};
+
+/** What a manifest keeps: what it lists, and what is about it; at most so many. */
+export const findManifestsKeptBy = async (rows: Read, [repo, sha256]: ManifestName, count: number): Promise<ManifestName[]> => {
+  const found = await rows.query(
+    `with held as (select unnest(array[sha256, sha512]) as digest from repo_manifests where repo_uid = $1 and sha256 = $2)
+     select sha256 from repo_manifests where repo_uid = $1 and subject <> '' and subject = any(array(select digest from held))
+     union
+     select kept.sha256 from manifest_children as listed join repo_manifests as kept
+       on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
+     where listed.repo_uid = $1 and listed.sha256 = $2
+     order by 1 limit $3`,
+    [repo, sha256, count],
+  );
+  return found.map(([kept]) => [repo, kept ?? ""] as const);
 };

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { removeLeftContents } from "#registry";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, emptyType, errorsIn, imageType, indexType, layerType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";
@@ -37,9 +38,10 @@ const assertBlob = async (name: string, digest: string, bytes: string): Promise<
 
 /** What the blob place holds is what rows name, once what was left for removal is removed. */
 const assertNothingLeft = async (): Promise<void> => {
-  const { store, blobs } = world.server.application.services;
+  const { services } = world.server.application;
+  const { store, blobs } = services;
   const keys = async (table: string): Promise<string[]> => (await store.read.query(`select key from ${table}`)).map(([key]) => key ?? "");
-  while ((await keys("blob_removals")).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await keys("blob_removals")).length > 0) await removeLeftContents(services);
   const named = new Set([...(await keys("blobs")), ...(await keys("uploads"))]);
   for await (const { key } of blobs.list()) assert.ok(named.has(key), `${key} is nobody's`);
 };
@@ -144,6 +146,27 @@ test("an upload that is given up is gone, and so are its bytes", async () => {
   assert.equal((await send("DELETE", upload)).status, 204);
   for (const verb of ["GET", "DELETE"]) assert.equal((await send(verb, upload)).status, 404);
   assert.deepEqual(await errorsIn(await send("PUT", `${upload}?digest=${digestOf("given up")}`)), ["BLOB_UPLOAD_UNKNOWN"]);
+  await assertNothingLeft();
+});
+
+test("an upload whose bytes are gone is unknown to whoever goes on with it, and its row goes", async () => {
+  const { store, blobs } = world.server.application.services;
+  const bytes = "these are lost";
+  for (const goOn of [
+    (upload: string) => send("PATCH", upload, { body: "more" }),
+    (upload: string) => send("PUT", `${upload}?digest=${digestOf(`${bytes}more`)}`, { body: "more" }),
+    (upload: string) => send("PUT", `${upload}?digest=${digestOf(bytes)}`),
+  ]) {
+    const upload = await start();
+    assert.equal((await send("PATCH", upload, { body: bytes })).status, 202);
+    const id = upload.split("/").at(-1) ?? "";
+    const [[key] = []] = await store.read.query("select key from uploads where id = $1", [id]);
+    await blobs.remove(key ?? "", {});
+    const refused = await goOn(upload);
+    assert.deepEqual([refused.status, await errorsIn(refused)], [404, ["BLOB_UPLOAD_UNKNOWN"]]);
+    assert.equal((await store.read.query("select 1 from uploads where id = $1", [id])).length, 0);
+    assert.equal((await send("GET", upload)).status, 404);
+  }
   await assertNothingLeft();
 });
 

@@ -6,6 +6,7 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { boundOf, change, type Outcome, type ReadContext, type WriteContext } from "#kernel";
 import {
+  type AskedManifest,
   deleteImageFacts,
   deleteManifest as deleteManifestRow,
   deletePushedReportsOf,
@@ -18,6 +19,7 @@ import {
   lockNamed,
   recheckTagsOf,
   type Referrer,
+  useManifests,
   withdrawSbomsOf,
 } from "#store";
 import { isDigest, readDigest } from "./digest.ts";
@@ -28,13 +30,20 @@ import { listTagNames } from "./tag-lists.ts";
 
 const indexType = "application/vnd.oci.image.index.v1+json";
 
+/** Writes down, now and then, that it is used, before anybody is told that it is there; false where it was collected meanwhile. */
+const noteUse = async ({ services }: ReadContext, repo: string, { sha256, usedMs }: AskedManifest): Promise<boolean> => {
+  const nowMs = services.clock();
+  if (nowMs - usedMs < limits.manifestUseMs) return true;
+  return (await services.store.write((rows) => useManifests(rows, repo, [sha256], nowMs))) > 0;
+};
+
 export const getManifest = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const repo = text(request, "repo");
   const reference = text(request, "reference");
   const digest = reference.includes(":") ? readDigest(reference).text : undefined;
   const found = await (digest === undefined ? findManifestByTag(rows, repo, reference) : findManifestByDigest(rows, repo, digest));
-  if (!found) throw manifestUnknown();
+  if (!found || !(await noteUse(context, repo, found))) throw manifestUnknown();
   const shown = digest ?? (found.algorithm === "sha512" ? found.sha512 : found.sha256);
   notePull(context, { repo, tag: digest === undefined ? reference : "", digest: shown, type: "manifest" });
   return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };

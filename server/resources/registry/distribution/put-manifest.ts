@@ -5,7 +5,7 @@ import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { boundOf, type CallContent, type Outcome, type ReadContext, type Services, type WriteContext, type Writes } from "#kernel";
-import { findRepoBlob, holdRepoBlobs, insertManifest } from "#store";
+import { findRepoBlob, holdRepoBlobs, insertManifest, useManifests } from "#store";
 import { writeTag } from "../tags/write-tag.ts";
 import { noteDocuments } from "./carried-sboms.ts";
 import { isDigest, readDigest } from "./digest.ts";
@@ -76,6 +76,8 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   if (tags.length > 0) context.require(["tag.create"], repo.uid);
   const blobs = await holdNeeded(context, repo.uid, read);
   const { manifest } = read;
+  // What it names is used from now on; what is collected at this moment is not there (the specification has neither need be).
+  await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);
   const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
   if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
   await noteDocuments(rows, repo.uid, read, tags, nowMs);

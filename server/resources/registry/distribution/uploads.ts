@@ -69,11 +69,17 @@ const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => 
   throw (await findUpload(services.store.read, repo, id)) ? uploadHeld() : uploadUnknown();
 };
 
-/** Lets go of an upload when `work` fails; it is as far as it was. */
-const whileHeld = async <T>({ store }: Services, { row, holder }: HeldUpload, work: () => Promise<T>): Promise<T> => {
+/** Lets go of an upload when `work` fails; it is as far as it was. One whose bytes are gone ends: its client begins anew. */
+const whileHeld = async <T>(services: Services, repo: string, { row, holder }: HeldUpload, work: () => Promise<T>): Promise<T> => {
+  const { store, log } = services;
   try {
     return await work();
   } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "DATA_LOSS") {
+      log("blobs.upload.lost", { upload: row.id, sizeBytes: row.sizeBytes, cause: thrown });
+      await giveUp(services, repo, row.id, holder, pointOf(row));
+      throw uploadUnknown();
+    }
     // Where even that fails its time ends by itself.
     await store.write((rows) => releaseUpload(rows, row.id, holder)).catch(() => {});
     throw thrown;
@@ -143,7 +149,8 @@ const appendHeld = async (context: ReadContext, held: HeldUpload): Promise<Appen
 export const appendUpload = async (context: ReadContext): Promise<Writes> => {
   const held = await hold(context);
   const { row, holder } = held;
-  const { point, digests } = await whileHeld(context.services, held, () => appendHeld(context, held));
+  const repo = text(context.request, "repo");
+  const { point, digests } = await whileHeld(context.services, repo, held, () => appendHeld(context, held));
   return {
     writes: async ({ rows, nowMs }) => {
       if (!(await updateUpload(rows, row.id, holder, point, nowMs))) throw uploadUnknown();
@@ -178,10 +185,10 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
   const digest = readDigest(text(request, "digest"));
   const held = await hold(context);
   const { row, holder } = held;
-  const appended = await whileHeld(services, held, () => appendHeld(context, held));
+  const appended = await whileHeld(services, repoUid, held, () => appendHeld(context, held));
   let found: ContentDigests & { readonly sha256: string };
   try {
-    found = await whileHeld(services, held, () => complete(services, row.key, appended, digest));
+    found = await whileHeld(services, repoUid, held, () => complete(services, row.key, appended, digest));
   } catch (thrown) {
     // Of content that is not what it should be nothing stays; a place that is out of reach for a moment may be asked again.
     if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") await giveUp(services, repoUid, row.id, holder, appended.point);

@@ -7,7 +7,7 @@ import { parentOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, lockResource, type Outcome, type ToldBy, update, type WriteContext } from "#kernel";
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
-import { findDuePatterns, insertEndedTag, lockNamed, recheckTag } from "#store";
+import { findDuePatterns, holdManifest, insertEndedTag, lockNamed, recheckTag } from "#store";
 
 /** Whether a policy of the operator's has ended tags of this name. */
 const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
@@ -35,6 +35,8 @@ export const writeTag = async (
   toldBy: ToldBy,
   { keeping = false }: { readonly keeping?: boolean } = {},
 ): Promise<WrittenTag> => {
+  // A digest that is named is not collected between this look and the tag.
+  await holdManifest(context.rows, repo, text(body, "digest"));
   const ended = await isEnded(context, repo, text(body, "name"));
   const end = ended ? { deprecated: true } : {};
   const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, toldBy);
