@@ -136,6 +136,9 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
   await world.server.delivery.enqueue();
   await sealAudit(world);
+  // What version 1 keeps of a repo and of an organization's repos.
+  await query("insert into repo_deployments (repo_uid, charts) values ($1, '[]')", [repo]);
+  await query("insert into registry_settings (root_uid, unique_tags, eol_grace_period) values ($1, true, true)", [organization]);
   await query("insert into quotas (organization, name, value) values ($1, 'repos', 900)", [organization]);
   const acceptance = "insert into terms_acceptances (uid, doc_id, accepted_by, org_uid, create_time, update_time)";
   await query(`${acceptance} values ($1, 'rules.v1', $2, $3, now(), now())`, [newChild(organization), person ?? "", organization]);
