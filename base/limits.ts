@@ -599,6 +599,8 @@ export const limits = {
   wholeListsBytesEach: 96 * 1024 * 1024,
   wholeListsBytesMax: 256 * 1024 * 1024,
   wholeListsRetryMs: 2_000,
+  /** A list of version 1 that is no longer is sent at once, as a page of version 2 is: a thousand repos have some 300 KB. */
+  listAtOnceBytesMax: 1024 * 1024,
 
   /** A question of OSV's API: a thousand queries by long package URLs have some 300 KB, and as many page tokens. */
   osvQuestionBytesMax: 1024 * 1024,
@@ -738,9 +740,20 @@ export const limits = {
   pushedTagsMax: 100,
   /** Names of a list of tags, and entries of a list of referrers. */
   tagNamesMax: 10_000,
+  /**
+   * Lists of tags that are kept: long ones, so many of an organization, with so many names (some 5 MB with their text), of so many
+   * organizations. While more events than this have no position yet, none is looked for: lists are read anew.
+   */
+  tagListKeptMin: 200,
+  tagListsEach: 64,
+  tagListNamesEach: 50_000,
+  tagListOrganizations: 8,
+  lastPositionWaitingMax: 100,
   referrersMax: 500,
   /** A client that sends, or takes, nothing of a blob for so long has gone. */
   contentSilenceMs: 60_000,
+  /** Of one upload before everybody else's turn: eight pushes kept a call waiting for 20 ms where they had 2 MiB each. */
+  contentTurnBytes: 64 * 1024,
   /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
   blobLeaseMs: 24 * 60 * 60 * 1000,
   /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
@@ -777,7 +790,7 @@ export const limits = {
    * Request groups: items of one (the longest lock files hold some 1,500), characters of one requirement without its options,
    * what a POM's properties may grow to and how deep they may name each other, and request groups that an entry of a list names.
    */
-  requestItemsMax: 5_000,
+  requestItemsMax: 2_000,
   requirementLengthMax: 1_024,
   propertyLengthMax: 256,
   propertyDepthMax: 10,
@@ -790,7 +803,7 @@ export const limits = {
 
 /**
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
- * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 5,000 items, which two lists walk; the others
+ * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 2,000 items, which two lists walk (15 µs each); the others
  * are as many as lists and rights were measured with.
  */
 export const organizationQuotas = {
@@ -799,7 +812,7 @@ export const organizationQuotas = {
   "overlay-bindings": 1_000_000,
   overlays: 100_000,
   repos: 1_000_000,
-  "request-groups": 1_000,
+  "request-groups": 500,
   "role-bindings": 1_000_000,
   subscriptions: 5_000,
 } as const;

@@ -111,6 +111,7 @@ export const groups: readonly Group[] = [
   },
   { running: true, figures: [speedRatio("rest-get", "get", "getPgbench", 0.5), speedRatio("rest-get-http", "get", "getHttp", 0.3)] },
   { running: true, figures: [speedRatio("grpc-get", "grpc", "grpcJs", 1)] },
+  { running: true, figures: [speedRatio("version-1-list", "wholeList", "allPages", 1)] },
   { running: true, figures: [timeRatio("page-depth", "page1000", "page2", 1.5)] },
   { running: true, figures: [timeRatio("neighbour-size", "beside", "alone", 1.5)] },
   { running: true, figures: [timeRatio("count", "counted", "countPgbench", 1.3)] },
@@ -155,6 +156,7 @@ export const groups: readonly Group[] = [
   { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
   { running: false, figures: [valueFigure("deliveries-per-second", "delivered", "1/s", { words: "at least", value: 1000 })] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },
+  { running: false, most: { rounds: 5, seconds: 3 }, figures: [timeRatio("neighbour-push", "readAlone", "readBeside-pushes", 3)] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
   {
     running: false,

@@ -41,6 +41,7 @@ import { type Folder, type Process, type Serving, withFolder } from "./processes
 import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, variantLine } from "./report.ts";
 import { fillAdvisories, fillAudit, vacuumTables, withClient } from "./seed.ts";
 import { variantOf } from "./variants.ts";
+import { listedRepos } from "./version-1.ts";
 
 interface Options {
   readonly json: boolean;
@@ -168,7 +169,7 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
   };
 
   progress("Making an organization of 100 repos and one of 100,000");
-  const prepared: PreparedFixture = await prepareFixture(folder, "data", [100, 100_000]);
+  const prepared: PreparedFixture = await prepareFixture(folder, "data", [100, listedRepos, 100_000]);
   const environment: Environment = {
     folder,
     prepared,

@@ -1,6 +1,7 @@
 // The variants of the figures neighbour-read, neighbour-write and neighbour-greedy: how long a quiet organization's calls
 // take, 20 a second over connections of their own, alone and while another organization holds 200 connections that send one
-// request at a time. And that of flood-memory: what such loads leave behind.
+// request at a time; that of neighbour-push, where another one pushes eight layers at once; and that of flood-memory: what such
+// loads leave behind.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { addOrganization, type Organization } from "./callers.ts";
@@ -28,7 +29,18 @@ export interface NeighbourLoad {
   readonly requests: readonly NeighbourRequest[];
 }
 
+/** What baselines/pushes.ts is given. */
+export interface PushLoad {
+  readonly url: string;
+  readonly repo: string;
+  readonly authorization: string;
+  readonly connections: number;
+  readonly layerBytes: number;
+}
+
 const neighbourConnections = 200;
+const pushConnections = 8;
+const pushedBytes = 100 * 1024 * 1024;
 const neighbourRepos = 40_000;
 const quietRepos = 100;
 const quietConnections = 4;
@@ -124,7 +136,17 @@ const startNeighbour = async ({ folder }: Environment, of: Neighbours, load: Loa
   return startBaseline("neighbour", await folder.site("neighbour"), { LOAD: await folder.write("load.json", JSON.stringify(given)) });
 };
 
-const neighbourVariant = (kind: "read" | "write", load: LoadName | undefined, obeys: boolean): Variant => ({
+const pushers = "pushing";
+
+const startPushes = async ({ folder }: Environment, { fixture }: Neighbours): Promise<Process> => {
+  const { authorization } = await (pushing ??= addOrganization(fixture.application, pushers, "owner"));
+  const given: PushLoad = { url: fixture.process.url, repo: `${pushers}/app`, authorization, connections: pushConnections, layerBytes: pushedBytes };
+  return startBaseline("pushes", await folder.site("pushes"), { LOAD: await folder.write("pushes.json", JSON.stringify(given)) });
+};
+
+let pushing: Promise<Organization> | undefined;
+
+const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | undefined, obeys: boolean): Variant => ({
   label: `quiet ${kind}, ${load === undefined ? "alone" : `beside ${obeys ? "" : "greedy "}${load}`}`,
   unit: "ms",
   async prepare(environment): Promise<Measure> {
@@ -133,7 +155,7 @@ const neighbourVariant = (kind: "read" | "write", load: LoadName | undefined, ob
     const connections = Array.from({ length: quietConnections }, () => openHttpConnection(of.fixture.process.url));
     return async (seconds) => {
       if (load === undefined) return probe(connections, call, seconds);
-      const neighbour = await startNeighbour(environment, of, load, obeys);
+      const neighbour = await (load === "pushes" ? startPushes(environment, of) : startNeighbour(environment, of, load, obeys));
       try {
         await sleep(rampMs);
         return await probe(connections, call, seconds);
@@ -179,5 +201,6 @@ export const neighbourVariants: Readonly<Record<string, Variant>> = {
       ]),
     ]),
   ),
+  "readBeside-pushes": neighbourVariant("read", "pushes", true),
   floodMemory: floodMemoryVariant,
 };

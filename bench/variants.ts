@@ -23,6 +23,7 @@ import { fetchJson, h2load, pgbench, wrk } from "./load.ts";
 import { residentMb } from "./memory.ts";
 import { serve, startBaseline } from "./processes.ts";
 import { callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
+import { version1Variants } from "./version-1.ts";
 
 const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 
@@ -217,6 +218,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...textVariants,
   ...importVariants,
   ...archiveVariants,
+  ...version1Variants,
   start: startVariant,
   memory: memoryVariant,
   list: gantryList("gantry, REST list of 50 of 100", mainFixture, 100, ""),

@@ -4,7 +4,7 @@
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { capabilityByName, capabilityBySymbol } from "./capabilities.ts";
-import { type FieldFact, type MessageFact, type MethodFact, type ViewedMethodFact, jsonPathOf } from "./facts.ts";
+import { type EnumFact, type FieldFact, type MessageFact, type MethodFact, type ViewedMethodFact, jsonPathOf } from "./facts.ts";
 import type { Reading } from "./read.ts";
 
 /** One field of version 1 and its place in version 2. */
@@ -19,6 +19,8 @@ interface Link {
   readonly negated: boolean;
   /** Version 2 requires it; here it may be left out. */
   readonly optional: boolean;
+  /** The JSON name of the field there whose value this one has as it is: most of them, and lists are long. */
+  readonly sameAs: string | undefined;
 }
 
 /** The request and the answer of an operation of version 1. */
@@ -42,7 +44,16 @@ const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefi
 /** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
 const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
   // The same message in both, such as a filter by place.
-  if (message === other) return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined, negated: false, optional: false }));
+  if (message === other)
+    return message.fields.map((field) => ({
+      field,
+      path: [field],
+      inner: undefined,
+      atRoot: undefined,
+      negated: false,
+      optional: false,
+      sameAs: field.json,
+    }));
   return message.fields.flatMap((field): Link[] => {
     const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
     if (absent) return [];
@@ -55,7 +66,8 @@ const linksOf = (message: MessageFact, other: MessageFact, partial = false): Lin
     const target = end === undefined ? other : end.message;
     if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
     const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
-    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional }];
+    const isSame = path.length === 1 && !inner && !negated && end?.kind === field.kind && end.kind !== "enum" && end.shape === field.shape;
+    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional, sameAs: isSame ? end.json : undefined }];
   });
 };
 
@@ -66,7 +78,7 @@ const known = new Map<string, Links>();
 /** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
 const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
   if (!requestIn?.message) return linksOf(input, of.input);
-  const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path] }));
+  const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path], sameAs: undefined }));
   const [beside, ...deeper] = (of.scope ?? []).map((name) => of.input.byName.get(name));
   const own = below.find(({ path }) => path[1]?.name === "uid");
   return beside && deeper.length === 0 && own ? [...below, { ...own, path: [beside] }] : below;
@@ -106,12 +118,18 @@ const valueInward = (link: Link, value: Json, at: string, problems: Violation[])
   return leaf.kind === "int32" ? Number(value) : String(value);
 };
 
+/** The value that stands for a text or a value of version 2. */
+const valueWritten = (own: EnumFact, written: string): string | undefined => {
+  for (const [name, each] of own.written) if (each === written) return name;
+  return undefined;
+};
+
 const valueOutward = (link: Link, value: Json): Json | undefined => {
   const leaf = leafOf(link);
   if (link.inner) return isObject(value) ? messageOutward(link.inner, value) : undefined;
   if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
   const own = link.field.enum;
-  if (own && own.written.size > 0) return [...own.written].find(([, written]) => written === value)?.[0];
+  if (own && own.written.size > 0) return valueWritten(own, String(value));
   if (leaf.kind !== "enum" && own) return undefined;
   if (leaf.kind === "enum") {
     if (link.field.kind === "string") return capabilityBySymbol(String(value))?.name;
@@ -203,6 +221,11 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
 const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject => {
   const out: JsonObject = {};
   for (const link of links) {
+    if (link.sameAs !== undefined) {
+      const held = value[link.sameAs];
+      if (held !== undefined && held !== null) out[link.field.json] = held;
+      continue;
+    }
     if (link.path.length === 0) {
       const inner = messageOutward(link.inner ?? nothing, value);
       if (Object.keys(inner).length > 0) out[link.field.json] = inner;

@@ -1,18 +1,17 @@
 // A client that pushes to a world's registry over HTTP, as far as tests need one: what is pushed is whole, and each step must succeed.
 
-import { hash } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
+import { digestOf } from "./distribution.ts";
+import { basic, configType, emptyType, imageType, layerType, openRegistry } from "./registry.ts";
 import type { World } from "./world.ts";
+
+export { imageType as ociManifest, indexType as ociIndex } from "./registry.ts";
 
 export interface Pushed {
   readonly digest: string;
   readonly sizeBytes: number;
   readonly mediaType: string;
 }
-
-export const ociManifest = "application/vnd.oci.image.manifest.v1+json";
-export const ociIndex = "application/vnd.oci.image.index.v1+json";
-const ociConfig = "application/vnd.oci.image.config.v1+json";
 
 export interface Pusher {
   /** Answers a request of the protocol; `path` is below the repo: "manifests/latest". */
@@ -28,19 +27,13 @@ export interface Pusher {
 
 export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObject => ({ mediaType, digest, size: sizeBytes });
 
-const digestOf = (content: string | Uint8Array): string => `sha256:${hash("sha256", content, "hex")}`;
-
 /**
  * Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set.
  * Images of the same `seed`, platform and reference are the same.
  */
 export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
   const send: Pusher["send"] = async (method, path, body, headers = {}) =>
-    fetch(`${url}/v2/${repo}/${path}`, {
-      method,
-      headers: { authorization: `Basic ${Buffer.from(`_token:${typeof token === "string" ? token : await token()}`).toString("base64")}`, ...headers },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Uint8Array(body) }),
-    });
+    openRegistry(url, basic("_token", typeof token === "string" ? token : await token())).send(method, `${repo}/${path}`, { headers, body });
   const sent = async (method: string, path: string, body: string | Uint8Array, contentType: string): Promise<void> => {
     const response = await send(method, path, body, { "content-type": contentType });
     if (response.status !== 201) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
@@ -62,17 +55,17 @@ export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: str
     blob,
     manifest,
     image: async (architecture, reference) => {
-      const config = await blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), ociConfig);
-      const layer = await blob(`${seed}: a layer for ${architecture} of ${reference ?? "no tag"}`, "application/vnd.oci.image.layer.v1.tar");
+      const config = await blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
+      const layer = await blob(`${seed}: a layer for ${architecture} of ${reference ?? "no tag"}`, layerType);
       const layers = [descriptorOf(layer)];
-      return manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers }, ociManifest, reference);
+      return manifest({ schemaVersion: 2, mediaType: imageType, config: descriptorOf(config), layers }, imageType, reference);
     },
     artifact: async (layers, { subject, reference, annotations }) => {
-      const config = descriptorOf(await blob("{}", "application/vnd.oci.empty.v1+json"));
+      const config = descriptorOf(await blob("{}", emptyType));
       const about = subject === undefined ? {} : { subject: descriptorOf(subject) };
       const notes = annotations === undefined ? {} : { annotations };
-      const body = { schemaVersion: 2, mediaType: ociManifest, artifactType: "application/vnd.example", config, layers: layers.map(descriptorOf) };
-      return manifest({ ...body, ...about, ...notes }, ociManifest, reference);
+      const body = { schemaVersion: 2, mediaType: imageType, artifactType: "application/vnd.example", config, layers: layers.map(descriptorOf) };
+      return manifest({ ...body, ...about, ...notes }, imageType, reference);
     },
   };
 };

@@ -114,6 +114,13 @@ export class Field {
     return /\s/.test(value) ? this.refuse("must not hold blanks") : value;
   }
 
+  /** A number that its origin chose as a text, with blanks inside but none around it (CSAF 2.0, 3.2.1.12.4). */
+  spacedId(): string {
+    const value = this.required();
+    if (value.length > limits.feedIdLengthMax) return this.refuse(`must be at most ${limits.feedIdLengthMax} characters`);
+    return value.trim() === value ? value : this.refuse("must not begin or end with blanks");
+  }
+
   /** Identifiers, each once, in the file's order. */
   ids(): string[] {
     return [...new Set(this.list().map((entry) => entry.id()))];

@@ -347,6 +347,8 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const goOn = (): Promise<void> => requireGoingOn(options);
   const fetching = await openFetching(run, feed, manner, source);
   let isStored = true;
+  let written = 0;
+  let nextLook = 1;
   try {
     const total = await source.count();
     const begin = (label: string): void => progress({ done: result.files - 1, total: Math.max(total, result.files), what: label });
@@ -356,6 +358,12 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
       result.counts = addOwnedCounts(result.counts, counts);
       for (const refusal of refusals) addRefusal(result, refusal);
       isStored &&= refusals.length === 0;
+      // A table's next looks are further apart, as its growth is.
+      written++;
+      if (written === nextLook) {
+        nextLook *= 4;
+        await store.write((rows) => refreshRecordStatistics(rows, "grown"));
+      }
     }
     await goOn();
     progress({ done: result.files, total: result.files, what: "" });
@@ -471,7 +479,7 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     }
   }
   const summary = summaryOf(results, failed);
-  if (changeCount(summary) > 0) await services.store.write(refreshRecordStatistics);
+  if (changeCount(summary) > 0) await services.store.write((rows) => refreshRecordStatistics(rows, "all"));
   // Also where this import changed nothing: the one before may have been cut off between the two.
   if (options.kind === "images" || options.kind === "advisories") {
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };

@@ -51,8 +51,9 @@ export const formats: readonly Format[] = [
 export type Notation = "json" | "yaml" | "front-matter" | "xml" | "toml" | "prose";
 
 // A key at the margin that one of our formats begins with; prose has none of them.
-const yamlKeys = ["schema-version", "schema_version", "advisories", "package", "affected", "modified", "published", "aliases", "details", "statements", "id"];
-const yamlMark = new RegExp(`^(?:${yamlKeys.join("|")}|"?@context"?|format|product|releases) *:(?:\\s|$)`, "m");
+const yamlMark =
+  /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
+const lifecycleMark = /^(?:permalink|product|releases) *:(?:\s|$)/m;
 
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
 const yamlAnchor = /^\S+: *&\w+ /m;
@@ -62,7 +63,7 @@ const hasAlias = (text: string): boolean => {
 };
 
 /** Markdown that begins with YAML between two lines of dashes, of what tells of a product's releases. */
-const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && /^(?:permalink|product|releases) *:/m.test(start);
+const isFrontMatter = (start: string): boolean => /^---[ \t]*\r?\n/.test(start) && lifecycleMark.test(start);
 
 /** The notation of a text, by its beginning. */
 export const recogniseNotation = (head: string): Notation => {
@@ -71,7 +72,7 @@ export const recogniseNotation = (head: string): Notation => {
   if (start.startsWith("{") || start.startsWith("[")) return "json";
   if (/^<(?:\?xml|!|[A-Za-z])/.test(start)) return /^<(?:\?xml|!DOCTYPE metadata|metadata)/.test(start) ? "xml" : "prose";
   if (isFrontMatter(start)) return "front-matter";
-  return yamlMark.test(start) || hasAlias(start) ? "yaml" : "prose";
+  return yamlMark.test(start) || lifecycleMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 
 /** JSON Lines: the first line is a complete object and not the only one, or the second begins another. */

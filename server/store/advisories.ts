@@ -6,7 +6,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { Places } from "./private-records.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
@@ -237,7 +237,7 @@ export const markAdvisoriesPublic = async (rows: Write, group: string, keys: rea
   return marked.length;
 };
 
-export const refreshAdvisoryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisories");
+export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "advisories", refreshed);
 
 const published = "public and delete_time is null";
 

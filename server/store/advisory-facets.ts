@@ -3,7 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { columns, text } from "./columns.ts";
-import { refreshStatistics } from "./feed-rows.ts";
+import { type Refreshed, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
 /** What filters ask of an advisory as one value. */
@@ -100,4 +100,4 @@ export const findFacets = async (rows: Read, filter: FacetFilter): Promise<strin
   return found.map(({ id }) => id);
 };
 
-export const refreshFacetStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisory_facets");
+export const refreshFacetStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "advisory_facets", refreshed);

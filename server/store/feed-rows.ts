@@ -55,10 +55,20 @@ export const writtenCounts = columns({
   changed: expression("count(*) filter (where not fresh)", number),
 });
 
+/** Which tables learn of their rows: all, or within an import those that are more than twice as large as when they last did. */
+export type Refreshed = "all" | "grown";
+
+const refreshConditions: Readonly<Record<Refreshed, string>> = {
+  all: "pg_relation_size(to_regclass($1)) > 0",
+  grown: `exists (
+    select from pg_class where oid = to_regclass($1) and relpages > 0
+      and pg_relation_size(oid) > 2 * relpages * current_setting('block_size')::bigint)`,
+};
+
 /**
  * Behind an import: what the indexes of lists have put off is put in, and the planner learns of the table's new rows. Not of
  * a table that has none: its first import would look for each of its rows by reading all that it has written.
  */
-export const refreshStatistics = async (rows: Write, table: string): Promise<void> => {
-  await rows.query("select refresh_import_statistics($1) where pg_relation_size(to_regclass($1)) > 0", [table]);
+export const refreshStatistics = async (rows: Write, table: string, refreshed: Refreshed): Promise<void> => {
+  await rows.query(`select refresh_import_statistics($1) where ${refreshConditions[refreshed]}`, [table]);
 };

@@ -3,7 +3,7 @@
 
 import { columns, text } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -156,4 +156,4 @@ export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: s
   });
 };
 
-export const refreshImageStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "image_packages");
+export const refreshImageStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "image_packages", refreshed);

@@ -4,7 +4,7 @@
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, flag, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
@@ -197,7 +197,7 @@ export const findArtifactVersions = async (rows: Read, artifact: string, page: P
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);
 };
 
-export const refreshLibraryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "library_artifacts");
+export const refreshLibraryStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "library_artifacts", refreshed);
 
 /** A library and version that somebody asks for; Python's names as PEP 503 compares them. */
 export interface WantedVersion {

@@ -4,7 +4,7 @@
 import { mavenKey } from "#base/versions/maven.ts";
 import { pep440Key } from "#base/versions/pep440.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
-import { columnOf, refreshStatistics } from "./feed-rows.ts";
+import { columnOf, type Refreshed, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
@@ -140,4 +140,4 @@ export const countVersions = async (rows: Read, artifact: string): Promise<numbe
   return found?.versions ?? 0;
 };
 
-export const refreshVersionStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "library_versions");
+export const refreshVersionStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "library_versions", refreshed);

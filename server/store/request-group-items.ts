@@ -195,16 +195,15 @@ const requestedRows = `select item.package_name as name, item.ecosystem, item.ve
     item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source, request.submit_time,
     request.submitted_by
   from request_group_items as item join request_groups as request on request.uid = left(item.uid, -17)
-  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and ($3 = '' or left(request.uid, -17) = $3)
+  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and left(item.uid, 40) = left($1, 40) and ($3 = '' or left(request.uid, -17) = $3)
     and request.submit_time is not null and not item.removed
     and item.version <> '' and item.availability <> 'AVAILABILITY_INVALID_REQUIREMENT'`;
 
 const placeValues = ({ below, directlyIn }: RequestedPlace): string[] => [...belowOf(below), directlyIn];
 
-const statusExpression = `case when count(distinct version) filter (where availability = 'AVAILABILITY_BUILT') = count(distinct version)
-    then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
-    when bool_or(availability = 'AVAILABILITY_BUILT') then 'REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS'
-    else 'REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING' end`;
+// Versions first, and then libraries: a count of distinct ones would sort every row.
+const statusExpression = `case when bool_and(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
+    when bool_or(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS' else 'REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING' end`;
 
 export interface RequestedLibraryFilter {
   readonly place: RequestedPlace;
@@ -221,10 +220,13 @@ const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibrary
   if (ecosystem !== "") within.push(`and item.ecosystem = ${addParameter(page, ecosystem)}`);
   if (query !== "") within.push(`and lower(item.package_name) like ${addParameter(page, containingPattern(query))}`);
   if (buildStatus !== "") page.terms.push(`build_status = ${addParameter(page, buildStatus)}`);
-  const source = `(select name, ecosystem, ${statusExpression} as build_status, count(distinct version)::integer as requested_version_count,
-       count(distinct version) filter (where availability = 'AVAILABILITY_BUILT') as built_version_count, count(distinct uid) as group_count,
-       max(submit_time) as last_request_time, min(submit_time) as create_time, max(update_time) as update_time, jsonb_agg(distinct source) as sources
-     from (${requestedRows} ${within.join(" ")}) as requested group by name, ecosystem) as library`;
+  const versions = `select name, ecosystem, version, bool_or(availability = 'AVAILABILITY_BUILT') as is_built, max(submit_time) as last_time,
+      min(submit_time) as first_time, greatest(max(update_time), max(submit_time)) as change_time
+    from (${requestedRows} ${within.join(" ")}) as requested group by name, ecosystem, version`;
+  const source = `(select name, ecosystem, ${statusExpression} as build_status, count(*)::integer as requested_version_count,
+       count(*) filter (where is_built) as built_version_count, max(last_time) as last_request_time, min(first_time) as create_time,
+       max(change_time) as update_time
+     from (${versions}) as version group by name, ecosystem) as library`;
   return { page, source };
 };
 
@@ -234,11 +236,9 @@ const requestedLibrary = columns({
   buildStatus: text,
   requestedVersionCount: number,
   builtVersionCount: number,
-  groupCount: number,
   lastRequestTime: time("last_request_time"),
   createTime: time("create_time"),
   updateTime: time("update_time"),
-  sources: textList,
 });
 
 type RequestedLibraryRow = ReturnType<typeof requestedLibrary.read> & { readonly key: readonly string[] };
@@ -280,7 +280,7 @@ const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersion
   if (availability !== "") page.terms.push(`availability = ${addParameter(page, availability)}`);
   const newest = ["availability", "availability_reason", "closest_version", "latest_version"].map(latestOf).join(", ");
   const source = `(select version, sort_key, ${newest}, max(submit_time) as last_request_time, min(submit_time) as create_time,
-       max(update_time) as update_time, jsonb_agg(distinct source) as sources
+       greatest(max(update_time), max(submit_time)) as update_time, jsonb_agg(distinct source) as sources
      from (${requestedRows} and item.ecosystem = $4 and item.package_name = $5) as requested group by version, sort_key) as requested_version`;
   return { page, source };
 };
@@ -316,6 +316,24 @@ export const countRequestedVersions = async (rows: Read, filter: RequestedVersio
   const found = await foundCount.findOne(rows, `select ${foundCount.list} from ${source} where ${page.terms.join(" and ")}`, page.values, wideCount);
   return found?.found ?? 0;
 };
+
+const libraryRequests = columns({
+  name: text,
+  ecosystem: text,
+  groupCount: expression("count(distinct uid)", number),
+  sources: expression("jsonb_agg(distinct source)", textList),
+});
+
+export type LibraryRequests = ReturnType<typeof libraryRequests.read>;
+
+/** How many submitted request groups at a place ask for these libraries, and how they came in. */
+export const findLibraryRequests = (rows: Read, place: RequestedPlace, names: readonly string[]): Promise<LibraryRequests[]> =>
+  libraryRequests.find(
+    rows,
+    `select ${libraryRequests.list} from (${requestedRows} and item.package_name = any($4)) as requested group by name, ecosystem`,
+    [...placeValues(place), names],
+    { rows: names.length, wide: true },
+  );
 
 const contribution = columns({ name: text, ecosystem: text, version: text, uid: text, requestName: text, submittedBy: text });
 

@@ -18,7 +18,8 @@ const plant = [
    select lpad(n::text, 40, '0') || '/00000000000000aa', 'app', now(), now() from generate_series(1, ${organizations}) as n`,
   `insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities, findings, raw,
      raw_bytes, manifest_digest)
-   select lpad(n::text, 40, '0') || '/00000000000000aa', case when image = 0 then 'sha256:everybody' else 'sha256:' || n || '-' || image end, 'GRYPE', 'grype', '1',
+   select lpad(n::text, 40, '0') || '/00000000000000aa', case when image = 0 then 'sha256:everybody' else 'sha256:' || n || '-' || image end,
+     'GRYPE', 'grype', '1',
      now() - image * interval '1 day', now(), 'sha256:' || n || '-' || image, 1, '{"CVE-2026-0001": "HIGH"}', 'x', 'x', 1, ''
    from generate_series(1, ${organizations}) as n, generate_series(0, 40) as image`,
   "analyze",

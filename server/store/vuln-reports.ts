@@ -30,59 +30,89 @@ export interface VulnReportDraft {
   readonly manifestDigest: string;
 }
 
-const timeOf = (milliseconds: number | undefined): string | null => (milliseconds === undefined ? null : timestamp(milliseconds));
+const madeReport = columns<ReportPlace>({
+  repoUid: expression("made.repo_uid", text),
+  digest: expression("made.digest", text),
+  tool: expression("made.tool", text),
+});
 
-/** Writes a report; true where it is new. The same one again is only seen again. */
-export const insertVulnReport = async (rows: Write, draft: VulnReportDraft, nowMs: number): Promise<boolean> => {
-  const { repoUid, digest, tool } = draft;
-  const made = await rows.query(
-    `insert into vuln_reports (repo_uid, digest, scanner, tool, version, database_time, create_time, seen_time, document_digest, finding_count,
-       severities, findings, raw, raw_bytes, manifest_digest)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, decode($12, 'base64'), decode($13, 'base64'), $14, $15)
-     on conflict (repo_uid, digest, document_digest) do update set seen_time = greatest(vuln_reports.seen_time, excluded.seen_time),
-       manifest_digest = case when vuln_reports.manifest_digest = '' then '' else excluded.manifest_digest end
-     returning xmax = 0`,
+/** A tool's reports on an image. */
+interface ReportPlace {
+  readonly repoUid: string;
+  readonly digest: string;
+  readonly tool: string;
+}
+
+const placeColumns = (places: readonly ReportPlace[]): [string[], string[], string[]] => [
+  columnOf(places, ({ repoUid }) => repoUid),
+  columnOf(places, ({ digest }) => digest),
+  columnOf(places, ({ tool }) => tool),
+];
+
+/** Writes reports of repos that are there, and returns how many are new. The same one again is only seen again. */
+export const insertVulnReports = async (rows: Write, drafts: readonly VulnReportDraft[], nowMs: number): Promise<number> => {
+  if (drafts.length === 0) return 0;
+  const made = await madeReport.find(
+    rows,
+    `with repo as (
+       -- None of them is deleted meanwhile, with all that is known of its images.
+       select uid from repos where uid = any($2::text[]) order by uid for key share
+     ), written as (
+       insert into vuln_reports as held (repo_uid, digest, scanner, tool, version, database_time, create_time, seen_time, document_digest, finding_count,
+         severities, findings, raw, raw_bytes, manifest_digest)
+       select repo_uid, digest, scanner, tool, version, nullif(database_time, '')::timestamptz, create_time::timestamptz, $1::timestamptz, document_digest,
+         finding_count::integer, severities::jsonb, decode(findings, 'base64'), decode(raw, 'base64'), raw_bytes::integer, manifest_digest
+       from repo join unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+         $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as draft(repo_uid, digest, scanner, tool, version, database_time, create_time,
+         document_digest, finding_count, severities, findings, raw, raw_bytes, manifest_digest) on draft.repo_uid = repo.uid
+       on conflict (repo_uid, digest, document_digest) do update set seen_time = greatest(held.seen_time, excluded.seen_time),
+         manifest_digest = case when held.manifest_digest = '' then '' else excluded.manifest_digest end
+       returning held.repo_uid, held.digest, held.tool, xmax = 0 as fresh
+     ) select ${madeReport.list} from written as made where made.fresh`,
     [
-      repoUid,
-      digest,
-      draft.scanner,
-      tool,
-      draft.version,
-      timeOf(draft.databaseTimeMs),
-      timestamp(draft.createTimeMs),
       timestamp(nowMs),
-      draft.documentDigest,
-      draft.findingCount,
-      draft.severities,
-      draft.findings,
-      draft.raw,
-      draft.rawBytes,
-      draft.manifestDigest,
+      columnOf(drafts, ({ repoUid }) => repoUid),
+      columnOf(drafts, ({ digest }) => digest),
+      columnOf(drafts, ({ scanner }) => scanner),
+      columnOf(drafts, ({ tool }) => tool),
+      columnOf(drafts, ({ version }) => version),
+      columnOf(drafts, ({ databaseTimeMs }) => (databaseTimeMs === undefined ? "" : timestamp(databaseTimeMs))),
+      columnOf(drafts, ({ createTimeMs }) => timestamp(createTimeMs)),
+      columnOf(drafts, ({ documentDigest }) => documentDigest),
+      columnOf(drafts, ({ findingCount }) => String(findingCount)),
+      columnOf(drafts, ({ severities }) => severities),
+      columnOf(drafts, ({ findings }) => findings),
+      columnOf(drafts, ({ raw }) => raw),
+      columnOf(drafts, ({ rawBytes }) => String(rawBytes)),
+      columnOf(drafts, ({ manifestDigest }) => manifestDigest),
     ],
   );
-  const isNew = made[0]?.[0] === "t";
-  if (!isNew) return false;
-  await replaceEarlier(rows, repoUid, digest, tool, nowMs);
+  if (made.length === 0) return 0;
+  await replaceEarlier(rows, made, nowMs);
   await rows.query(
     `delete from vuln_reports where id = any(array(
-       select id from vuln_reports where digest = $2 and repo_uid = $1 and replace_time is not null order by create_time desc, id desc offset $3))`,
-    [repoUid, digest, limits.reportsOfImageMax],
+       select gone.id from unnest($1::text[], $2::text[]) as given(repo_uid, digest) cross join lateral (
+         select id from vuln_reports where digest = given.digest and repo_uid = given.repo_uid and replace_time is not null
+         order by create_time desc, id desc offset $3) as gone))`,
+    [...placeColumns(made).slice(0, 2), limits.reportsOfImageMax],
   );
-  return true;
+  return made.length;
 };
 
 /** Of one tool the latest report on an image holds; the others are history. */
-const replaceEarlier = async (rows: Write, repoUid: string, digest: string, tool: string, nowMs: number): Promise<void> => {
+const replaceEarlier = async (rows: Write, places: readonly ReportPlace[], nowMs: number): Promise<void> => {
   await rows.query(
-    `update vuln_reports set replace_time = case when id = (
-         select id from vuln_reports where digest = $2 and repo_uid = $1 and tool = $3 order by create_time desc, id desc limit 1) then null
-       else coalesce(replace_time, $4) end
-     where digest = $2 and repo_uid = $1 and tool = $3`,
-    [repoUid, digest, tool, timestamp(nowMs)],
+    `update vuln_reports as held set replace_time = case when held.id = latest.id then null else $4::timestamptz end
+     from unnest($1::text[], $2::text[], $3::text[]) as given(repo_uid, digest, tool) cross join lateral (
+       select id from vuln_reports where digest = given.digest and repo_uid = given.repo_uid and tool = given.tool
+       order by create_time desc, id desc limit 1) as latest
+     where held.digest = given.digest and held.repo_uid = given.repo_uid and held.tool = given.tool
+       and (held.replace_time is null) <> (held.id = latest.id)`,
+    [...placeColumns(places), timestamp(nowMs)],
   );
 };
 
-const ownFindings = columns({
+const latestDocument = columns({
   repoUid: expression("report.repo_uid", text),
   digest: expression("report.digest", text),
   documentDigest: expression("report.document_digest", text),
@@ -94,9 +124,9 @@ export const findLatestDocuments = (
   tool: string,
   images: readonly { readonly repoUid: string; readonly digest: string }[],
 ): Promise<{ readonly repoUid: string; readonly digest: string; readonly documentDigest: string }[]> =>
-  ownFindings.find(
+  latestDocument.find(
     rows,
-    `select ${ownFindings.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest) cross join lateral (
+    `select ${latestDocument.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest) cross join lateral (
        select repo_uid, digest, document_digest from vuln_reports as held where held.digest = given.digest and held.repo_uid = given.repo_uid
          and held.tool = $1 order by held.create_time desc, held.id desc limit 1) as report`,
     [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
@@ -228,7 +258,7 @@ export const findVulnReport = (rows: Read, repoUid: string, digest: string): Pro
     [repoUid, digest],
   );
 
-const goneReport = columns({ digest: text, tool: text });
+const goneReport = columns<ReportPlace>({ repoUid: text, digest: text, tool: text });
 
 /** What a manifest carried is known no longer. What an import has told besides stays. */
 export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifestDigest: string, nowMs: number): Promise<void> => {
@@ -237,7 +267,7 @@ export const deleteVulnReportsOf = async (rows: Write, repoUid: string, manifest
     `delete from vuln_reports where repo_uid = $1 and manifest_digest = $2 and manifest_digest <> '' returning ${goneReport.list}`,
     [repoUid, manifestDigest],
   );
-  for (const { digest, tool } of gone) await replaceEarlier(rows, repoUid, digest, tool, nowMs);
+  if (gone.length > 0) await replaceEarlier(rows, gone, nowMs);
 };
 
 /** What counts on a day. */

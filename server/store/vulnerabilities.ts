@@ -6,7 +6,7 @@ import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
 import { columns, expression, flag, nullableNumber, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, type Refreshed, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
@@ -441,4 +441,4 @@ export const findVulnerabilities = (rows: Read, filter: VulnerabilityFilter, pag
   return findPart(rows, selectVulnerabilities(filter), vulnerabilityOrders[page.order.column] ?? [], page);
 };
 
-export const refreshVulnerabilityStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "vulnerabilities");
+export const refreshVulnerabilityStatistics = (rows: Write, refreshed: Refreshed): Promise<void> => refreshStatistics(rows, "vulnerabilities", refreshed);

@@ -3,7 +3,7 @@
 import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
 import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
-import { type FindTold, recordKey } from "./feed-rows.ts";
+import { type FindTold, recordKey, type Refreshed } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
 import { findPublicImages, refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
 import { withdrawLifecycles, writeLifecycles } from "./lifecycles.ts";
@@ -87,13 +87,17 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
   }
 };
 
-/** Behind an import: indexes take in what they have put off, and the planner learns of the new rows. */
-export const refreshRecordStatistics = async (rows: Write): Promise<void> => {
-  await refreshAdvisoryStatistics(rows);
-  await refreshFacetStatistics(rows);
-  await refreshVulnerabilityStatistics(rows);
-  await refreshFactStatistics(rows);
-  await refreshImageStatistics(rows);
-  await refreshLibraryStatistics(rows);
-  await refreshVersionStatistics(rows);
+/**
+ * Behind an import: indexes take in what they have put off, and the planner learns of the new rows. Within one that makes a
+ * table grow, too: each batch would read all of what was small when the planner last looked (measured: an EPSS file into a
+ * table of 20 rows, 1.1 s for each 500 of them instead of 35 ms).
+ */
+export const refreshRecordStatistics = async (rows: Write, refreshed: Refreshed): Promise<void> => {
+  await refreshAdvisoryStatistics(rows, refreshed);
+  await refreshFacetStatistics(rows, refreshed);
+  await refreshVulnerabilityStatistics(rows, refreshed);
+  await refreshFactStatistics(rows, refreshed);
+  await refreshImageStatistics(rows, refreshed);
+  await refreshLibraryStatistics(rows, refreshed);
+  await refreshVersionStatistics(rows, refreshed);
 };

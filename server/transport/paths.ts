@@ -192,3 +192,10 @@ export const makeRouter = (methods: readonly MethodFact[]): ((verb: string, path
     return findRoute(withoutVerb, verb, raw.includes("%") ? decodeSegments(raw) : raw.split("/"));
   };
 };
+
+/** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
+export const splitTarget = (target: string): { path: string; query: string } => {
+  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
+  const mark = local.indexOf("?");
+  return mark < 0 ? { path: local, query: "" } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+};

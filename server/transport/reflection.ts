@@ -68,7 +68,7 @@ const betaFile = (file: DescFile): FileDescriptorProto => {
   return proto;
 };
 
-/** The files of the beta packages, beside those that they import. `own`: those that have no version 2. */
+/** The files of the beta packages, beside those that they import. `own`: those that have no version 2, each behind what it imports. */
 const betaFiles = (known: ReadonlyMap<string, DescFile>, own: readonly DescFile[]): DescFile[] => {
   const others = [...known.values()];
   const beta = [...others.filter((file) => betaNameOf(file.proto.package) !== undefined), ...own].map(betaFile);
@@ -84,9 +84,11 @@ const indexDescriptors = (): DescriptorIndex => {
     file.dependencies.forEach(add);
     byName.set(fileName(file), file);
   };
-  const contract = [...files.filter((file) => !isBetaFile(file)), healthFile, reflectionFile, olderFile];
+  const contract = [...files, healthFile, reflectionFile, olderFile];
   contract.forEach(add);
-  const roots = [...contract, ...betaFiles(byName, files.filter(isBetaFile))];
+  const own = [...byName.values()].filter(isBetaFile);
+  for (const file of own) byName.delete(fileName(file));
+  const roots = [...contract.filter((file) => !isBetaFile(file)), ...betaFiles(byName, own)];
   roots.forEach(add);
   const bySymbol = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();

@@ -3,6 +3,7 @@
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { type CallHeaders, type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
 import { currentPath, domains, methodByName, methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -14,11 +15,11 @@ import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
 import { credentialsOf, distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
-import { type Match, makeRouter } from "./paths.ts";
+import { type Match, makeRouter, splitTarget } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
-import { type CallPacking, joinedJson } from "./whole-lists.ts";
+import { type CallPacking, joinedJson, joinedText } from "./whole-lists.ts";
 
 const route = makeRouter([...methods, ...version1]);
 
@@ -32,13 +33,6 @@ const jsonHeaders = (requestId: string): string[] => [
   "x-content-type-options",
   "nosniff",
 ];
-
-/** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
-const splitTarget = (target: string): { path: string; query: string } => {
-  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
-  const mark = local.indexOf("?");
-  return mark < 0 ? { path: local, query: "" } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
-};
 
 /** Takes validateOnly out of the parameters (decisions: Safe writes): it belongs to every call and to no message. */
 const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
@@ -132,13 +126,12 @@ const restCall = (
   );
 };
 
-/** A list of version 1. What came in one part is sent as one. */
+/** A list of version 1. One that is no longer than a page of version 2 may be is sent at once. */
 const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts: readonly Uint8Array[], release: () => void): HttpResponse => {
   const name = method.output.fields[0]?.json ?? "";
-  const [only, ...more] = parts;
-  const isOne = only !== undefined && more.length === 0;
-  if (isOne || verb === "HEAD") release();
-  return { status: 200, headers: jsonHeaders(requestId), body: isOne ? new TextDecoder().decode(only) : joinedJson(name, parts, release) };
+  const isShort = parts.reduce((sum, { length }) => sum + length, 0) <= limits.listAtOnceBytesMax;
+  if (isShort || verb === "HEAD") release();
+  return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedText(name, parts) : joinedJson(name, parts, release) };
 };
 
 /** A file as it is made. HEAD wants its headers alone. */

@@ -63,14 +63,23 @@ export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeL
   };
 };
 
+/** The entries of a part: the JSON of an object with the one list, `name`. */
+const entriesIn = (name: string, part: Uint8Array): Uint8Array => part.subarray(`{${JSON.stringify(name)}:[`.length, -"]}".length);
+
+/** The JSON of a list that is short enough to be sent at once, from the JSON of its parts. */
+export const joinedText = (name: string, parts: readonly Uint8Array[]): string => {
+  const decoder = new TextDecoder();
+  const entries = parts.map((part) => decoder.decode(entriesIn(name, part))).filter((text) => text !== "");
+  return `{${JSON.stringify(name)}:[${entries.join(",")}]}`;
+};
+
 /** The JSON of a list from the JSON of its parts: each is an object with the one list, `name`. */
 export const joinedJson = async function* (name: string, parts: readonly Uint8Array[], sent: () => void): AsyncGenerator<string | Uint8Array> {
-  const head = `{${JSON.stringify(name)}:[`;
   try {
-    yield head;
+    yield `{${JSON.stringify(name)}:[`;
     let isFirst = true;
     for (const part of parts) {
-      const entries = part.subarray(head.length, -"]}".length);
+      const entries = entriesIn(name, part);
       if (entries.length === 0) continue;
       if (!isFirst) yield ",";
       isFirst = false;

@@ -10,7 +10,8 @@ import { test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { Fault } from "#base/fault.ts";
 import { freshDatabase } from "../database.ts";
-import { digestOf, newConfig, openRegistryClient } from "../registry/images.ts";
+import { digestOf } from "../distribution.ts";
+import { newConfig, openRegistryClient } from "../registry/images.ts";
 import { openWorld } from "../world.ts";
 
 test("a server with another disk, or with another database's, does not start; one that runs answers for nothing (attack 97)", async () => {

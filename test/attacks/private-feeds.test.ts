@@ -5,11 +5,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import pg from "pg";
+import { answerOsvQuestion, openReader, readQuestion, requireOsvRecord } from "#feeds";
+import type { Param, Read } from "#store";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { runImport } from "../story/import.ts";
 import { bind, createIdentity } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
+
+type Reader = Awaited<ReturnType<typeof openReader>>;
+type Question = ReturnType<typeof readQuestion>;
 
 let world: World;
 let scratch: string;
@@ -125,6 +131,64 @@ test("attack 116: what is somebody else's is told apart from what does not exist
   }
   // Whoever may, reads it: so it is there.
   assert.equal((await get("/osv/v1/vulns/OURS-1", ours)).status, 200);
+});
+
+/** Reads as the store does, and notes each statement and how many pages PostgreSQL takes for it. */
+const noting = (client: pg.Client): Read & { readonly statements: string[]; pages: number } => {
+  const { read } = world.server.application.services.store;
+  const noted = {
+    statements: [] as string[],
+    pages: 0,
+    query: async (statement: string, values: readonly Param[] = []) => {
+      noted.statements.push(statement);
+      const { rows } = await client.query<{ "QUERY PLAN": { Plan: Record<string, number> }[] }>(`explain (analyze, buffers, format json) ${statement}`, [
+        ...values,
+      ]);
+      const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
+      noted.pages += (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+      return read.query(statement, values);
+    },
+  };
+  return noted;
+};
+
+test("attack 116: what is somebody else's costs the statements of what does not exist, and a few pages more, however much there is of it", async () => {
+  const stranger = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "somebody" } })).uid);
+  // A number with a name that many of a rival's records have beside it.
+  await imported(
+    world.organization,
+    "many",
+    Array.from({ length: 500 }, (_, index) => record(`MANY-${index}`, "only-ours")),
+  );
+  const client = new pg.Client({ connectionString: world.databaseUrl });
+  await client.connect();
+  try {
+    await client.query("analyze source_documents; analyze affected_packages; analyze advisories; set plan_cache_mode = force_generic_plan; set jit = off");
+    const costOf = async (ask: (reader: Reader) => Promise<unknown>, place = stranger): Promise<{ statements: string[]; pages: number }> => {
+      const read = noting(client);
+      await ask(await openReader(read, [place])).catch(() => undefined);
+      return read;
+    };
+    const question = (name: string): Question => readQuestion({ package: { ecosystem: "npm", name }, version: "1.0.0" });
+    const pairs = [
+      [(reader: Reader) => requireOsvRecord(reader, "OURS-1"), (reader: Reader) => requireOsvRecord(reader, "NONE-1")],
+      [(reader: Reader) => answerOsvQuestion(reader, question("only-ours")), (reader: Reader) => answerOsvQuestion(reader, question("nobodys-one"))],
+    ] as const;
+    for (const [there, absent] of pairs) {
+      // The first time plans are made.
+      for (const each of [there, absent]) await costOf(each);
+      const [one, other] = [await costOf(there), await costOf(absent)];
+      assert(one.statements.length > 1);
+      assert.deepEqual(one.statements, other.statements);
+      assert(Math.abs(one.pages - other.pages) <= 8, `${one.pages} and ${other.pages} pages`);
+    }
+    // Whoever reads them pays for them: so it would be seen.
+    const [, [many]] = pairs;
+    const [paid, unpaid] = [await costOf(many, world.organization), await costOf(many)];
+    assert(paid.pages > unpaid.pages + 100, `${paid.pages} and ${unpaid.pages} pages`);
+  } finally {
+    await client.end();
+  }
 });
 
 test("attack 116: a token that is none is refused before anything is looked for, the same for every number and whatever is sent", async () => {

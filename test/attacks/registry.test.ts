@@ -1,4 +1,4 @@
-// What somebody with a client of the registry tries (attacks 99 to 106).
+// What somebody with a client of the registry tries (attacks 99 to 106, 117 and 118).
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -6,7 +6,9 @@ import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
 import { text } from "#base/json.ts";
+import { findGroupPosition } from "#store";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, errorsIn, imageManifest, imageType, indexType, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";
@@ -15,7 +17,7 @@ let world: World;
 let [ours, theirs] = ["", ""];
 /** Who may push in our organization, and who in theirs. */
 let us: RegistryClient | undefined;
-let them: RegistryClient | undefined;
+let them: (RegistryClient & { readonly token: string }) | undefined;
 /** The token of the first. */
 let ourToken = "";
 let uid = "";
@@ -43,7 +45,7 @@ before(async () => {
 });
 after(() => world?.close());
 
-const client = (found: RegistryClient | undefined): RegistryClient => found ?? assert.fail("not begun");
+const client = <Client extends RegistryClient>(found: Client | undefined): Client => found ?? assert.fail("not begun");
 
 /** Everything that rows say, but what an attempt may leave behind: audit entries of refusals. */
 const rowsOf = async (): Promise<string> => {
@@ -265,4 +267,65 @@ test("attack 106: a token of nobody is nobody's elsewhere, and one of a job is g
   const { repos } = await world.ok("registry.ReposService/ListRepos", { uidp: { descendantsOf: theirs } });
   assert.ok(Array.isArray(repos));
   for (const other of [`${theirs}/${"0".repeat(16)}`, ours, theirs]) assert.equal((await as(other)).status, 401, "a token of ours acts as its own subject");
+});
+
+test("attack 117: a list of tags that is kept is given to nobody who may not have it, nor to who might have had it a moment ago", async () => {
+  const { read } = world.server.application.services.store;
+  const digest = await client(us).pushImage("ours/many", "v0");
+  const { repos } = await world.ok("registry.ReposService/ListRepos", { name: "many" });
+  const many = (repos as { uid: string }[])[0]?.uid ?? "";
+  for (let number = 1; number <= limits.tagListKeptMin; number++)
+    await world.ok("registry.TagsService/CreateTag", { parent: many, tag: { name: `v${number}`, digest } });
+  const reader = await bound(ours, "registry.pull");
+  while (await world.server.application.numberEvents(timestamp(world.clock.now)));
+  assert.ok((await findGroupPosition(read, ours)) !== undefined, "from now on it is kept");
+  for (const name of ["ours/many", many]) {
+    for (let round = 0; round < 3; round++) {
+      const { tags } = (await (await reader.send("GET", `${name}/tags/list`)).json()) as { tags: string[] };
+      assert.equal(tags.length, limits.tagListKeptMin + 1);
+    }
+    const theirs = await client(them).send("GET", `${name}/tags/list`);
+    const absent = await client(them).send("GET", `${name.slice(0, -1)}${name.endsWith("0") ? "1" : "0"}/tags/list`);
+    assert.deepEqual([theirs.status, await theirs.text()], [absent.status, await absent.text()]);
+    assert.equal(theirs.status, 404);
+    assert.equal((await openRegistry(world.url, "").send("GET", `${name}/tags/list`)).status, 401);
+  }
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: reader.binding });
+  for (const name of ["ours/many", many]) assert.equal((await reader.send("GET", `${name}/tags/list`)).status, 404);
+});
+
+test("attack 118: whoever cuts off a pull, or takes it slowly, gets no byte of what others pull meanwhile", async () => {
+  const sizeBytes = 5 * 1024 * 1024;
+  // Each byte says whose it is.
+  const [own, other] = [Buffer.alloc(sizeBytes, "o"), Buffer.alloc(sizeBytes, "t")];
+  const [ownDigest, otherDigest] = [await client(us).pushBlob("ours/bytes", own), await client(them).pushBlob("theirs/bytes", other)];
+  const { hostname, port } = new URL(world.url);
+  /** Over a socket of its own; leaves when it has had so many bytes. */
+  const pull = (path: string, authorization: string, leaveBytes: number): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(`GET /v2/${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\nconnection: close\r\n\r\n`),
+      );
+      const pieces: Buffer[] = [];
+      let received = 0;
+      socket.on("error", reject);
+      socket.on("close", () => resolve(Buffer.concat(pieces)));
+      socket.on("data", (piece) => {
+        pieces.push(piece);
+        received += piece.byteLength;
+        if (received >= leaveBytes) socket.destroy();
+        else if (received % 7 === 0) {
+          socket.pause();
+          setImmediate(() => socket.resume());
+        }
+      });
+    });
+  const bodyOf = (answer: Buffer): Buffer => answer.subarray(answer.indexOf("\r\n\r\n") + 4);
+  const theirToken = `Bearer ${client(them).token}`;
+  for (let round = 0; round < 4; round++) {
+    const leaving = Array.from({ length: 12 }, (_, index) => pull(`ours/bytes/blobs/${ownDigest}`, `Bearer ${ourToken}`, 1 + index * 400_000));
+    const staying = Array.from({ length: 3 }, () => pull(`theirs/bytes/blobs/${otherDigest}`, theirToken, Number.POSITIVE_INFINITY));
+    for (const answer of await Promise.all(leaving)) assert.ok(bodyOf(answer).every((byte) => byte === own[0]));
+    for (const answer of await Promise.all(staying)) assert.ok(bodyOf(answer).equals(other));
+  }
 });

@@ -51,7 +51,7 @@ const write = async (name: string, content: string | Uint8Array): Promise<string
 const reportsOf = async (request: JsonObject, token?: string): Promise<JsonObject[]> =>
   objectList(await world.ok(`${vulnerabilities}/ListVulnReports`, request, token === undefined ? {} : { token }), "items");
 
-test("attack 126: reports that are too deep, too large, packed to lie about their size, or half written are refused by name; the others are taken", async () => {
+test("attack 126: reports that are too deep, too large, packed to lie about their size, or half written are refused by name; others are taken", async () => {
   const digest = digestOf("a");
   const lines = await take(
     [

@@ -19,7 +19,7 @@ import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { insertManifests } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { writeTestRecords } from "../story/records.ts";
+import { writeTestRecords, writeTestReport } from "../story/records.ts";
 import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
@@ -40,6 +40,17 @@ const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
 const iam = "chainguard.platform.iam.v2";
 const repoMessage = "chainguard.platform.registry.v2.Repo";
+
+const imageDigest = `sha256:${"ab".repeat(32)}`;
+
+const vulnerabilities = "chainguard.platform.registry.Vulnerabilities";
+/** What a request says where one of several fields is needed. */
+const oneOfSeveral: Readonly<Record<string, JsonObject>> = {
+  [`${vulnerabilities}/ListVulnReports`]: { digest: imageDigest },
+  [`${vulnerabilities}/GetRawVulnReport`]: { digest: imageDigest },
+  [`${vulnerabilities}/ListVulnCountReports`]: { repo: "app", tag: "v1" },
+  [`${vulnerabilities}/ListCumulativeVulnCountReports`]: { repo: "app", tag: "v1" },
+};
 export const groupMessage = `${iam}.Group`;
 export const identityMessage = `${iam}.Identity`;
 export const roleMessage = `${iam}.Role`;
@@ -327,7 +338,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const named = field.refersTo !== "" && uid === undefined ? seeds.refer(field.refersTo) : unusedUid(place);
       built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : await named;
     }
-    return built;
+    return { ...built, ...oneOfSeveral[method.name] };
   };
 
   const openRows = openOpenRows(services.authn.clientLimits);
@@ -462,15 +473,14 @@ export const neighbour = async (stage: Stage): Promise<{ readonly organization: 
   return { organization, owner };
 };
 
-const imageDigest = `sha256:${"ab".repeat(32)}`;
-
 /** A request that is answered; an image has facts to be asked for. */
 export const answerableRequest = async (stage: Stage, method: MethodFact, place: string, whole: boolean): Promise<JsonObject> => {
   const organization = bodyField(method)?.message?.name === groupMessage;
   const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
   const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
   if (!method.input.byName.has("digest") || isList(method)) return request;
-  const repo = String(valueAt(request, method.scope ?? []));
+  const repo = method.scope ? String(valueAt(request, method.scope)) : text(await stage.make(repoMessage, { place }), "uid");
+  if (method.rpc.endsWith("VulnReport")) await writeTestReport(stage.world, repo, imageDigest);
   const fact = { repo, indexDigest: imageDigest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
   await stage.world.server.application.services.store.write((rows) =>
     insertManifests(

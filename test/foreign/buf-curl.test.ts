@@ -99,6 +99,11 @@ test("reflection describes the beta packages so that their services can be calle
     ...bearer(),
   );
   assert.equal(made.code, 0, made.err);
+  // What has no version 2 names messages of the beta package.
+  const overlay = { name: "tools", config: { contents: { packages: ["curl"] } } };
+  const kept = await curl("/chainguard.platform.registry.v2beta1.OverlaysService/CreateOverlay", { parent: world.organization, overlay }, ...bearer());
+  assert.equal(kept.code, 0, kept.err);
+  assert.deepEqual((JSON.parse(kept.out) as JsonObject).config, overlay.config);
 });
 
 test("without a token it is told so", async () => {

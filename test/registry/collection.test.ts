@@ -12,7 +12,8 @@ import { limits } from "#base/limits.ts";
 import { type BlobVerdict, collect, openCollection, verifyRegistry } from "#registry";
 import { randomNumbers, shortOrLong } from "../length.ts";
 import { openWorld, type World } from "../world.ts";
-import { digestOf, newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
+import { digestOf } from "../distribution.ts";
+import { newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
 
 let world: World;
 let client: RegistryClient;
@@ -56,7 +57,7 @@ const pushImage = async (
 ): Promise<{ digest: string; layers: readonly string[] }> => {
   const config = newConfig();
   for (const each of [config, ...layers]) await client.pushBlob(repo, each);
-  return { digest: await client.pushManifest(repo, tag, [config, ...layers].map(described)), layers: layers.map(digestOf) };
+  return { digest: await client.pushManifest(repo, tag, [config, ...layers].map(described)), layers: layers.map((bytes) => digestOf(bytes)) };
 };
 
 const head = async (repo: string, digest: string): Promise<number> => (await client.request("HEAD", `/v2/${repo}/blobs/${digest}`)).status;

@@ -14,7 +14,8 @@ import { randomNumbers, shortOrLong } from "../length.ts";
 import { openInstallation } from "../story/installation.ts";
 import { gantryFile, type Program, start, stopAll } from "../story/processes.ts";
 import { freePort } from "../world.ts";
-import { digestOf, newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
+import { digestOf } from "../distribution.ts";
+import { newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
 
 const kills = shortOrLong(3, 40);
 const pushers = 4;

@@ -1,7 +1,9 @@
 // A client of the registry for tests: images of random layers, pushed and pulled as clients do it.
 
 import assert from "node:assert/strict";
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { digestOf } from "../distribution.ts";
+import { configType, imageType, layerType } from "../registry.ts";
 
 export interface RegistryAnswer {
   readonly status: number;
@@ -20,10 +22,6 @@ export interface RegistryClient {
   /** Everything of an image, each digest checked. Throws where something is missing. */
   pull(repo: string, reference: string): Promise<{ readonly blobs: readonly string[] }>;
 }
-
-export const digestOf = (content: Uint8Array): string => `sha256:${createHash("sha256").update(content).digest("hex")}`;
-
-const manifestType = "application/vnd.oci.image.manifest.v1+json";
 
 export class RegistryRefusal extends Error {
   readonly status: number;
@@ -70,12 +68,12 @@ export const openRegistryClient = (url: string, token: () => Promise<string>): R
       const [config, ...layers] = blobs;
       const body = JSON.stringify({
         schemaVersion: 2,
-        mediaType: manifestType,
-        config: { mediaType: "application/vnd.oci.image.config.v1+json", ...config },
-        layers: layers.map((each) => ({ mediaType: "application/vnd.oci.image.layer.v1.tar", ...each })),
+        mediaType: imageType,
+        config: { mediaType: configType, ...config },
+        layers: layers.map((each) => ({ mediaType: layerType, ...each })),
       });
       const digest = digestOf(Buffer.from(body));
-      await expecting(201, "PUT", `/v2/${repo}/manifests/${tag === "" ? digest : tag}`, body, { "content-type": manifestType });
+      await expecting(201, "PUT", `/v2/${repo}/manifests/${tag === "" ? digest : tag}`, body, { "content-type": imageType });
       return digest;
     },
     async pull(repo, reference) {

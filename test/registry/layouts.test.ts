@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Installation, openInstallation } from "../story/installation.ts";
 import { type Exit, gantryFile, start } from "../story/processes.ts";
-import { digestOf, openRegistryClient } from "./images.ts";
+import { digestOf } from "../distribution.ts";
+import { openRegistryClient } from "./images.ts";
 
 const layouts = join(import.meta.dirname, "../../../shared/data/registry/oci-layouts");
 

@@ -9,7 +9,8 @@ import { silent } from "#base/log.ts";
 import { collect, removeLeftContents } from "#registry";
 import { ownerUrlOf } from "../database.ts";
 import { type Installation, openInstallation } from "../story/installation.ts";
-import { digestOf, newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
+import { digestOf } from "../distribution.ts";
+import { newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
 
 let installation: Installation;
 let client: RegistryClient;

@@ -424,3 +424,15 @@ test("a document that came in as CSAF goes out as it came in, whatever is kept b
   await runImport(world, "advisories", [join(fixtures, "csaf.json")], { public: true });
   assert.equal(await read(`${aggregator}example_com/unlabeled/2025/yard-2025_1.json`), content);
 });
+
+test("a document whose number has blanks inside, as CSAF allows, is imported, listed and read; one with blanks around it is refused by its place", async () => {
+  const content = await imported("spaced.json", foreign("Pier Notice 2025 / 7", "pier"));
+  await imported("beside.json", foreign("QUAY-1", "quay"));
+  const folder = `${site}/.well-known/csaf-aggregator/pier_example_org/unlabeled/`;
+  assert.deepEqual(await lines(`${folder}index.txt`), ["2025/pier_notice_2025_7.json"]);
+  assert.equal(await read(`${folder}2025/pier_notice_2025_7.json`), content);
+  assert.equal(await read(`${site}/advisory/v2/csaf/${encodeURIComponent("Pier Notice 2025 / 7")}.json`), content);
+  await writeFile(join(scratch, "around.json"), JSON.stringify(foreign(" PIER-8", "pier")));
+  const { refused } = await runImport(world, "advisories", [join(scratch, "around.json")], { public: true });
+  assert.match(refused[0] ?? "", /around\.json:1: document\.tracking\.id must not begin or end with blanks/);
+});

@@ -317,6 +317,16 @@ const exploited = (cveID: string, dateAdded: string, campaign = "Unknown"): Json
 const scores = (date: string, rows: readonly string[]): string =>
   `#model_version:v2025.03.14,score_date:${date}T00:00:00+0000\ncve,epss,percentile\n${rows.join("\n")}\n`;
 
+test("the planner learns of a table's rows while an import makes it many times as large, not only at its end", async () => {
+  const numbers = (from: number, count: number): string[] => Array.from({ length: count }, (_, index) => `CVE-2032-${from + index},0.1,0.2`);
+  const looks = async (): Promise<number> =>
+    Number((await asOwner(world.databaseUrl, "select analyze_count from pg_stat_user_tables where relname = 'exploit_predictions'"))[0]?.[0]);
+  await runImport(world, "vulnerabilities", [await fileOf(scores("2026-01-05", numbers(1000, 20)))], {});
+  const before = await looks();
+  await runImport(world, "vulnerabilities", [await fileOf(scores("2026-01-06", numbers(2000, 5000)))], {});
+  assert.ok((await looks()) >= before + 2, `${before} and then ${await looks()}`);
+});
+
 test("known exploits and predictions are facts beside a record: they may come first, filter and order lists, and change no record", async () => {
   const ids = [1, 2, 3, 4].map((number) => `CVE-2030-000${number}`);
   const [one = "", two = "", three = "", four = ""] = ids;

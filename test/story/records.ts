@@ -1,9 +1,11 @@
 // Records for the stories of what imports fill: a few of everything, and many made up from a seed.
 
+import { deflateRawSync } from "node:zlib";
 import {
   addCounts,
   type FactRecord,
   type FeedRecord,
+  insertVulnReports,
   openFeed,
   type RecordTarget,
   refreshRecordStatistics,
@@ -21,7 +23,7 @@ export const writeTestRecords = async (world: World, records: readonly FeedRecor
   const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", form: "wolfi", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
-  await store.write(refreshRecordStatistics);
+  await store.write((rows) => refreshRecordStatistics(rows, "all"));
   return addCounts(written.group, written.everybody);
 };
 
@@ -84,3 +86,11 @@ export const everyKind: readonly AdvisoryEventData[] = [
   { truePositiveDetermination: { note: "it applies" } },
   { patched: { patchedVersions: ["1.0-r3", "1.1-r0"], note: "backported" } },
 ];
+
+/** Writes a report of Grype on an image of a repo, as an import does. */
+export const writeTestReport = async (world: World, repoUid: string, digest: string): Promise<void> => {
+  const nothing = deflateRawSync("[]").toString("base64");
+  const said = { version: "0.80.0", findingCount: 0, severities: "{}", findings: nothing, raw: nothing, rawBytes: 2, manifestDigest: "" };
+  const draft = { ...said, repoUid, digest, scanner: "GRYPE", tool: "grype", databaseTimeMs: undefined, createTimeMs: world.clock.now, documentDigest: digest };
+  await world.server.application.services.store.write((rows) => insertVulnReports(rows, [draft], world.clock.now));
+};

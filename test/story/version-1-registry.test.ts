@@ -45,7 +45,7 @@ const told = async (subject: string): Promise<{ type: string; bodyType: string; 
 };
 
 for (const protocol of protocols) {
-  test(`a repo of the Terraform provider over ${protocol}: made with its readme and sync, read by its id, changed in place with its name, deleted`, async () => {
+  test(`a repo of the Terraform provider over ${protocol}: made with its readme, read by its id, changed in place with its name, deleted`, async () => {
     const source = await newRepo(`source-${protocol}`);
     const readme = "# Nginx\n\nServes.";
     const wanted = { bundles: ["base"], readme, catalogTier: "FIPS", aliases: ["docker.io/library/nginx:latest"], activeTags: ["latest"] };
@@ -66,7 +66,7 @@ for (const protocol of protocols) {
     assert.deepEqual(objectList(await ask("ListRepos", { id }, protocol), "items"), [], "what is deleted is an empty list");
   });
 
-  test(`a tag of the Terraform provider over ${protocol}: made without a digest, it has the first one that is pushed, and keeps it when it is changed`, async () => {
+  test(`a tag of the Terraform provider over ${protocol}: made without a digest, it has the first that is pushed, and keeps it when changed`, async () => {
     const name = `pushed-${protocol}`;
     const repo = await newRepo(name);
     const made = await ask("CreateTag", { repoId: repo, tag: { name: "v1", bundles: ["base"] } }, protocol);
@@ -147,7 +147,7 @@ for (const protocol of protocols) {
     assert.equal((await answerOf("GetRegistrySettings", { registryId: root }, protocol)).code, codes.NOT_FOUND);
   });
 
-  test(`the tags of a repo in short over ${protocol}: "latest" or the last one changed, the longest other name of its digest, without what is left out`, async () => {
+  test(`the tags of a repo in short over ${protocol}: "latest" or the last one changed, the longest other name of its digest`, async () => {
     const repo = await newRepo(`summary-${protocol}`);
     const summary = (more: JsonObject = {}): Promise<JsonObject> => ask("GetRepoTagsSummary", { repoId: repo, ...more }, protocol);
     const none = await summary();
@@ -304,4 +304,21 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
     ["UpdateRegistrySettings", { registryId: world.organization }],
   ] as const)
     assert.equal((await world.call(`${registry}/${rpc}`, request, { token })).code, codes.PERMISSION_DENIED, rpc);
+});
+
+test("what no public role has of the registry the operator gives on by a role of one's own (docs/operations.md: Version 1)", async () => {
+  const iam = "chainguard.platform.iam";
+  const capabilities = ["internal", "registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
+  const role = await world.ok(`${iam}.Roles/Create`, { parentId: world.organization, role: { name: "deployer", capabilities } });
+  const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name: "deployer", staticKeys: { issuer: "https://keys.example.com", subject: "deployer", issuerKeys: "keys" } },
+  });
+  await world.ok(`${iam}.RoleBindings/Create`, { parent: world.organization, roleBinding: { identity: uid, role: text(role, "id") } });
+  const token = await world.token(String(uid));
+  const repo = await newRepo("given-on");
+  const charts = [{ repo: "oci://charts.example.com/nginx" }];
+  assert.equal((await world.call(`${registry}/CreateDeployment`, { parentId: repo, charts }, { token })).code, 0);
+  assert.equal((await world.call(`${registry}/UpdateDeployment`, { repoId: repo }, { token })).code, 0);
+  assert.equal((await world.call(`${registry}/DeleteRepo`, { id: repo }, { token })).code, codes.PERMISSION_DENIED);
 });

@@ -106,7 +106,8 @@ const newAdvisory = (
   const { artifactName, artifactType, artifactArchitecture, namespace } = product;
   return {
     kind: "advisory",
-    key: [number, id, artifactType, namespace, artifactName, artifactArchitecture].join(" "),
+    // Of a number with blanks by what no part holds, so that none is taken for the end of it.
+    key: [number, id, artifactType, namespace, artifactName, artifactArchitecture].join(/\s/.test(number) ? "\n" : " "),
     advisoryId: number,
     author,
     artifactName,
@@ -173,7 +174,7 @@ export const csaf: Format = {
   matches: isCsaf,
   origin: (document) => {
     const tracking = document.at("document").at("tracking");
-    return originOf(tracking.at("id").id(), tracking.at("current_release_date"));
+    return originOf(tracking.at("id").spacedId(), tracking.at("current_release_date"));
   },
   read: (document, options: ReadOptions) => {
     const head = document.at("document").object();
@@ -181,7 +182,7 @@ export const csaf: Format = {
     const tree = document.at("product_tree");
     leaveUnjudged(document.at("vulnerabilities"), judgedProductIds(isObject(tree.value) ? tree.value : {}), options);
     const facts: DocumentFacts = {
-      number: tracking.at("id").id(),
+      number: tracking.at("id").spacedId(),
       author: options.author ?? (head.at("publisher").at("name").name() || "CSAF"),
       time: timestamp(tracking.at("current_release_date").requiredTime()),
       products: productsOf(document.at("product_tree")),

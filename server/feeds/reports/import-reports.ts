@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { Fault } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import type { Services } from "#kernel";
-import { findReposByNames, findReposNamed, findReposOfImages, findRow, insertVulnReport, lockRow, noChanges } from "#store";
+import { findReposByNames, findReposNamed, findReposOfImages, findRow, insertVulnReports, noChanges } from "#store";
 import { recordImport } from "../import-event.ts";
 import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader.ts";
 import { type ReportFacts, reportDraft, type ReportReading } from "./read-report.ts";
@@ -110,12 +110,8 @@ const importFile = async ({ services, options, repo, requestId, read }: ImportRu
   const places = await placesOf(services, options, repo, report);
   const nowMs = services.clock();
   return services.store.write(async (rows) => {
-    let made = 0;
-    for (const place of places) {
-      // It is not deleted meanwhile, with all that is known of its images.
-      if (!(await lockRow(rows, { name: "repos", columns: ["uid"] }, place.repoUid, "key share"))) continue;
-      if (await insertVulnReport(rows, reportDraft(report, place, "", nowMs), nowMs)) made++;
-    }
+    const drafts = places.map((place) => reportDraft(report, place, "", nowMs));
+    const made = await insertVulnReports(rows, drafts, nowMs);
     await recordImport(rows, services, {
       kind: "reports",
       group: options.group,

@@ -13,11 +13,12 @@ import {
   findKnownImages,
   findLatestDocuments,
   type ImageRepo,
-  insertVulnReport,
+  insertVulnReports,
   type KnownImage,
   type KnownSeverities,
   readSeverities,
   severitiesOf,
+  type VulnReportDraft,
   type Write,
 } from "#store";
 import { readPurlParts } from "../formats/purl.ts";
@@ -84,6 +85,7 @@ export const writeOwnReports = async (rows: Write, { version }: Services, root: 
     const latest = new Map((await findLatestDocuments(rows, ownTool, images)).map((each) => [imageKey(each), each.documentDigest]));
     const byImage = new Map(images.map((image) => [imageKey(image), [] as Finding[]]));
     for (const each of affected) byImage.get(imageKey(each))?.push(findingOf(each, known, root));
+    const drafts: VulnReportDraft[] = [];
     for (const image of images) {
       const findings = uniteFindings(byImage.get(imageKey(image)) ?? []);
       const content = { tool: { name: ownTool, version }, digest: image.digest, findings };
@@ -91,7 +93,8 @@ export const writeOwnReports = async (rows: Write, { version }: Services, root: 
       const said = `sha256:${hash("sha256", JSON.stringify(content), "hex")}`;
       if (latest.get(imageKey(image))?.startsWith(`${said}@`)) continue;
       const facts = factsOf(reportOf(version, image, findings, nowMs), JSON.stringify({ ...content, createdAt: timestamp(nowMs) }, undefined, 2));
-      await insertVulnReport(rows, { ...reportDraft(facts, image, "", nowMs), documentDigest: `${said}@${timestamp(nowMs)}` }, nowMs);
+      drafts.push({ ...reportDraft(facts, image, "", nowMs), documentDigest: `${said}@${timestamp(nowMs)}` });
     }
+    await insertVulnReports(rows, drafts, nowMs);
   }
 };

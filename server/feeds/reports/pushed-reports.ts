@@ -1,15 +1,15 @@
 // Reports of scanners that pushes have left to be read (store/pushed-reports.ts): each becomes one of its image, in its repo alone.
 
-import { claimPushedReport, deletePushedReport, insertVulnReport, isPushedReportDue, postponePushedReport, type WaitingReport, type Write } from "#store";
+import { claimPushedReport, deletePushedReport, insertVulnReports, isPushedReportDue, postponePushedReport, type WaitingReport, type Write } from "#store";
 import type { Services } from "#kernel";
 import { type DocumentQueue, type OpenDocument, openDocumentQueue } from "../sbom/document-queue.ts";
 import { openDocumentReader } from "../sbom/open-reader.ts";
 import { reportDraft, type ReportReading } from "./read-report.ts";
 
-const complete = async (rows: Write, waiting: WaitingReport, reading: ReportReading, nowMs: number): Promise<void> => {
+const completeReport = async (rows: Write, waiting: WaitingReport, reading: ReportReading, nowMs: number): Promise<void> => {
   // With its row goes the right to say something of the image: whoever deletes the manifest or the repo takes it first.
   if (!(await deletePushedReport(rows, waiting)) || !("report" in reading)) return;
-  await insertVulnReport(rows, reportDraft(reading.report, waiting, waiting.manifestDigest, waiting.createTimeMs), nowMs);
+  await insertVulnReports(rows, [reportDraft(reading.report, waiting, waiting.manifestDigest, waiting.createTimeMs)], nowMs);
 };
 
 export const openReportQueue = (services: Services, openDocument: OpenDocument): DocumentQueue =>
@@ -18,6 +18,6 @@ export const openReportQueue = (services: Services, openDocument: OpenDocument):
     isDue: isPushedReportDue,
     claim: claimPushedReport,
     postpone: postponePushedReport,
-    complete,
+    complete: completeReport,
     read: openDocumentReader<ReportReading>({ script: new URL("./worker.ts", import.meta.url) }),
   });

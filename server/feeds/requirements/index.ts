@@ -22,15 +22,24 @@ export type RequirementFormat = keyof typeof readers;
 
 export const isRequirementFormat = (name: string): name is RequirementFormat => Object.hasOwn(readers, name);
 
-const fileForms: readonly (readonly [RegExp, RequirementFormat])[] = [
-  [/poetry\.lock$/, "INPUT_FORMAT_POETRY_LOCK"],
-  [/uv\.lock$/, "INPUT_FORMAT_UV_LOCK"],
-  [/pom\.xml$|gradle\.lockfile$|\.(?:pom|gav|dependencies)$/, "INPUT_FORMAT_MAVEN_GAV_LIST"],
-  [/requirements[^/\\]*\.(?:txt|in)$|(?:^|[/\\])requirements[/\\][^/\\]+\.txt$/, "INPUT_FORMAT_REQUIREMENTS_TXT"],
+const endings: readonly (readonly [string, RequirementFormat])[] = [
+  ["poetry.lock", "INPUT_FORMAT_POETRY_LOCK"],
+  ["uv.lock", "INPUT_FORMAT_UV_LOCK"],
+  ["pom.xml", "INPUT_FORMAT_MAVEN_GAV_LIST"],
+  ["gradle.lockfile", "INPUT_FORMAT_MAVEN_GAV_LIST"],
+  [".pom", "INPUT_FORMAT_MAVEN_GAV_LIST"],
+  [".gav", "INPUT_FORMAT_MAVEN_GAV_LIST"],
+  [".dependencies", "INPUT_FORMAT_MAVEN_GAV_LIST"],
 ];
 
 /** The format that a file's name says; undefined where it says none. */
-export const formatOfFile = (filename: string): RequirementFormat | undefined => fileForms.find(([form]) => form.test(filename))?.[1];
+export const formatOfFile = (filename: string): RequirementFormat | undefined => {
+  const [base = "", folder = ""] = filename.split(/[/\\]/).reverse();
+  const known = endings.find(([ending]) => base.endsWith(ending));
+  if (known) return known[1];
+  const isText = base.endsWith(".txt") || base.endsWith(".in");
+  return isText && (base.includes("requirements") || folder === "requirements") ? "INPUT_FORMAT_REQUIREMENTS_TXT" : undefined;
+};
 
 /** The ecosystem of a format's libraries. */
 export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON" =>

@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject, part, text as textOf } from "#bas
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 import { readXml } from "../parse/xml.ts";
-import { FoundRequirements, type Requirement, unpinned } from "./requirement.ts";
+import { FoundRequirements, type Requirement, unpinned, withoutComment } from "./requirement.ts";
 
 const idForm = /^[A-Za-z0-9_.-]+$/;
 const versionForm = /^[^\s:\\/[\](),<>"|?*$]+$/;
@@ -42,9 +42,8 @@ export const readMavenArtifact = (text: string): Requirement => {
 const readLines = (content: string): readonly Requirement[] => {
   const found = new FoundRequirements();
   for (const [index, line] of content.split(/\r\n|\r|\n/).entries()) {
-    const plain = line
-      .replace(/(?:^|\s)#.*$/, "")
-      .replace(/^\s*\[INFO\]/, "")
+    const plain = withoutComment(line)
+      .replace(/^\[INFO\]/, "")
       .trim();
     if (plain === "") continue;
     if (plain.length > limits.requirementLengthMax * 4) throw new DocumentError(index + 1, `must have at most ${limits.requirementLengthMax * 4} characters`);

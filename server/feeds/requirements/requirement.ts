@@ -44,3 +44,9 @@ export class FoundRequirements {
 
 /** The text of an address without user, password and query: what logs in somewhere is not kept. */
 export const withoutCredentials = (text: string): string => text.replace(/:\/\/[^\s/@]*@/g, "://").replace(/\?[^\s#]*/g, "");
+
+/** Without the comment: "#" at the beginning or behind a blank, and all that follows. */
+export const withoutComment = (text: string): string => {
+  for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) if (at === 0 || /\s/.test(text[at - 1] ?? "")) return text.slice(0, at).trim();
+  return text.trim();
+};

@@ -7,7 +7,7 @@ import { isPep440 } from "#base/versions/pep440.ts";
 import { normalizePythonName } from "#base/versions/python-name.ts";
 import { DocumentError } from "../invalid.ts";
 import { isMarker } from "./marker.ts";
-import { FoundRequirements, type Requirement, unpinned, withoutCredentials } from "./requirement.ts";
+import { FoundRequirements, type Requirement, unpinned, withoutComment, withoutCredentials } from "./requirement.ts";
 
 interface JoinedLine {
   /** The first of them, from 1. */
@@ -38,12 +38,6 @@ const joinLines = (content: string): JoinedLine[] => {
   return joined;
 };
 
-/** Without the comment: "#" at the beginning or behind a blank, and all that follows. */
-const withoutComment = (text: string): string => {
-  for (let at = text.indexOf("#"); at >= 0; at = text.indexOf("#", at + 1)) if (at === 0 || /\s/.test(text[at - 1] ?? "")) return text.slice(0, at).trim();
-  return text.trim();
-};
-
 /** The requirement of a line: the words in front of the first option. */
 const withoutOptions = (text: string): string => {
   const words = text.split(" ");
@@ -54,13 +48,26 @@ const withoutOptions = (text: string): string => {
 const includeForm = /^(?:-r|-c|--requirement|--constraint)(?![A-Za-z-])/;
 const editableForm = /^(?:-e|--editable)(?![A-Za-z-])[\s=]*/;
 /** pip's options of a whole file: they say where and how, not what. */
-const optionForm =
-  /^(?:-i|-f|--index-url|--pypi-url|--extra-index-url|--no-index|--find-links|--no-binary|--only-binary|--prefer-binary|--require-hashes|--pre|--trusted-host|--use-feature)(?![A-Za-z-])/;
+const fileOptions: ReadonlySet<string> = new Set([
+  "-i",
+  "-f",
+  "--index-url",
+  "--pypi-url",
+  "--extra-index-url",
+  "--no-index",
+  "--find-links",
+  "--no-binary",
+  "--only-binary",
+  "--prefer-binary",
+  "--require-hashes",
+  "--pre",
+  "--trusted-host",
+  "--use-feature",
+]);
 
 const pathForm = /^(?:[./~]|[A-Za-z]:[\\/])|\.(?:whl|zip|tar\.gz|tar\.bz2|tgz|tar\.xz)$/i;
 const addressForm = /^[A-Za-z][A-Za-z0-9+.-]*:/;
-const nameForm = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[\s*([^\]]*)\])?\s*/;
-const extrasForm = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:,\s*[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*)*)?$/;
+const nameForm = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 const clauseForm = /^(===|~=|==|!=|<=|>=|<|>)\s*(\S+)$/;
 
 interface Clause {
@@ -114,17 +121,36 @@ const atAddress = (text: string): Requirement => ({
 
 const malformed = (text: string, problem: string): Requirement => ({ text: withoutCredentials(text), name: "", version: "", problem });
 
+interface NamedText {
+  readonly name: string;
+  /** Behind the name and its extras. */
+  readonly rest: string;
+}
+
+/** The name at the beginning, and what stands behind its extras ("[a, b]"); undefined where there is none. */
+const splitName = (text: string): NamedText | undefined => {
+  const name = /^[A-Za-z0-9._-]+/.exec(text)?.[0] ?? "";
+  if (!nameForm.test(name)) return undefined;
+  const rest = text.slice(name.length).trimStart();
+  if (!rest.startsWith("[")) return { name, rest };
+  const end = rest.indexOf("]");
+  const extras = rest.slice(1, end).split(",");
+  const areNames = extras.every((extra) => nameForm.test(extra.trim())) || (extras.length === 1 && extras[0]?.trim() === "");
+  return end > 0 && areNames ? { name, rest: rest.slice(end + 1).trimStart() } : undefined;
+};
+
 /** One requirement (PEP 508), or an address or file that pip takes in its place. */
 export const readRequirement = (text: string): Requirement => {
-  const [, name = "", extras = ""] = nameForm.exec(text) ?? [];
-  const rest = text.slice(nameForm.exec(text)?.[0].length ?? 0);
-  if (name !== "" && extrasForm.test(extras.trim())) {
-    if (rest.startsWith("@")) return { ...atAddress(text), name: normalizePythonName(name) };
+  const named = splitName(text);
+  if (named) {
+    const { rest } = named;
+    const name = normalizePythonName(named.name);
+    if (rest.startsWith("@")) return { ...atAddress(text), name };
     const semicolon = rest.indexOf(";");
     const clauses = clausesOf((semicolon < 0 ? rest : rest.slice(0, semicolon)).trim());
     if (clauses && (semicolon < 0 || isMarker(rest.slice(semicolon + 1)))) {
       const version = exactVersion(clauses);
-      return { text, name: normalizePythonName(name), version, problem: version === "" ? unpinned : "" };
+      return { text, name, version, problem: version === "" ? unpinned : "" };
     }
   }
   if (addressForm.test(text)) return atAddress(text);
@@ -137,7 +163,7 @@ const readLine = (text: string): Requirement | undefined => {
   if (includeForm.test(text)) return malformed(text, "names another file, which is not read: add its lines");
   const editable = editableForm.exec(text)?.[0];
   if (editable !== undefined) return atAddress(text.slice(editable.length).trim());
-  return optionForm.test(text) ? undefined : malformed(text, "is an option that pip does not know");
+  return fileOptions.has(text.split(/[\s=]/, 1)[0] ?? "") ? undefined : malformed(text, "is an option that pip does not know");
 };
 
 /** Reads requirements.txt. Throws DocumentError. */

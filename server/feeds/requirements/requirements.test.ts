@@ -80,7 +80,7 @@ test("what is no list of its format is refused with the line and the reason", as
     [pip, "# a comment\n\n--no-index\n", "content: line 1: nothing in it asks for a library"],
     [pip, "a==1\nb==\u00012", "content: line 2: must not hold control characters"],
     [pip, `a==1\n\n${"b".repeat(1_025)}==1`, "content: line 3: must have at most 1024 characters"],
-    [pip, lines(limits.requestItemsMax + 1), "content: line 5001: is beyond the 5000 requirements that one list may have"],
+    [pip, lines(limits.requestItemsMax + 1), "content: line 2001: is beyond the 2000 requirements that one list may have"],
     [poetry, "package = 3", "content: line 1: package must be a list of tables"],
     [poetry, '[[package]]\nversion = "1"', "content: line 1: the package has no name"],
     [poetry, '[[package]]\nname = "a"\nversion = "1"\n[[package]]\nname = "b"', "content: line 4: the package has no version"],

@@ -1,6 +1,6 @@
 // Reads the SBOMs and the reports of scanners that pushes have left to be read (store/image-sboms.ts, pushed-reports.ts), behind their
-// answers, and then matches the images of their organizations with advisories. Every server does so; a row is held by one at a time. What is killed meanwhile is taken up
-// again, by this server or another, since row and result are in the database.
+// answers, and then matches the images of their organizations with advisories. Every server does so; a row is held by one at a time.
+// What is killed meanwhile is taken up again, by this server or another, since row and result are in the database.
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";

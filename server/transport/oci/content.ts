@@ -3,6 +3,7 @@
 
 import { releaseBytes } from "#base/bytes.ts";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import type { CallContent } from "#contract/call.ts";
 import { headerOf, type HttpRequest } from "../http-message.ts";
 
@@ -23,6 +24,7 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
   let received = 0;
   /** What came while nobody waited for it: as little as can be, since nothing more is taken until it is asked for. */
   const come: Uint8Array[] = [];
+  let turnBytes = 0;
   let isOver = source.readableEnded;
   let isSilent = false;
   let wake: (() => void) | undefined;
@@ -58,11 +60,17 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
       if (chunk) {
         request.progress();
         received += chunk.byteLength;
+        turnBytes += chunk.byteLength;
         yield chunk;
         // HTTP/1.1 copies each into a buffer of its own; HTTP/2 cuts several out of one (young-memory.ts has those).
         releaseBytes(chunk);
       } else if (isOver) break;
-      else {
+      else if (turnBytes >= limits.contentTurnBytes) {
+        // Others get their turn: the system gives up to 32 pieces of one connection after the other, and each is hashed as it comes.
+        source.pause();
+        turnBytes = 0;
+        await new Promise((resolve) => setImmediate(resolve));
+      } else {
         await waitForMore();
         if (isSilent) throw silent();
       }

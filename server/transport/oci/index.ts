@@ -8,6 +8,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact } from "#contract/facts.ts";
 import { withDeadline } from "../deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse } from "../http-message.ts";
+import { splitTarget } from "../paths.ts";
 import { logFault, platformDomain } from "../render.ts";
 import type { ServerContext } from "../server-context.ts";
 import { readRequestBody } from "../body.ts";
@@ -27,12 +28,6 @@ const apiVersion = ["docker-distribution-api-version", "registry/2.0"];
 
 /** Fields of requests that headers fill. */
 const headerFields: Readonly<Record<string, string>> = { content_type: "content-type", content_range: "content-range", range: "range" };
-
-const splitTarget = (target: string): [path: string, query: string] => {
-  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
-  const mark = local.indexOf("?");
-  return mark < 0 ? [local, ""] : [local.slice(0, mark), local.slice(mark + 1)];
-};
 
 /** A range is of the content that If-Range names, or there is none (RFC 9110, 13.1.5): a blob's never changes. */
 const isOtherContent = (request: HttpRequest, { fields }: DistributionMatch): boolean => {
@@ -140,13 +135,13 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
 
   const failed = (request: HttpRequest, fault: Fault, name: string, headers: readonly string[]): HttpResponse => {
     const about = { domain: platformDomain, serviceDomain: config.serviceDomain, requestId: request.requestId };
-    logFault(config.log, fault, about, `${request.verb} ${splitTarget(request.target)[0]}`);
+    logFault(config.log, fault, about, `${request.verb} ${splitTarget(request.target).path}`);
     return distributionError(fault, challengeOf(request, name), headers);
   };
 
   return async (request) => {
     const headers = [...apiVersion, "x-request-id", request.requestId, "x-content-type-options", "nosniff"];
-    const [path, query] = splitTarget(request.target);
+    const { path, query } = splitTarget(request.target);
     try {
       if (request.fault) throw request.fault;
       if (request.target.length > bounds.urlBytesMax)

@@ -87,12 +87,24 @@ const respondContent: Respond = async (request, match, reply) => {
   ]);
 };
 
+/** By list: long ones are kept (resources/registry/distribution/tag-lists.ts), and so is their text. */
+const tagTexts = new WeakMap<object, string>();
+
+const tagText = ({ tags }: JsonObject): string => {
+  if (!Array.isArray(tags)) return "[]";
+  const known = tagTexts.get(tags);
+  if (known !== undefined) return known;
+  const made = JSON.stringify(tags);
+  tagTexts.set(tags, made);
+  return made;
+};
+
 const respondTags: Respond = async (request, match, { message }) => {
   const next = text(message, "next");
   return {
     status: 200,
     headers: ["content-type", "application/json", ...(next === "" ? [] : nextLink(match, "tags/list", { n: queryOf(request).get("n") ?? "", last: next }))],
-    body: JSON.stringify({ name: match.fields.get("repo"), tags: texts(message, "tags") }),
+    body: `{"name":${JSON.stringify(match.fields.get("repo") ?? "")},"tags":${tagText(message)}}`,
   };
 };
 

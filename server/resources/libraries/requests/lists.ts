@@ -16,6 +16,7 @@ import {
   countRequestedVersions,
   countRequestItems,
   findContributions,
+  findLibraryRequests,
   findRequestedLibraries,
   findRequestedVersions,
   findRequestItems,
@@ -122,19 +123,24 @@ export const listRequestedLibraries = async (context: ReadContext): Promise<Outc
     const filter = { ...asked, place };
     const [found, total] = await Promise.all([findRequestedLibraries(rows, filter, page), page.total ?? countRequestedLibraries(rows, filter)]);
     const names = [...new Set(found.map(({ name }) => name))];
-    const contributions = names.length === 0 ? [] : await findContributions(rows, place, names, limits.contributingGroupsMax, false);
-    const records = found.map(({ key, name, ecosystem, groupCount, ...library }) => ({
-      key,
-      record: {
+    const [contributions, requests] =
+      names.length === 0
+        ? [[], []]
+        : await Promise.all([findContributions(rows, place, names, limits.contributingGroupsMax, false), findLibraryRequests(rows, place, names)]);
+    const records = found.map(({ key, name, ecosystem, ...library }) => {
+      const isOwn = (one: { readonly name: string; readonly ecosystem: string }): boolean => one.name === name && one.ecosystem === ecosystem;
+      const counted = requests.find(isOwn);
+      const record = {
         uid: identifierOf(ecosystem, name),
-        ...library,
         name,
         ecosystem,
-        sources: [...library.sources],
-        contributingGroups: refsOf(contributions.filter((one) => one.name === name && one.ecosystem === ecosystem)),
-        contributingGroupCount: groupCount,
-      },
-    }));
+        ...library,
+        sources: [...(counted?.sources ?? [])],
+        contributingGroups: refsOf(contributions.filter(isOwn)),
+        contributingGroupCount: counted?.groupCount ?? 0,
+      };
+      return { key, record };
+    });
     return pageOf(page, records, total);
   });
 };

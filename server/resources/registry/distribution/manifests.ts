@@ -14,7 +14,6 @@ import {
   findManifestByDigest,
   findManifestByTag,
   findReferrers,
-  findTagNames,
   findTagsOfDigest,
   lockManifest,
   lockNamed,
@@ -27,6 +26,7 @@ import { isDigest, readDigest } from "./digest.ts";
 import { manifestUnknown, pageInvalid } from "./faults.ts";
 import { notePull } from "./pulls.ts";
 import { holdRepo, requireRepo } from "./repo.ts";
+import { listTagNames } from "./tag-lists.ts";
 
 const indexType = "application/vnd.oci.image.index.v1+json";
 
@@ -89,11 +89,8 @@ export const listRepoTags = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const count = pageSizeOf(text(request, "n"));
   const repo = text(request, "repo");
-  // One more than asked for: a link is given only where it leads to something.
-  const found = count === 0 ? [] : await findTagNames(rows, repo, text(request, "last"), count + 1);
-  if (found.length === 0) await requireRepo(context);
-  const tags = found.slice(0, count);
-  const next = found.length > count ? (tags.at(-1) ?? "") : "";
+  const { tags, next } = count === 0 ? { tags: [], next: "" } : await listTagNames(rows, repo, text(request, "last"), count);
+  if (tags.length === 0) await requireRepo(context);
   return { reply: { tags, ...(next === "" ? {} : { next }) } };
 };
 

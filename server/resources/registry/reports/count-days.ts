@@ -51,16 +51,16 @@ const factsOf = async ({ rows, request }: ReadContext, uid: string, { repo, tag 
   return { repo, tag, history, behind, reports, sizeBytes: new Map(sizes.flat()) };
 };
 
-const dayOf = (time: string): number => Math.floor(Date.parse(time) / dayMs);
+const dayNumberOf = (time: string): number => Math.floor(Date.parse(time) / dayMs);
 
 /** The first and the last day, in days since 1970; undefined where nothing is known of any. */
 const rangeOf = ({ request, nowMs }: ReadContext, facts: readonly TagFacts[]): readonly [first: number, last: number] | undefined => {
   const [from, to] = [text(request, "from"), text(request, "to")];
-  const known = facts.flatMap(({ reports }) => reports.slice(0, 1).map(({ createTime }) => dayOf(createTime)));
-  const last = to === "" ? Math.floor(nowMs / dayMs) : dayOf(to);
-  if (from !== "" && dayOf(from) > last) throw invalid([{ field: "to", description: "must not be before from" }]);
+  const known = facts.flatMap(({ reports }) => reports.slice(0, 1).map(({ createTime }) => dayNumberOf(createTime)));
+  const last = to === "" ? Math.floor(nowMs / dayMs) : dayNumberOf(to);
+  if (from !== "" && dayNumberOf(from) > last) throw invalid([{ field: "to", description: "must not be before from" }]);
   if (from === "" && known.length === 0) return undefined;
-  const first = from === "" ? Math.max(Math.min(...known), last - limits.reportDaysMax + 1) : dayOf(from);
+  const first = from === "" ? Math.max(Math.min(...known), last - limits.reportDaysMax + 1) : dayNumberOf(from);
   if (last - first >= limits.reportDaysMax) throw invalid([{ field: "to", description: `must be at most ${limits.reportDaysMax} days after from` }]);
   return [first, last];
 };
@@ -72,7 +72,7 @@ export const listCounts = async (context: ReadContext, isCumulative: boolean): P
   const range = rangeOf(context, facts);
   const [first, last] = range ?? [0, -1];
   const days = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => timestamp((first + index) * dayMs).slice(0, 10));
-  const total = facts.reduce((sum, { reports }) => sum + (reports[0] ? Math.max(0, last - Math.max(first, dayOf(reports[0].createTime)) + 1) : 0), 0);
+  const total = facts.reduce((sum, { reports }) => sum + (reports[0] ? Math.max(0, last - Math.max(first, dayNumberOf(reports[0].createTime)) + 1) : 0), 0);
   const pieces = async function* (): AsyncGenerator<JsonObject[]> {
     for (const each of facts) yield [...countDays(each, days, isCumulative)];
   };
