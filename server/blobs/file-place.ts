@@ -68,17 +68,18 @@ const syncFolder = async (path: string): Promise<void> => {
 
 /**
  * Makes a folder and those above it, all of them durable. One by one: where no folder can be made (below /proc), Node's own way
- * of making all of them tries for ever (Node 24).
+ * of making all of them tries for ever (Node 24). `isAgain`: what is above it is there.
  */
-const makeFolder = async (path: string): Promise<void> => {
+const makeFolder = async (path: string, isAgain = false): Promise<void> => {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (thrown) {
     if (codeOf(thrown) === "EEXIST" && (await stat(path)).isDirectory()) return;
     const parent = dirname(path);
-    if (codeOf(thrown) !== "ENOENT" || (await stat(parent).catch(() => undefined)) !== undefined) throw thrown;
-    await makeFolder(parent);
-    await makeFolder(path);
+    if (codeOf(thrown) !== "ENOENT" || isAgain) throw thrown;
+    // It may be there by now: another one makes it at the same moment.
+    if ((await stat(parent).catch(() => undefined)) === undefined) await makeFolder(parent);
+    await makeFolder(path, true);
     return;
   }
   await syncFolder(dirname(path));
