@@ -153,7 +153,7 @@ for (const [protocol, ask] of [
       12,
       "iam",
     ],
-    ["what is not served of version 1", "/registry/v1/repos", {}, 501, 12, "registry"],
+    ["what is not served of version 1", "/libraries/v1/entitlements", {}, 501, 12, "libraries"],
     ["a gRPC method without gRPC", "/chainguard.platform.iam.v2.GroupsService/GetGroup", { verb: "POST", body: "{}" }, 415, 3, "platform"],
     ["broken percent-encoding", "/iam/v2/groups/%zz", {}, 400, 3, "iam"],
     ["a strange content type", "/iam/v2/groups", { verb: "POST", headers: { "content-type": "text/xml" }, body: "{}" }, 415, 3, "iam"],

@@ -135,7 +135,7 @@ test("a refusal carries code, text and the details of REST", async () => {
 
 test("an unknown method or service is UNIMPLEMENTED with details", async () => {
   await using echo = await openEcho();
-  for (const path of [`${groups}/Nothing`, "/no.such.Service/Method", "/nothing", `/chainguard.platform.registry.Registry/ListRepos`]) {
+  for (const path of [`${groups}/Nothing`, "/no.such.Service/Method", "/nothing", "/chainguard.platform.libraries.Entitlements/List"]) {
     const { error } = await call(echo, path, GetGroupRequestSchema, { uid: "x".repeat(200_000) }, GroupSchema);
     assert.equal(error?.code, status.UNIMPLEMENTED, path);
     assert.equal(detailsOf(error).length, 1);
