@@ -136,6 +136,14 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
   await world.server.delivery.enqueue();
   await sealAudit(world);
+  // A pushed report that is to be read some day.
+  const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
+  await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
+  const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
+  await query(
+    `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,
+    [repo, digest],
+  );
   // What version 1 keeps of a repo and of an organization's repos.
   await query("insert into repo_deployments (repo_uid, charts) values ($1, '[]')", [repo]);
   await query("insert into registry_settings (root_uid, unique_tags, eol_grace_period) values ($1, true, true)", [organization]);
