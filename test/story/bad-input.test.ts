@@ -172,7 +172,7 @@ interface Leaf {
 /** Every place of a message where a client can write a text. */
 const leavesOf = (message: MessageFact, path: Path = []): Leaf[] =>
   message.fields.flatMap((field): Leaf[] => {
-    if (field.outputOnly) return [];
+    if (field.outputOnly || field.version1Only) return [];
     const here: Path = field.shape === "list" ? [...path, field.json, 0] : field.shape === "map" ? [...path, field.json, "*"] : [...path, field.json];
     if (field.kind === "string" || field.kind === "enum") return [{ path: here, field }];
     return field.message && field.shape !== "map" && path.length < 6 ? leavesOf(field.message, here) : [];

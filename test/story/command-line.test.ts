@@ -137,7 +137,7 @@ test("what no command understands fails with one line", async () => {
     [["resume", "one", "other"], /^gantry: name one organization: gantry resume ORGANIZATION\n$/],
     [["explain", "somebody", "repo.list"], /^gantry: explain needs an identity, an action and a place\n$/],
     [["who-can", "repo.list", "here", "there"], /^gantry: who-can needs a capability and a place\n$/],
-    [["import"], /^gantry: cannot import ""; possible are: oci, registry, advisories, vulnerabilities, libraries, images, reports\n$/],
+    [["import"], /^gantry: cannot import ""; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports\n$/],
     [["import", "advisories"], /^gantry: name at least one file, folder or address: gantry import advisories SOURCE\n$/],
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/],
