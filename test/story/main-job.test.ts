@@ -152,7 +152,10 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["registry", "/no/such/folder"], /^gantry: there is no file or folder \/no\/such\/folder\n$/],
     [["registry", own, "--group", "0".repeat(40)], /^gantry: Group "0{40}" not found\n$/],
-    [["pictures", own], /^gantry: cannot import "pictures"; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports\n$/],
+    [
+      ["pictures", own],
+      /^gantry: cannot import "pictures"; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports\n$/,
+    ],
   ];
   const done = await Promise.all(wrong.map(([args]) => gantry(["import", ...args], { env: installation.environment })));
   for (const [index, [args, says]] of wrong.entries()) {
