@@ -144,7 +144,7 @@ test("what no command understands fails with one line", async () => {
     [["audit"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
     [["admin", "quota", "show"], /^gantry: what of quota\? gantry admin quota list shows them, set NAME VALUE sets one, unset NAME takes it back\n$/],
     [["admin", "quota", "set", "repos"], /^gantry: name a quota and its value: gantry admin quota set NAME VALUE\n$/],
-    [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, repos, .*organization-requests\n$/],
+    [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, .*organization-requests\n$/],
     [["admin", "quota", "set", "repos", "many"], /^gantry: repos must be a whole number from 0 to 1000000000, not "many"\n$/],
     [["admin", "quota", "set", "--", "repos", "-1"], /^gantry: repos must be a whole number from 0 to 1000000000, not "-1"\n$/],
     [["admin", "quota", "set", "repos", "1000000001"], /^gantry: repos must be a whole number from 0 to 1000000000, not "1000000001"\n$/],
