@@ -413,6 +413,11 @@ export const limits = {
   reportsOfImageMax: 800,
   /** Repos whose images get reports of our own together. */
   ownReportRepos: 100,
+  /**
+   * What reports say that one call counts, as JSON: a vulnerability has some 25 bytes, and takes five times as much while it is counted.
+   * A year of daily reports of two scanners with 800 vulnerabilities each has so many.
+   */
+  countedReportsBytesMax: 16 * 1024 * 1024,
   /** Reports that are read together for a list: with all that they found one may have some MiB. */
   reportsRead: 10,
   /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */

@@ -78,7 +78,7 @@ const looks: Readonly<Record<string, (rows: Read) => Promise<unknown>>> = {
   "reports by their numbers": (rows) => readVulnReports(rows, ["7", "9"]),
   "the report of an image": (rows) => findVulnReport(rows, repo, "sha256:everybody"),
   "a raw report": (rows) => findRawVulnReport(rows, { places: [root], digest: "sha256:everybody", scanner: "GRYPE", createTime: "" }),
-  "counts of some images": (rows) => findVulnCounts(rows, repo, ["sha256:everybody", "sha256:7-1", "sha256:7-2"], ""),
+  "counts of some images": (rows) => findVulnCounts(rows, repo, ["sha256:everybody", "sha256:7-1", "sha256:7-2"], "", 1_000_000),
   "a repo by its name": (rows) => findReposNamed(rows, [root], "app"),
 };
 

@@ -280,23 +280,43 @@ export interface VulnCountState {
   readonly severities: Readonly<Record<string, string>>;
 }
 
-const countState = columns<VulnCountState>({ repoUid: text, digest: text, scanner: text, tool: text, createTime: time("create_time"), severities: textMap });
+const countState = columns<VulnCountState & { readonly bytes: number }>({
+  repoUid: text,
+  digest: text,
+  scanner: text,
+  tool: text,
+  createTime: time("create_time"),
+  severities: textMap,
+  bytes: number,
+});
 
 /**
  * What counts for these images of a repo, the earliest first: of Grype, Trivy and this server itself the last report of each day, and
- * of all days before `from` together ("2026-01-31"; "": each day counts).
+ * of all days before `from` together ("2026-01-31"; "": each day counts). `bytes`: of all their severities as JSON; where these are
+ * more than `bytesMax` none are read.
  */
-export const findVulnCounts = (rows: Read, repoUid: string, digests: readonly string[], from: string): Promise<VulnCountState[]> =>
-  countState.find(
+export const findVulnCounts = async (
+  rows: Read,
+  repoUid: string,
+  digests: readonly string[],
+  from: string,
+  bytesMax: number,
+): Promise<{ readonly states: readonly VulnCountState[]; readonly bytes: number }> => {
+  const states = await countState.find(
     rows,
     `select ${countState.list} from (
-       select distinct on (digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date)) * from vuln_reports
-       where repo_uid = $1 and digest = any($2::text[]) and (scanner <> 'UNKNOWN' or tool = 'gantry')
-       order by digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date), create_time desc, id desc) as report
+       select id, repo_uid, digest, scanner, tool, create_time, bytes, case when bytes > $4 then '{}'::jsonb else severities end as severities from (
+         select *, sum(octet_length(severities::text)) over () as bytes from (
+           select distinct on (digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date)) * from vuln_reports
+           where repo_uid = $1 and digest = any($2::text[]) and (scanner <> 'UNKNOWN' or tool = 'gantry')
+           order by digest, tool, greatest((create_time at time zone 'UTC')::date, nullif($3, '')::date), create_time desc, id desc) as counted
+       ) as measured) as report
      order by create_time, id`,
-    [repoUid, digests, from],
+    [repoUid, digests, from, bytesMax],
     { rows: limits.reportDaysMax, wide: true },
   );
+  return { states, bytes: states[0]?.bytes ?? 0 };
+};
 
 export const vulnReportsRetention: Retention = {
   table: "vuln_reports",

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { importReports, type ReportImportSummary } from "#feeds";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { openPusher, type Pusher } from "../pusher.ts";
@@ -189,4 +189,28 @@ test("attack 129: of one image so many reports are kept and no more, and the lat
     objectList(shown, "vulnerabilityMatches").map((each) => text(part(each, "vulnerability"), "id")),
     ["CVE-2026-0010"],
   );
+});
+
+test("attack 129: counts of reports that say too much together are refused before they are read; fewer days of them are counted", async () => {
+  const digest = digestOf("9");
+  const { store } = world.server.application.services;
+  await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "much", digest } });
+  await take([await write("much.json", grype([match("CVE-2026-0011")], "2026-02-01T00:00:00Z"))], digest);
+  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`CVE-2026-${index + 10_000}`, "HIGH"]));
+  const days = Math.ceil(limits.countedReportsBytesMax / JSON.stringify(many).length) + 1;
+  await store.write((rows) =>
+    rows.query(
+      `insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities, findings, raw,
+         raw_bytes, manifest_digest, replace_time)
+       select repo_uid, digest, scanner, tool, version, create_time - number * interval '1 day', seen_time, 'sha256:' || number, finding_count, $3::jsonb,
+         findings, raw, raw_bytes, '', create_time from vuln_reports, generate_series(1, $2::integer) as number where digest = $1`,
+      [digest, days, JSON.stringify(many)],
+    ),
+  );
+  const counts = `${vulnerabilities}/ListVulnCountReports`;
+  const refused = await world.call(counts, { repo: "ours", tag: "much" });
+  assert.equal(refused.code, codes.FAILED_PRECONDITION, refused.message);
+  assert.match(refused.message, /ask for fewer tags, or from a later day on$/);
+  const [last] = objectList(await world.ok(counts, { repo: "ours", tag: "much", from: "2026-02-01T00:00:00Z", to: "2026-02-01T00:00:00Z" }), "items");
+  assert.deepEqual(texts(last ?? {}, "cveIds"), ["CVE-2026-0011"]);
 });

@@ -1,6 +1,6 @@
 // Which days of which tags are asked for, and what is known of them: for the two lists of counts.
 
-import { invalid, type Violation } from "#base/fault.ts";
+import { blocked, type Fault, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -40,15 +40,27 @@ const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Pr
   return found.filter((uid) => visiblePaths.some((path) => covers(path, uid)));
 };
 
-const factsOf = async ({ rows, request }: ReadContext, uid: string, { repo, tag }: TagAsked): Promise<TagFacts> => {
+/** Reports are large, and those of a call are counted together. */
+const tooMuch = (): Fault =>
+  blocked("LIST_TOO_LONG", "", ["there is more in these reports than can be counted in one call: ask for fewer tags, or from a later day on"]);
+
+/** `leftBytes`: of what the reports of the call may have. */
+const factsOf = async (
+  { rows, request }: ReadContext,
+  uid: string,
+  { repo, tag }: TagAsked,
+  leftBytes: number,
+): Promise<{ readonly facts: TagFacts; readonly bytes: number }> => {
   const history = (await findTagHistory(rows, uid, tag, "", "")).toReversed();
   const images = [...new Set(history.map(({ digest }) => digest))];
   const behind = await findImagesBehind(rows, uid, images);
-  const reports = await findVulnCounts(rows, uid, [...new Set([...behind.values()].flatMap((digests) => [...digests]))], text(request, "from").slice(0, 10));
+  const digests = [...new Set([...behind.values()].flatMap((each) => [...each]))];
+  const { states: reports, bytes } = await findVulnCounts(rows, uid, digests, text(request, "from").slice(0, 10), leftBytes);
+  if (bytes > leftBytes) throw tooMuch();
   const sizes = await Promise.all(
     images.map(async (digest): Promise<[string, string][]> => (await findManifests(rows, uid, digest)).slice(0, 1).map(({ sizeBytes }) => [digest, sizeBytes])),
   );
-  return { repo, tag, history, behind, reports, sizeBytes: new Map(sizes.flat()) };
+  return { facts: { repo, tag, history, behind, reports, sizeBytes: new Map(sizes.flat()) }, bytes };
 };
 
 const dayNumberOf = (time: string): number => Math.floor(Date.parse(time) / dayMs);
@@ -68,7 +80,13 @@ const rangeOf = ({ request, nowMs }: ReadContext, facts: readonly TagFacts[]): r
 /** Answers either list of counts. */
 export const listCounts = async (context: ReadContext, isCumulative: boolean): Promise<Outcome> => {
   const facts: TagFacts[] = [];
-  for (const asked of askedTags(context.request)) for (const uid of await reposNamed(context, asked.repo)) facts.push(await factsOf(context, uid, asked));
+  let leftBytes: number = limits.countedReportsBytesMax;
+  for (const asked of askedTags(context.request))
+    for (const uid of await reposNamed(context, asked.repo)) {
+      const found = await factsOf(context, uid, asked, leftBytes);
+      leftBytes -= found.bytes;
+      facts.push(found.facts);
+    }
   const range = rangeOf(context, facts);
   const [first, last] = range ?? [0, -1];
   const days = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => timestamp((first + index) * dayMs).slice(0, 10));
