@@ -508,12 +508,21 @@ test("attack 157: a token for /mcp is for nothing else: the API refuses it, no e
   assert.deepEqual([exchanged.status, exchanged.body.access_token], [400, undefined]);
   for (const more of [{ resource: world.url }, { audience: world.url }, { resource: "https://other.example" }, { audience: "sts.example.com" }])
     assert.deepEqual(refusal(await refresh(refreshToken, more)), [400, "invalid_target"]);
-  const renewed = await refresh(refreshToken, { resource: mcp });
+  // A set of its tools is at a path below, and the same part.
+  const renewed = await refresh(refreshToken, { resource: `${mcp}/iam/write` });
   assert.equal(claimsOf(text(renewed.body, "access_token")).aud, mcp);
 });
 
 test("attack 157: a resource that is none of ours, or two at once, is refused", async () => {
-  for (const resource of ["https://other.example", `${world.url}/mcp/more`, `${world.url}/v2`, "nonsense", new URL(world.url).host]) {
+  for (const resource of [
+    "https://other.example",
+    `${world.url}/mcp/../v2`,
+    `${world.url}/mcp?x`,
+    `${world.url}/mcps`,
+    `${world.url}/v2`,
+    "nonsense",
+    new URL(world.url).host,
+  ]) {
     const { location } = await openBrowser().get(askedFor({ resource }));
     assert.equal(new URL(location).searchParams.get("error"), "invalid_target", resource);
   }
