@@ -53,8 +53,8 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
   /** No longer than the token that was shown: else a stolen one would renew itself for ever. */
   const tokenOf = async (caller: Caller, nowMs: number): Promise<JsonObject> => {
     const lifetimeMs = Math.min(limits.registryTokenLifetimeMs, caller.expireTimeMs - nowMs);
-    const { uid, act, capabilities, scopes, email, session } = caller;
-    const token = await authn.mint({ uid, audience: [service], act, capabilities, scopes, email, session, lifetimeMs });
+    const { uid, act, capabilities, scopes, email, session, grant } = caller;
+    const token = await authn.mint({ uid, audience: [service], act, capabilities, scopes, email, session, grant, lifetimeMs });
     return answerOf(token, nowMs, nowMs + lifetimeMs);
   };
 

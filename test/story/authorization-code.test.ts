@@ -148,6 +148,7 @@ test("a person who refuses is back at the client, which is told so", async () =>
   const page = await browser.context.newPage();
   await page.goto(buildAuthorizationUrl(config, { redirect_uri: address, state, code_challenge, code_challenge_method: "S256" }).href);
   await page.click("button:has-text('Refuse')");
+  await page.waitForURL((url) => url.href.startsWith(address));
   await assert.rejects(authorizationCodeGrant(config, await told, { pkceCodeVerifier: verifier, expectedState: state }), { error: "access_denied" });
   await page.close();
 });
