@@ -533,14 +533,20 @@ test("attack 157: a resource that is none of ours, or two at once, is refused", 
 });
 
 test("attack 157: a refresh token is its client's: used by another, by nobody, or over another endpoint it ends, and its access tokens with it", async () => {
-  const uses: readonly ((token: string) => Promise<unknown>)[] = [
-    (token) => refresh(token, { client_id: host.put("/other.json") }),
-    (token) => refresh(token, { client_id: undefined }),
-    (token) => world.call("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token }),
+  const uses: readonly ((token: string) => Promise<JsonObject>)[] = [
+    async (token) => (await refresh(token, { client_id: host.put("/other.json") })).body,
+    async (token) => (await refresh(token, { client_id: undefined })).body,
+    async (token) => (await world.call("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token })).reply,
+    async (token) =>
+      (await fetch(`${world.url}/v2/token`, {
+        method: "POST",
+        body: new URLSearchParams({ grant_type: "refresh_token", refresh_token: token }),
+      }).then((answer) => answer.json())) as JsonObject,
   ];
   for (const use of uses) {
     const { token, refreshToken } = await tokensFor({ scope: "offline_access" });
-    await use(refreshToken);
+    const got = await use(refreshToken);
+    assert.deepEqual([got.access_token, got.token, got.refresh_token, got.refreshToken], [undefined, undefined, undefined, undefined]);
     assert.deepEqual(refusal(await refresh(refreshToken)), [400, "invalid_grant"]);
     assert.equal(await mayUse(token), false);
   }
