@@ -97,7 +97,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
-    const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
         host: settings.host,

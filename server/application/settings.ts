@@ -8,6 +8,7 @@ import { createSecureContext } from "node:tls";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
@@ -36,6 +37,8 @@ export interface Settings extends DatabaseSettings {
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** GANTRY_CLIENTS: clients of the authorization code grant, one entry for each of their addresses. */
+  readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
   readonly trustedProxies: BlockList;
   /** Connections that one client address may have. */
@@ -150,6 +153,14 @@ const readOrigin = (value: string): string => {
   if (!url || url.origin !== value)
     throw settingFault("GANTRY_CORS_ORIGINS", `must hold origins such as https://console.example.com, not ${JSON.stringify(value)}`);
   return value;
+};
+
+/** A name that stands in no address, and where its codes go: "agent=https://agent.example.com/signed-in". */
+const readClientEntry = (entry: string): Settings["clients"][number] => {
+  const [, id = "", redirectUri = ""] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)$/.exec(entry) ?? [];
+  if (id === "" || !isRedirectAddress(redirectUri))
+    throw settingFault("GANTRY_CLIENTS", `must hold entries such as agent=https://agent.example.com/signed-in, not ${JSON.stringify(entry)}`);
+  return { id, redirectUri };
 };
 
 const readProxies = (value: string | undefined): BlockList => {
@@ -297,6 +308,7 @@ export const readSettings = (environment: Environment): Settings => {
     secretKeyFile,
     audiences: splitList(given.GANTRY_AUDIENCES),
     corsOrigins: splitList(given.GANTRY_CORS_ORIGINS).map(readOrigin),
+    clients: splitList(given.GANTRY_CLIENTS).map(readClientEntry),
     trustedProxies: readProxies(given.GANTRY_TRUSTED_PROXIES),
     connectionsPerAddress: readConnections(given.GANTRY_CONNECTIONS_PER_ADDRESS),
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),

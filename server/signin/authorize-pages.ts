@@ -5,16 +5,17 @@
 //
 // Anybody can be a client. So nothing goes to a client's address by itself before somebody has answered: whoever wrote the link
 // would have this server's address lead wherever he likes (RFC 9700, 4.11.2). The exceptions lead nowhere else: this server's
-// own pages, and programs on the person's own machine. A client or address that is not known is answered here (4.1.2.1).
+// own pages, whom its operator lists, and programs on the person's own machine. A client or address that is not known is answered here (4.1.2.1).
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid } from "#base/fault.ts";
 import { visibleText } from "#base/html.ts";
 import { limits } from "#base/limits.ts";
+import { isLoopbackAddress } from "#base/redirect-address.ts";
 import type { Binding } from "#store";
 import { errorAddress } from "./authorization-code.ts";
 import { beginSignIn } from "./browser.ts";
-import { checkRedirect, type Client, findClient, isOwnClient } from "./clients.ts";
+import { checkRedirect, type Client, findClient } from "./clients.ts";
 import type { CodeCompletion } from "./completion.ts";
 import { grantTexts, isConfirmed, questionPage, redirectByPage, unconfirmedPage } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
@@ -22,7 +23,6 @@ import { oauthFault, readScope, readSingleParameters, singleParameter } from "./
 import { escapeHtml, redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import { nameHtml } from "./person.ts";
 import { chosenParameter, choicePage, providerFields } from "./provider-choice.ts";
-import { isLoopbackAddress } from "./redirect.ts";
 import { openProviderQuestion, type ProviderQuestion, unanswered } from "./requested-provider.ts";
 import { audienceOfResource } from "./resources.ts";
 
@@ -41,7 +41,7 @@ interface AuthorizationQuestion {
 
 interface SealedQuestion extends AuthorizationQuestion {
   /** As they were shown. */
-  readonly client: Pick<Client, "name" | "host">;
+  readonly client: Pick<Client, "kind" | "name" | "host">;
   /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
@@ -107,7 +107,7 @@ const readQuestion = (dependencies: SignInDependencies, { id }: Client, addresse
 const refuseRequest = (dependencies: SignInDependencies, client: Client, addressed: Addressed, fault: Fault): EndpointAnswer => {
   const back = errorAddress(dependencies, addressed, fault);
   const url = new URL(addressed.redirectUri);
-  if (isOwnClient(client) || isLoopbackAddress(url)) return redirectTo(back);
+  if (client.kind !== "document" || isLoopbackAddress(url)) return redirectTo(back);
   const where = url.host === "" ? "the program" : url.host;
   return refusalPage(
     fault,
@@ -123,7 +123,7 @@ const destinationText = (redirectUri: string, { host }: Pick<Client, "host">): s
   const url = new URL(redirectUri);
   if (isLoopbackAddress(url)) return "Your sign-in goes to a program on this computer.";
   if (url.host === "" || url.protocol !== "https:") return `Your sign-in goes to the program on this device that opens ${url.protocol} addresses.`;
-  return url.host === host ? `Your sign-in goes to ${host}.` : `Your sign-in goes to another host: ${url.host}.`;
+  return host === "" || url.host === host ? `Your sign-in goes to ${url.host}.` : `Your sign-in goes to another host: ${url.host}.`;
 };
 
 const consentPage = (
@@ -135,11 +135,12 @@ const consentPage = (
   const { completion, client } = question;
   const { host: ownHost } = new URL(dependencies.publicUrl);
   const sealed = dependencies.vault.seal(sealPurpose, JSON.stringify(question), boundToNothing);
+  const listed = "<br>It is known here: whoever runs this server lists it.";
   const named = visibleText(client.name, limits.shownNameLengthMax) === "" ? "" : `<br>It calls itself ${nameHtml(client.name)}.`;
   const grants = grantTexts(dependencies, completion.requestedToken, completion.refresh);
   const form =
-    // The host alone cannot be made up: it stands first, and by itself.
-    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(client.host)}</strong>${named}</p>` +
+    // The host alone cannot be made up, nor what the operator calls somebody: it stands first, and by itself.
+    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(client.kind === "listed" ? completion.client : client.host)}</strong>${client.kind === "listed" ? listed : named}</p>` +
     `<p>It asks to act in your name on ${escapeHtml(ownHost)}. If you allow it:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}<li>${escapeHtml(destinationText(completion.redirectUri, client))}</li></ul>` +
     "<p><strong>Allow it only if you began this yourself.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +
@@ -183,9 +184,9 @@ export const showAuthorizeQuestion = async (dependencies: SignInDependencies, re
   const { client, addressed } = known;
   try {
     const question = readQuestion(dependencies, client, addressed, request.query);
-    if (isOwnClient(client)) return await beginOwn(dependencies, request, question);
+    if (client.kind === "own") return await beginOwn(dependencies, request, question);
     const untilMs = dependencies.clock() + limits.deviceCodeLifetimeMs;
-    const shown = { ...question, client: { name: client.name, host: client.host }, untilMs };
+    const shown = { ...question, client: { kind: client.kind, name: client.name, host: client.host }, untilMs };
     return consentPage(dependencies, request, shown, await openProviderQuestion(dependencies, question.idp));
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
@@ -198,7 +199,7 @@ const unchangedClient = async (dependencies: SignInDependencies, { origin }: End
   try {
     const now = await findClient(dependencies, completion.client, origin.address);
     checkRedirect(now, completion.redirectUri);
-    return now.name === client.name && now.host === client.host;
+    return now.kind === client.kind && now.name === client.name && now.host === client.host;
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") return false;
     throw thrown;

@@ -7,16 +7,12 @@
 
 import { invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { isLoopbackAddress } from "#base/redirect-address.ts";
 import type { Completer, RedirectCompletion } from "./completion.ts";
 import { redirectTo, refusalPage, sentenceOf } from "./pages.ts";
 import { signedInPage } from "./person.ts";
 import type { SignInSettings } from "./settings.ts";
 import { issueTokens } from "./tokens.ts";
-
-const loopbackHosts = new Set(["127.0.0.1", "[::1]", "localhost"]);
-
-/** An address of a program on the person's own machine (RFC 8252, 7.3 and 8.3). */
-export const isLoopbackAddress = (url: URL): boolean => url.protocol === "http:" && loopbackHosts.has(url.hostname);
 
 type Site = Pick<SignInSettings, "publicUrl" | "origins">;
 

@@ -24,6 +24,8 @@ export interface SignInSettings {
   readonly publicUrl: string;
   /** GANTRY_CORS_ORIGINS: pages that a sign-in may end at, besides this server's own. */
   readonly origins: readonly string[];
+  /** GANTRY_CLIENTS: whom the operator lets ask for authorization codes, one entry for each address. */
+  readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
   /** The HTTP status that a fault has. */
   readonly statusOf: (fault: Fault) => number;
   /** What strangers may leave in the store, and what they guess. */

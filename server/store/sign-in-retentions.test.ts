@@ -6,12 +6,14 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { freshDatabase } from "../../test/database.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
+import { authorizationCodesRetention } from "./authorization-codes.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
 import type { Store, Write } from "./handle.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { openStore } from "./open.ts";
 import { refreshTokensRetention } from "./refresh-tokens.ts";
 import type { Retention } from "./retention.ts";
+import { revokedGrantsRetention } from "./revoked-grants.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
@@ -72,6 +74,17 @@ const cases: readonly Case[] = [
     keptMs: 0,
     insert: (rows, key, time) =>
       rows.query("insert into headless_sessions (code_hash, ecdh_public_key, encrypted_token, expire_time) values ($1, '', '', $2)", [key, time]),
+  },
+  {
+    retention: authorizationCodesRetention,
+    keptMs: limits.accessTokenLifetimeMs,
+    insert: (rows, key, time) =>
+      rows.query("insert into authorization_codes (code_hash, address_hash, sealed, expire_time) values ($1, '', '', $2)", [key, time]),
+  },
+  {
+    retention: revokedGrantsRetention,
+    keptMs: 0,
+    insert: (rows, key, time) => rows.query("insert into revoked_grants (grant_id, expire_time) values ($1, $2)", [key, time]),
   },
   {
     retention: awsRequestsRetention,

@@ -34,7 +34,10 @@ let client: string;
 const logged: string[] = [];
 
 before(async () => {
-  world = await openWorld({ GANTRY_TRUSTED_PROXIES: "127.0.0.1" }, (event) => void logged.push(event));
+  world = await openWorld(
+    { GANTRY_TRUSTED_PROXIES: "127.0.0.1", GANTRY_CLIENTS: `listed=${clientRedirect},listed=https://listed.example/cb` },
+    (event) => void logged.push(event),
+  );
   [provider, host] = await Promise.all([openProvider(() => world.clock.now), openClientHost()]);
   idp = await registerProvider(world, provider);
   client = host.put("/client.json");
@@ -236,6 +239,17 @@ test("attack 152: an address that is not listed character for character is refus
   }
   for (const redirect_uri of [listed, "http://localhost:5123/cb", "http://localhost/cb", "com.example.app:/done"])
     assert.equal((await openBrowser().get(askedFor({ redirect_uri }, undefined, id))).status, 200, redirect_uri);
+});
+
+test("a program that the operator lists signs people in by its name, at its addresses alone, and the person is asked", async () => {
+  const { verifier, challenge } = makeVerifier();
+  const { text: page } = await openBrowser().get(askedFor({ redirect_uri: "https://listed.example/cb" }, challenge, "listed"));
+  assert.match(page, /<strong>listed<\/strong><br>It is known here/);
+  assert.match(page, /goes to listed\.example/);
+  const told = await allow(world, provider, askedFor({}, challenge, "listed"));
+  assert.equal((await askForTokens(world, codeForm("listed", told.get("code") ?? "", verifier))).status, 200);
+  for (const more of [{ redirect_uri: "https://listed.example/cb/more" }, { client_id: "LISTED" }, { client_id: "unlisted" }])
+    assert.equal((await openBrowser().get(askedFor(more, challenge, more.client_id ?? "listed"))).status, 400);
 });
 
 test("attack 152: an address that a code may not be sent to is not one because a document lists it", async () => {

@@ -186,6 +186,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_OPEN_ORGANIZATIONS", "yes please", /must be true or false/],
   ["GANTRY_V1_LIST_MAX", "0", /must be a number from 1 to 9999999/],
   ["GANTRY_CORS_ORIGINS", "https://console.example.com/path", /must hold origins/],
+  ["GANTRY_CLIENTS", "agent=http://agent.example.com/", /must hold entries such as/],
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/8,proxy.example.com", /must hold addresses or ranges .* not "proxy.example.com"/],
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/33", /must hold addresses or ranges/],
   ["GANTRY_TRUSTED_PROXIES", "2001:db8::/129", /must hold addresses or ranges/],
