@@ -135,12 +135,13 @@ const consentPage = (
   const { completion, client } = question;
   const { host: ownHost } = new URL(dependencies.publicUrl);
   const sealed = dependencies.vault.seal(sealPurpose, JSON.stringify(question), boundToNothing);
-  const listed = "<br>It is known here: whoever runs this server lists it.";
+  const isListed = client.kind === "listed";
   const named = visibleText(client.name, limits.shownNameLengthMax) === "" ? "" : `<br>It calls itself ${nameHtml(client.name)}.`;
+  const said = isListed ? "<br>It is known here: whoever runs this server lists it." : named;
   const grants = grantTexts(dependencies, completion.requestedToken, completion.refresh);
   const form =
     // The host alone cannot be made up, nor what the operator calls somebody: it stands first, and by itself.
-    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(client.kind === "listed" ? completion.client : client.host)}</strong>${client.kind === "listed" ? listed : named}</p>` +
+    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${said}</p>` +
     `<p>It asks to act in your name on ${escapeHtml(ownHost)}. If you allow it:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}<li>${escapeHtml(destinationText(completion.redirectUri, client))}</li></ul>` +
     "<p><strong>Allow it only if you began this yourself.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +

@@ -126,7 +126,7 @@ test("attack 151: a code that somebody presented with a wrong verifier, client o
   assert.ok(logged.includes("signin.code.misused"));
 });
 
-test("attack 151: a second use of a code ends what the first was given: the refresh token, and at once the access token, and those made from either", async () => {
+test("attack 151: a second use of a code ends what the first was given: its tokens, at once, and what was made from them", async () => {
   const { token, refreshToken, code, verifier } = await tokensFor({ scope: "offline_access" });
   const renewed = (await refresh(refreshToken)).body;
   const exchanged = await askForTokens(world, {
@@ -509,7 +509,7 @@ test("attack 156: a document that says something else by the time of the answer 
 
 // ---- 157: what a token is for -----------------------------------------------------------------------------------
 
-test("attack 157: a token for /mcp is for nothing else: the API refuses it, no exchange makes it one for the API, and its refresh token keeps to it", async () => {
+test("attack 157: a token for /mcp is for nothing else: the API refuses it, no exchange widens it, and its refresh token keeps to it", async () => {
   const mcp = `${world.url}/mcp`;
   const { token, refreshToken } = await tokensFor({ resource: mcp, scope: "offline_access" });
   assert.equal(claimsOf(token).aud, mcp);
