@@ -50,8 +50,8 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
 };
 
 /** Of a field, what stands for absence on the wire and is always said over REST (decisions: JSON); undefined: it is left out there, too. */
-const saidDefault = ({ shape, kind, presence, oneof, additive }: FieldFact): Json | undefined => {
-  if (shape !== "one" || presence || oneof !== undefined) return undefined;
+const saidDefault = ({ shape, kind, presence, oneof, additive, counterpart }: FieldFact): Json | undefined => {
+  if (shape !== "one" || presence || oneof !== undefined || counterpart?.absent) return undefined;
   if (kind === "bool") return additive ? undefined : false;
   if (kind === "int64") return "0";
   return kind === "int32" || kind === "double" ? 0 : undefined;
@@ -76,7 +76,7 @@ const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
 /** The answer as REST gives it. A number that is 0 may be left out there, where nothing has been counted yet. */
 const replyOf = (method: MethodFact, message: Message): JsonObject => {
   const json = withDefaults(method.output, jsonOfMessage(method.output, message));
-  const listed = method.output.byName.has("next_page_token") ? listedField(method) : undefined;
+  const listed = (method.view?.of ?? method).output.byName.has("next_page_token") ? listedField(method) : undefined;
   return listed ? { [listed.json]: [], ...json } : json;
 };
 
