@@ -58,17 +58,14 @@ const saidDefault = ({ shape, kind, presence, oneof, additive, counterpart }: Fi
 };
 
 const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
-  const out = { ...json };
+  const out: JsonObject = {};
   for (const field of message.fields) {
-    const held = out[field.json];
+    const held = json[field.json] ?? saidDefault(field);
     const inner = field.message;
     const each = (value: Json): Json => (inner && isObject(value) ? withDefaults(inner, value) : value);
-    if (held === undefined) {
-      const said = saidDefault(field);
-      if (said !== undefined) out[field.json] = said;
-    } else if (Array.isArray(held)) out[field.json] = held.map(each);
+    if (Array.isArray(held)) out[field.json] = held.map(each);
     else if (field.shape === "map" && isObject(held)) out[field.json] = Object.fromEntries(Object.entries(held).map(([key, value]) => [key, each(value)]));
-    else out[field.json] = each(held);
+    else if (held !== undefined) out[field.json] = each(held);
   }
   return out;
 };
