@@ -10,8 +10,13 @@ import { tokenEndMs } from "./session.ts";
 import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 export { answerCredentialRequest } from "./credential-helper.ts";
+export { exchangeToken } from "./exchange.ts";
 export { type JsonResponse, refusalText, requestJson, type RequestOptions } from "./issuer-client.ts";
-export { sessionToken } from "./session.ts";
+export { withLock } from "./lock.ts";
+export { unverifiedClaims } from "./person.ts";
+export { writePrivateFile } from "./private-file.ts";
+export { sessionToken, tokenEndMs } from "./session.ts";
+export { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

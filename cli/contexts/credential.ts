@@ -1,0 +1,115 @@
+// Which credential a client command uses, and whence it came: a token in the environment comes before the sign-in, and a refusal
+// says so (cli: a token in the environment beats the login unseen).
+
+import { readFileSync, statSync } from "node:fs";
+import { Fault } from "#base/fault.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { ownAudiences } from "#base/own-audiences.ts";
+import { exchangeToken, sessionToken, unverifiedClaims } from "#login";
+import type { Environment, StoredContext } from "./context-file.ts";
+
+export interface Credential {
+  /** A token that is good for a while; asked for again when it is about to end. */
+  readonly token: (stop?: AbortSignal) => Promise<string>;
+  /** Whence it came, for a refusal: "the token of GANTRY_TOKEN, which comes before the sign-in of gantry login". */
+  readonly origin: string;
+}
+
+export interface CredentialOptions {
+  readonly environment: Environment;
+  readonly server: string;
+  /** The server was named by the environment or the command line, and not by the context file. */
+  readonly isServerNamed: boolean;
+  readonly context: { readonly name: string; readonly stored: StoredContext } | undefined;
+}
+
+/** The text of a file that holds a token. Throws where it cannot be read; `what` says which file it is. */
+export const readTokenFile = (what: string, path: string): string => {
+  let token: string;
+  try {
+    // A directory, a device or a disk image is no token.
+    if (!statSync(path).isFile() || statSync(path).size > limits.identityTokenBytesMax) throw new Error("it is no file of a token's size");
+    token = readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Fault("FAILED_PRECONDITION", `${what} names a file that cannot be read: ${JSON.stringify(path)} (${why})`, { cause });
+  }
+  if (token === "") throw new Fault("FAILED_PRECONDITION", `${what} names a file with nothing in it: ${JSON.stringify(path)}`);
+  return token;
+};
+
+const audiencesOf = (claims: JsonObject): readonly string[] => (text(claims, "aud") === "" ? texts(claims, "aud") : [text(claims, "aud")]);
+
+/**
+ * Throws where a token of the environment was not meant for this server: it goes to the server that is named beside it, or that it
+ * names itself, and to no server of a context that happens to be the current one.
+ */
+const checkDestination = (token: string, origin: string, { server, isServerNamed, context }: CredentialOptions): string => {
+  if (isServerNamed) return token;
+  const claims = unverifiedClaims(token);
+  if (text(claims, "iss") === server || audiencesOf(claims).some((audience) => ownAudiences(server).includes(audience))) return token;
+  const where = context === undefined ? server : `${server}, the server of the context ${context.name}`;
+  throw new Fault("UNAUTHENTICATED", `${origin} says nothing of ${where}, and is not sent there; set GANTRY_SERVER beside it, or give --server`);
+};
+
+const beforeSignIn = "which comes before the sign-in of gantry login";
+
+/** A variable that is set and not empty. */
+const given = (environment: Environment, name: string): string | undefined => environment[name] || undefined;
+
+/** The token that an identity token is exchanged for; once in this process until it is about to end. */
+const exchanging = (server: string, identity: string | undefined, readPresented: () => string): Credential["token"] => {
+  let held: Promise<string> | undefined;
+  let sinceMs = 0;
+  return async (stop = AbortSignal.timeout(limits.callsOfCommandMs)) => {
+    if (held === undefined || performance.now() - sinceMs > limits.accessTokenLifetimeMs / 2) {
+      sinceMs = performance.now();
+      held = exchangeToken(server, { token: readPresented(), identity }, stop);
+      held.catch(() => {
+        held = undefined;
+      });
+    }
+    return held;
+  };
+};
+
+/** What the environment holds; undefined where it holds none. */
+const environmentCredential = (options: CredentialOptions): Credential | undefined => {
+  const { environment, server } = options;
+  const [token, file] = [given(environment, "GANTRY_TOKEN"), given(environment, "GANTRY_TOKEN_FILE")];
+  if (token !== undefined) {
+    const origin = `the token of GANTRY_TOKEN, ${beforeSignIn},`;
+    return { origin, token: async () => checkDestination(token.trim(), origin, options) };
+  }
+  if (file !== undefined) {
+    const origin = `the token of the file that GANTRY_TOKEN_FILE names (${file}), ${beforeSignIn},`;
+    return { origin, token: async () => checkDestination(readTokenFile("GANTRY_TOKEN_FILE", file), origin, options) };
+  }
+  const identity = given(environment, "GANTRY_IDENTITY");
+  const [presented, presentedFile] = [given(environment, "GANTRY_IDENTITY_TOKEN"), given(environment, "GANTRY_IDENTITY_TOKEN_FILE")];
+  if (presented === undefined && presentedFile === undefined) return undefined;
+  const name = presented === undefined ? "GANTRY_IDENTITY_TOKEN_FILE" : "GANTRY_IDENTITY_TOKEN";
+  const origin = `the identity token of ${name}${identity === undefined ? "" : ` for the identity ${identity}`}, ${beforeSignIn},`;
+  const read = (): string => presented?.trim() ?? readTokenFile(name, presentedFile ?? "");
+  return { origin, token: exchanging(server, identity, () => checkDestination(read(), origin, options)) };
+};
+
+/** The sign-in that gantry login keeps, renewed when it is about to end. */
+const signInCredential = ({ environment, server, context }: CredentialOptions): Credential => {
+  // A context says how to sign in at its own server alone.
+  const { name, stored } = context?.stored.server === server ? context : { name: undefined, stored: undefined };
+  const { alias, identity, identityTokenFile } = stored ?? {};
+  const renew =
+    identityTokenFile === undefined
+      ? undefined
+      : async (stop: AbortSignal) => exchangeToken(server, { token: readTokenFile(`the context ${name}`, identityTokenFile), identity }, stop);
+  const remedy = name === undefined ? `gantry login --server ${server}` : `gantry login --context ${name}`;
+  return {
+    origin: `the sign-in of gantry login at ${server}${name === undefined ? "" : ` (context ${name})`}`,
+    token: async (stop = AbortSignal.timeout(limits.callsOfCommandMs)) =>
+      sessionToken(environment, server, limits.sessionTokenLeftMs, stop, { alias, renew, remedy }),
+  };
+};
+
+export const findCredential = (options: CredentialOptions): Credential => environmentCredential(options) ?? signInCredential(options);
