@@ -6,7 +6,7 @@ import { Fault } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownAudiences } from "#base/own-audiences.ts";
-import { exchangeToken, sessionToken, unverifiedClaims } from "#login";
+import { exchangeToken, type SessionOptions, sessionToken, unverifiedClaims } from "#login";
 import type { Environment, StoredContext } from "./context-file.ts";
 
 export interface Credential {
@@ -21,6 +21,7 @@ export interface CredentialOptions {
   readonly server: string;
   /** The server was named by the environment or the command line, and not by the context file. */
   readonly isServerNamed: boolean;
+  /** The context of this server that is meant. */
   readonly context: { readonly name: string; readonly stored: StoredContext } | undefined;
 }
 
@@ -95,21 +96,24 @@ const environmentCredential = (options: CredentialOptions): Credential | undefin
   return { origin, token: exchanging(server, identity, () => checkDestination(read(), origin, options)) };
 };
 
-/** The sign-in that gantry login keeps, renewed when it is about to end. */
-const signInCredential = ({ environment, server, context }: CredentialOptions): Credential => {
-  // A context says how to sign in at its own server alone.
-  const { name, stored } = context?.stored.server === server ? context : { name: undefined, stored: undefined };
-  const { alias, identity, identityTokenFile } = stored ?? {};
-  const renew =
-    identityTokenFile === undefined
-      ? undefined
-      : async (stop: AbortSignal) => exchangeToken(server, { token: readTokenFile(`the context ${name}`, identityTokenFile), identity }, stop);
-  const remedy = name === undefined ? `gantry login --server ${server}` : `gantry login --context ${name}`;
-  return {
-    origin: `the sign-in of gantry login at ${server}${name === undefined ? "" : ` (context ${name})`}`,
-    token: async (stop = AbortSignal.timeout(limits.callsOfCommandMs)) =>
-      sessionToken(environment, server, limits.sessionTokenLeftMs, stop, { alias, renew, remedy }),
-  };
+/** How the sign-in at a server is renewed: that of a context as the context says, which may be by an identity token. */
+const sessionOptions = (server: string, context: CredentialOptions["context"]): SessionOptions => {
+  const { alias, identity, identityTokenFile } = context?.stored ?? {};
+  const remedy = context === undefined ? `gantry login --server ${server}` : `gantry login --context ${context.name}`;
+  if (identityTokenFile === undefined) return { alias, remedy };
+  const read = (): string => readTokenFile(`the context ${context?.name}`, identityTokenFile);
+  return { alias, remedy, renew: async (stop) => exchangeToken(server, { token: read(), identity }, stop) };
 };
+
+/** Renews the sign-in of a context, or the first one at the server, and gives the new token. Throws where it cannot be. */
+export const renewSignIn = async (environment: Environment, server: string, context: CredentialOptions["context"], stop: AbortSignal): Promise<string> =>
+  sessionToken(environment, server, Number.POSITIVE_INFINITY, stop, sessionOptions(server, context));
+
+/** The sign-in that gantry login keeps, renewed when it is about to end. */
+const signInCredential = ({ environment, server, context }: CredentialOptions): Credential => ({
+  origin: `the sign-in of gantry login at ${server}${context === undefined ? "" : ` (context ${context.name})`}`,
+  token: async (stop = AbortSignal.timeout(limits.callsOfCommandMs)) =>
+    sessionToken(environment, server, limits.sessionTokenLeftMs, stop, sessionOptions(server, context)),
+});
 
 export const findCredential = (options: CredentialOptions): Credential => environmentCredential(options) ?? signInCredential(options);

@@ -21,7 +21,7 @@ export { withLock } from "./lock.ts";
 export { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./person.ts";
 export { writePrivateFile } from "./private-file.ts";
 export type { OfferedProvider } from "./providers.ts";
-export { sessionToken, tokenEndMs } from "./session.ts";
+export { type SessionOptions, sessionToken, tokenEndMs } from "./session.ts";
 export { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
