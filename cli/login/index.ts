@@ -22,7 +22,7 @@ export { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./pe
 export { writePrivateFile } from "./private-file.ts";
 export type { OfferedProvider } from "./providers.ts";
 export { type SessionOptions, sessionToken, tokenEndMs } from "./session.ts";
-export { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
+export { readStoredToken, removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
