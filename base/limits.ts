@@ -561,6 +561,16 @@ export const limits = {
   sessionTokenLeftMs: 60 * 1000,
   sessionLockMs: 40_000,
   sessionLockLookMs: 50,
+  /**
+   * The client (client/index.ts): a call with all its tries, the tries, the pause before the second one and the longest (each next
+   * one is twice as long), the largest answer (lists of version 1 that have no pages), and how long before its end a token is renewed.
+   */
+  clientTimeoutMs: 60_000,
+  clientTriesMax: 4,
+  clientPauseMs: 200,
+  clientPauseMaxMs: 10_000,
+  clientAnswerBytesMax: 100 * 1024 * 1024,
+  clientTokenLeftMs: 5 * 60 * 1000,
   credentialHelperMs: 60_000,
   /** All that one command asks of a server. */
   callsOfCommandMs: 2 * 60 * 1000,
