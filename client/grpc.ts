@@ -49,26 +49,35 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
   return message;
 };
 
-/** Over REST these are always there (decisions: JSON); on the wire a default is not. */
+/** Of a field, what stands for absence on the wire and is always said over REST (decisions: JSON); undefined: it is left out there, too. */
+const saidDefault = ({ shape, kind, presence, oneof, additive }: FieldFact): Json | undefined => {
+  if (shape !== "one" || presence || oneof !== undefined) return undefined;
+  if (kind === "bool") return additive ? undefined : false;
+  if (kind === "int64") return "0";
+  return kind === "int32" || kind === "double" ? 0 : undefined;
+};
+
 const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
   const out = { ...json };
-  for (const { json: key, shape, kind, presence, oneof, additive } of message.fields) {
-    if (out[key] !== undefined || shape !== "one" || presence || oneof !== undefined) continue;
-    if (kind === "bool" && !additive) out[key] = false;
-    else if (kind === "int32" || kind === "double") out[key] = 0;
-    else if (kind === "int64") out[key] = "0";
+  for (const field of message.fields) {
+    const held = out[field.json];
+    const inner = field.message;
+    const each = (value: Json): Json => (inner && isObject(value) ? withDefaults(inner, value) : value);
+    if (held === undefined) {
+      const said = saidDefault(field);
+      if (said !== undefined) out[field.json] = said;
+    } else if (Array.isArray(held)) out[field.json] = held.map(each);
+    else if (field.shape === "map" && isObject(held)) out[field.json] = Object.fromEntries(Object.entries(held).map(([key, value]) => [key, each(value)]));
+    else out[field.json] = each(held);
   }
   return out;
 };
 
-/** The answer as REST gives it. */
+/** The answer as REST gives it. A number that is 0 may be left out there, where nothing has been counted yet. */
 const replyOf = (method: MethodFact, message: Message): JsonObject => {
   const json = withDefaults(method.output, jsonOfMessage(method.output, message));
-  const listed = listedField(method);
-  if (!listed?.message || !method.output.byName.has("next_page_token")) return json;
-  const { message: entry } = listed;
-  const held = json[listed.json];
-  return { ...json, [listed.json]: Array.isArray(held) ? held.map((each) => (isObject(each) ? withDefaults(entry, each) : each)) : [] };
+  const listed = method.output.byName.has("next_page_token") ? listedField(method) : undefined;
+  return listed ? { [listed.json]: [], ...json } : json;
 };
 
 const detailsOf = (error: ConnectError): JsonObject[] =>

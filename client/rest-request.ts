@@ -75,6 +75,8 @@ export const restRequest = (method: MethodFact, request: JsonObject, validateOnl
     body = JSON.stringify(taken.value ?? (field?.shape === "list" ? [] : {}));
     rest = taken.rest;
   }
-  const query = new URLSearchParams([...queryOf(rest), ...(validateOnly ? [["validateOnly", "true"] as const] : [])]).toString();
+  const parameters = new URLSearchParams(queryOf(rest));
+  if (validateOnly) parameters.set("validateOnly", "true");
+  const query = parameters.toString();
   return { verb: http.verb, path: query === "" ? path : `${path}?${query}`, body };
 };
