@@ -576,6 +576,13 @@ export const limits = {
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */
   registryFileBytesMax: 1024 * 1024,
+  /** The user's contexts: some 200 bytes each. How long one program waits for another that changes them, longer than its lock is believed. */
+  contextFileBytesMax: 256 * 1024,
+  contextFileLockMs: 45_000,
+  /** `gantry login --identity-token -`, and the files that hold tokens. */
+  identityTokenBytesMax: 16 * 1024,
+  /** What `gantry whoami` shows in one line: a uid of the deepest group, an address, a path. */
+  whoamiTextLengthMax: 1_000,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,
