@@ -1,4 +1,5 @@
-// The command line. Exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line).
+// The command line. Exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line), 64 for arguments
+// that mean nothing; commands that talk to a server have further ones (exit-status.ts).
 
 import { version } from "#application";
 import { Fault } from "#base/fault.ts";
@@ -28,5 +29,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (thrown) {
   process.stderr.write(`gantry: ${failureText(thrown)}\n`);
-  process.exitCode = 1;
+  const { exitStatus, isWrongUsage } = await import("./exit-status.ts");
+  process.exitCode = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
 }

@@ -38,10 +38,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 };
 
 /** Commands that stand beside the resources of a domain and are none of the contract's operations. */
-const besideResources: Readonly<Record<string, () => Promise<(terminal: Terminal) => Command>>> = {
-  iam: async () => (await import("./commands/iam-pull-tokens.ts")).pullTokensCommand,
-  events: async () => (await import("./commands/events.ts")).tailCommand,
-  audit: async () => (await import("./commands/audit.ts")).verifyCommand,
+const besideResources: Readonly<Record<string, () => Promise<(terminal: Terminal) => Command[]>>> = {
+  iam: async () => (await import("./commands/iam.ts")).iamCommands,
+  events: async () => (await import("./commands/events.ts")).eventsCommands,
+  audit: async () => (await import("./commands/audit.ts")).auditCommands,
 };
 
 const lines = (list: readonly Command[]): string => list.map((command) => `  ${command.name().padEnd(17)}${command.summary()}`).join("\n");
@@ -71,7 +71,7 @@ const behind = (args: readonly string[], word: string): readonly string[] => arg
 
 const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
   const own = besideResources[domain];
-  return newDomainCommand(terminal, domain, behind(args, domain), own === undefined ? [] : [(await own())(terminal)]);
+  return newDomainCommand(terminal, domain, behind(args, domain), own === undefined ? [] : (await own())(terminal));
 };
 
 /** The tree for these arguments: the commands that they name are ready to run. */

@@ -18,7 +18,7 @@ interface Options {
 
 const wrongArguments = "what about events? gantry events tail shows them";
 
-export const tailCommand = (terminal: Terminal): Command =>
+const tailCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "tail",
     usage: "[--group UID] [--type TYPE,…] [--past NUMBER] [--json]",
@@ -47,3 +47,5 @@ export const tailCommand = (terminal: Terminal): Command =>
         }),
       );
     });
+
+export const eventsCommands = (terminal: Terminal): Command[] => [tailCommand(terminal)];
