@@ -22,6 +22,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
   login: { summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
   logout: { summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  whoami: { summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
+  context: { summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
+  api: { summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
+  completion: { summary: "print what completes commands in a shell", load: async () => (await import("./commands/completion.ts")).completionCommand },
   iam: { summary: "make, list and revoke tokens that pull images", load: async () => (await import("./commands/iam.ts")).iamCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
@@ -67,9 +71,23 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
   return program;
 };
 
+/** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
+const complete = async (words: readonly string[], terminal: Terminal): Promise<void> => {
+  try {
+    const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
+    terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
+  } catch {
+    // A context file that is not to be read, for example: whoever runs the command is told.
+  }
+};
+
 /** Runs the command that the arguments call. Returns the exit status; throws what the command throws, a Fault for arguments that mean nothing. */
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
+  if (first === "__complete") {
+    await complete(others.slice(1), terminal);
+    return 0;
+  }
   // Help needs no more than the name of a command, wherever it stands.
   const words = ["help", "--help", "-h"].includes(first) ? ["help", ...others.filter((word) => !word.startsWith("-")).slice(0, 1)] : args;
   const program = await newProgram(words, terminal);

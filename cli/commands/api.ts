@@ -40,7 +40,7 @@ const ownHeaders = ["authorization", "host", "content-length", "connection", "tr
 
 /** The address of a path of this server. Throws for whatever would lead to another one. */
 const addressOf = (server: string, path: string): URL => {
-  const url = path.startsWith("/") ? URL.parse(`${server}${path}`) : null;
+  const url = path.startsWith("/") && !path.includes("\\") ? URL.parse(`${server}${path}`) : null;
   const base = new URL(server);
   if (url === null || path.startsWith("//") || url.origin !== base.origin || url.username + url.password !== "" || !`${url.pathname}/`.startsWith(`${base.pathname}/`.replace("//", "/")))
     throw wrongUsage(`PATH is a path of ${server}, such as /iam/v2/groups, not ${JSON.stringify(path)}`);
