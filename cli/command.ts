@@ -2,7 +2,7 @@
 // the declared options, so that it names each of them; what cannot be parsed becomes a Fault of one line.
 
 import { Command, type CommanderError, type Option } from "commander";
-import { Fault } from "#base/fault.ts";
+import { wrongUsage } from "./exit-status.ts";
 
 export interface CommandText {
   readonly name: string;
@@ -57,7 +57,7 @@ export const throwFaults = (command: Command, wrongArguments: (error: CommanderE
   command.configureOutput({ writeErr: () => {}, outputError: () => {} }).exitOverride((error) => {
     // Help was shown, or the version.
     if (error.exitCode === 0) throw error;
-    throw new Fault("INVALID_ARGUMENT", argumentErrors.has(error.code) ? wrongArguments(error) : parseErrorText(command, error), { cause: error });
+    throw wrongUsage(argumentErrors.has(error.code) ? wrongArguments(error) : parseErrorText(command, error), error);
   });
 
 export const newCommand = (text: CommandText): Command =>

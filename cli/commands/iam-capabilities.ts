@@ -34,8 +34,16 @@ const listCommand = ({ out }: Terminal): Command =>
       const known = (names: readonly string[], wanted: string | undefined, option: string): void => {
         if (wanted !== undefined && !names.includes(wanted)) throw wrongUsage(`${option} must be one of ${[...new Set(names)].sort().join(", ")}`);
       };
-      known(capabilities.map(({ name }) => partsOf(name)[1]), action, "--action");
-      known(capabilities.map(({ name }) => partsOf(name)[0]), resource, "--resource");
+      known(
+        capabilities.map(({ name }) => partsOf(name)[1]),
+        action,
+        "--action",
+      );
+      known(
+        capabilities.map(({ name }) => partsOf(name)[0]),
+        resource,
+        "--resource",
+      );
       const found = capabilities
         .filter(({ name }) => (action === undefined || partsOf(name)[1] === action) && (resource === undefined || partsOf(name)[0] === resource))
         .map(({ name, symbol, number, internalOnly }) => ({ name, symbol, number, internalOnly }));

@@ -91,9 +91,7 @@ const valuesOfArgument = (terminal: Terminal, { command, argumentsBefore }: Plac
 };
 
 const startingWith = (found: Candidate[] | typeof files, current: string, prefix = ""): Candidate[] | typeof files =>
-  found === files
-    ? files
-    : found.filter(({ value }) => value.startsWith(current)).map(({ value, says }) => ({ value: `${prefix}${value}`, says }));
+  found === files ? files : found.filter(({ value }) => value.startsWith(current)).map(({ value, says }) => ({ value: `${prefix}${value}`, says }));
 
 /** What can stand in the place of the last word. `words` are those behind "gantry", the last of them as far as it is typed. */
 export const findCandidates = (program: Command, terminal: Terminal, words: readonly string[]): Candidate[] | typeof files => {

@@ -42,7 +42,8 @@ const columnOf = (field: FieldFact): Column => ({ header: headerOf([field.json])
 const isSummary = ({ shape, kind, message, outputOnly }: FieldFact): boolean =>
   shape === "one" && kind === "message" && outputOnly && message !== undefined && message.byName.has("name") && message.byName.has("uid");
 
-const isCell = (field: FieldFact): boolean => isSummary(field) || (field.kind !== "message" && field.kind !== "any" && field.kind !== "bytes" && field.shape !== "map");
+const isCell = (field: FieldFact): boolean =>
+  isSummary(field) || (field.kind !== "message" && field.kind !== "any" && field.kind !== "bytes" && field.shape !== "map");
 
 const isText = (field: FieldFact): boolean => ["description", "data", "readme", "content"].includes(field.name);
 

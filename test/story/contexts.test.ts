@@ -91,7 +91,10 @@ const signInAsJob = async (machine: Machine, ...args: string[]): Promise<string>
 test("contexts are made, listed, switched and deleted, in one file for its owner's eyes that is replaced whole", async () => {
   const machine = await newMachine();
   assert.equal(await machine.ok("context", "list"), "");
-  assert.match(await machine.ok("context", "set", "acme", "--server", "https://gantry.example.com/", "--organization", "acme"), /^The context acme is set, and the current one\n$/);
+  assert.match(
+    await machine.ok("context", "set", "acme", "--server", "https://gantry.example.com/", "--organization", "acme"),
+    /^The context acme is set, and the current one\n$/,
+  );
   await machine.ok("context", "set", "here", "--server", world.url);
   assert.equal(
     await machine.ok("context", "list"),
@@ -114,7 +117,8 @@ test("two programs that change contexts at once lose nothing of each other", asy
 
 test("flags come before the environment, that before the current context, and each says what it was", async () => {
   const machine = await newMachine();
-  for (const name of ["current", "named", "flagged"]) await machine.ok("context", "set", name, "--server", `https://${name}.example.com`, "--organization", name);
+  for (const name of ["current", "named", "flagged"])
+    await machine.ok("context", "set", name, "--server", `https://${name}.example.com`, "--organization", name);
   const shown = async (args: readonly string[], env: Readonly<Record<string, string>>): Promise<readonly [string, string, string]> => {
     const { stdout, stderr } = await machine.run(["context", "show", "-o", "json", ...args], env);
     const { server, serverFrom, organization } = JSON.parse(stdout || "{}") as Record<string, string>;
@@ -145,14 +149,20 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   const file = join(machine.home, "token");
   await writeFile(file, `${await jobToken()}\n`);
   const said = await machine.ok("login", "--server", world.url, "--identity", identity, "--identity-token", `@${file}`);
-  assert.match(said, new RegExp(`^Signed in to ${world.url} as the identity ${identity}\\nThe token is in ${tokenPath(machine)}, good until .*\\nCommands mean it`));
+  assert.match(
+    said,
+    new RegExp(`^Signed in to ${world.url} as the identity ${identity}\\nThe token is in ${tokenPath(machine)}, good until .*\\nCommands mean it`),
+  );
   assert.equal(claimsOf(await readFile(tokenPath(machine), "utf8")).sub, identity);
   const { contexts, current } = JSON.parse(await readFile(contextFile(machine), "utf8")) as { contexts: Record<string, unknown>; current: string };
   assert.deepEqual(contexts[current], { server: world.url, organization: world.organization, identity, identityTokenFile: file });
 
   const who = JSON.parse(await machine.ok("whoami", "-o", "json")) as Record<string, unknown>;
   assert.deepEqual([who.identity, who.server, who.context], [identity, world.url, current]);
-  assert.deepEqual((who.organizations as { uid: string }[]).map(({ uid }) => uid), [world.organization]);
+  assert.deepEqual(
+    (who.organizations as { uid: string }[]).map(({ uid }) => uid),
+    [world.organization],
+  );
   assert.match(await machine.ok("whoami"), new RegExp(`^identity +${identity}$`, "m"));
   assert.match(await machine.ok("whoami", "--offline"), new RegExp(`^identity +${identity}$`, "m"));
   assert.equal(JSON.parse(await machine.ok("api", "GET", `/iam/v2/groups/${world.organization}`)).uid, world.organization);
@@ -217,7 +227,17 @@ test("two sign-ins at one server lie beside each other, each with its context, a
   const machine = await newMachine();
   await signInAsJob(machine, "--context", "first");
   const second = await newIdentity("second");
-  const said = await machine.run(["login", "--server", world.url, "--context", "second", "--identity", second, "--identity-token", await jobToken({ sub: "second" })]);
+  const said = await machine.run([
+    "login",
+    "--server",
+    world.url,
+    "--context",
+    "second",
+    "--identity",
+    second,
+    "--identity-token",
+    await jobToken({ sub: "second" }),
+  ]);
   assert.equal(said.code, 0, said.stderr);
   assert.match(said.stdout, /as the context second \(before: first; gantry context use first goes back\)\n$/);
   assert.equal(claimsOf(await readFile(tokenPath(machine), "utf8")).sub, identity);
@@ -234,7 +254,9 @@ test("gantry token --login prints the signed-in token, or one made from it that 
   await signInAsJob(machine);
   const own = (await machine.ok("token", "--login")).trim();
   assert.equal(own, await readFile(tokenPath(machine), "utf8"));
-  const narrow = (await machine.ok("token", "--login", "--capabilities", "repo.list,tag.list", "--scope", world.organization, "--audience", "registry.example.com")).trim();
+  const narrow = (
+    await machine.ok("token", "--login", "--capabilities", "repo.list,tag.list", "--scope", world.organization, "--audience", "registry.example.com")
+  ).trim();
   const { sub, aud, gantry_cap: capabilities, gantry_scopes: scopes } = claimsOf(narrow);
   assert.deepEqual([sub, aud, capabilities, scopes], [identity, "registry.example.com", ["repo.list", "tag.list"], [world.organization]]);
   assert.ok(Number(claimsOf(narrow).exp) <= Number(claimsOf(own).exp));
