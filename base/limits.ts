@@ -587,6 +587,8 @@ export const limits = {
   contextFileLockMs: 45_000,
   /** `gantry login --identity-token -`, and the files that hold tokens. */
   identityTokenBytesMax: 16 * 1024,
+  /** What `gantry whoami` shows in one line: a uid of the deepest group, an address, a path. */
+  whoamiTextLengthMax: 1_000,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,

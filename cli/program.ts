@@ -16,13 +16,19 @@ import type { Terminal } from "./terminal.ts";
 
 interface CommandEntry {
   readonly summary: string;
+  /** It talks to a server wherever that is: its exit status says the kind of a failure (exit-status.ts). */
+  readonly isClient?: true;
   readonly load: () => Promise<(terminal: Terminal) => Command>;
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
-  login: { summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
-  logout: { summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  login: { isClient: true, summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
+  logout: { isClient: true, summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  whoami: { isClient: true, summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
+  context: { isClient: true, summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
+  api: { isClient: true, summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
+  completion: { isClient: true, summary: "print what completes commands in a shell", load: async () => (await import("./commands/completion.ts")).completionCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
@@ -38,10 +44,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 };
 
 /** Commands that stand beside the resources of a domain and are none of the contract's operations. */
-const besideResources: Readonly<Record<string, () => Promise<(terminal: Terminal) => Command[]>>> = {
-  iam: async () => (await import("./commands/iam.ts")).iamCommands,
-  events: async () => (await import("./commands/events.ts")).eventsCommands,
-  audit: async () => (await import("./commands/audit.ts")).auditCommands,
+const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal: Terminal) => Command)[]>>> = {
+  iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
+  events: async () => [(await import("./commands/events.ts")).tailCommand],
+  audit: async () => [(await import("./commands/audit.ts")).verifyCommand],
 };
 
 const lines = (list: readonly Command[]): string => list.map((command) => `  ${command.name().padEnd(17)}${command.summary()}`).join("\n");
@@ -70,8 +76,13 @@ const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message 
 const behind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
 
 const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
-  const own = besideResources[domain];
-  return newDomainCommand(terminal, domain, behind(args, domain), own === undefined ? [] : (await own())(terminal));
+  const own = (await besideResources[domain]?.()) ?? [];
+  return newDomainCommand(
+    terminal,
+    domain,
+    behind(args, domain),
+    own.map((make) => make(terminal)),
+  );
 };
 
 /** The tree for these arguments: the commands that they name are ready to run. */
@@ -95,9 +106,30 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
   return program;
 };
 
+/** True for commands whose exit status says the kind of a failure; the machine's own know 0, 1 and 2 alone. */
+export const isClientCommand = (args: readonly string[]): boolean => {
+  const [first = ""] = args;
+  const entry = Object.hasOwn(commands, first) ? commands[first] : undefined;
+  return entry?.isClient ?? (Object.hasOwn(domainSummaries, first) || (first === "token" && args.includes("--login")));
+};
+
+/** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
+const complete = async (words: readonly string[], terminal: Terminal): Promise<void> => {
+  try {
+    const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
+    terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
+  } catch {
+    // A context file that is not to be read, for example: whoever runs the command is told.
+  }
+};
+
 /** Runs the command that the arguments call. Returns the exit status; throws what the command throws, a Fault for arguments that mean nothing. */
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
+  if (first === "__complete") {
+    await complete(others.slice(1), terminal);
+    return 0;
+  }
   // Help needs no more than the name of a command, wherever it stands.
   const named = others.filter((word) => !word.startsWith("-"));
   const asksHelp = ["help", "--help", "-h"].includes(first);

@@ -50,25 +50,22 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
 };
 
 /** Of a field, what stands for absence on the wire and is always said over REST (decisions: JSON); undefined: it is left out there, too. */
-const saidDefault = ({ shape, kind, presence, oneof, additive }: FieldFact): Json | undefined => {
-  if (shape !== "one" || presence || oneof !== undefined) return undefined;
+const saidDefault = ({ shape, kind, presence, oneof, additive, counterpart }: FieldFact): Json | undefined => {
+  if (shape !== "one" || presence || oneof !== undefined || counterpart?.absent) return undefined;
   if (kind === "bool") return additive ? undefined : false;
   if (kind === "int64") return "0";
   return kind === "int32" || kind === "double" ? 0 : undefined;
 };
 
 const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
-  const out = { ...json };
+  const out: JsonObject = {};
   for (const field of message.fields) {
-    const held = out[field.json];
+    const held = json[field.json] ?? saidDefault(field);
     const inner = field.message;
     const each = (value: Json): Json => (inner && isObject(value) ? withDefaults(inner, value) : value);
-    if (held === undefined) {
-      const said = saidDefault(field);
-      if (said !== undefined) out[field.json] = said;
-    } else if (Array.isArray(held)) out[field.json] = held.map(each);
+    if (Array.isArray(held)) out[field.json] = held.map(each);
     else if (field.shape === "map" && isObject(held)) out[field.json] = Object.fromEntries(Object.entries(held).map(([key, value]) => [key, each(value)]));
-    else out[field.json] = each(held);
+    else if (held !== undefined) out[field.json] = each(held);
   }
   return out;
 };
@@ -76,7 +73,7 @@ const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
 /** The answer as REST gives it. A number that is 0 may be left out there, where nothing has been counted yet. */
 const replyOf = (method: MethodFact, message: Message): JsonObject => {
   const json = withDefaults(method.output, jsonOfMessage(method.output, message));
-  const listed = method.output.byName.has("next_page_token") ? listedField(method) : undefined;
+  const listed = (method.view?.of ?? method).output.byName.has("next_page_token") ? listedField(method) : undefined;
   return listed ? { [listed.json]: [], ...json } : json;
 };
 

@@ -17,7 +17,7 @@ interface Options {
 
 const wrongArguments = "what about audit? gantry audit verify checks the log";
 
-const verifyCommand = (terminal: Terminal): Command =>
+export const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
     usage: "[--group UID] [--known FILE] [--json]",
@@ -49,5 +49,3 @@ A log whose end was not known then is not compared`,
       bar.end();
       if (!whole) terminal.status = 1;
     });
-
-export const auditCommands = (terminal: Terminal): Command[] => [verifyCommand(terminal)];

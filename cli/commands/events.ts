@@ -18,7 +18,7 @@ interface Options {
 
 const wrongArguments = "what about events? gantry events tail shows them";
 
-const tailCommand = (terminal: Terminal): Command =>
+export const tailCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "tail",
     usage: "[--group UID] [--type TYPE,…] [--past NUMBER] [--json]",
@@ -47,5 +47,3 @@ const tailCommand = (terminal: Terminal): Command =>
         }),
       );
     });
-
-export const eventsCommands = (terminal: Terminal): Command[] => [tailCommand(terminal)];

@@ -48,7 +48,7 @@ const renewTokens = async (environment: Environment, place: TokenPlace, refreshT
 };
 
 /** Brings another token by other means than a refresh token: an identity token that lies in a file is exchanged anew. */
-export type Renewal = (stop: AbortSignal) => Promise<string>;
+type Renewal = (stop: AbortSignal) => Promise<string>;
 
 export interface SessionOptions {
   /** Which of several sign-ins at the same server. */
@@ -60,7 +60,7 @@ export interface SessionOptions {
 
 /**
  * The access token of the sign-in at a server, good for `leftMs` more where it can be renewed, and for as long as it is where
- * it cannot. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
+ * it cannot; with Infinity it is a new one. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
  */
 export const sessionToken = async (
   environment: Environment,
@@ -75,8 +75,9 @@ export const sessionToken = async (
   if (isGood(stored(), leftMs)) return stored();
   const none = new Fault("UNAUTHENTICATED", `nobody is signed in at ${issuer} here; ${remedy} signs you in`);
   if (renew === undefined && readStoredToken(environment, place, "refresh-token") === undefined) {
-    if (isGood(stored(), 0)) return stored();
-    throw none;
+    if (!isGood(stored(), 0)) throw none;
+    if (Number.isFinite(leftMs)) return stored();
+    throw new Fault("FAILED_PRECONDITION", `the sign-in at ${issuer} cannot be renewed; ${remedy} signs you in anew`);
   }
   return withLock(`${tokenFile(environment, place, "refresh-token")}.lock`, stop, async () => {
     if (isGood(stored(), leftMs)) return stored();
@@ -91,7 +92,7 @@ export const sessionToken = async (
       return await renewTokens(environment, place, refreshToken, stop);
     } catch (thrown) {
       // What there is serves for a while.
-      if (thrown instanceof Fault && isGood(stored(), 0)) return stored();
+      if (thrown instanceof Fault && Number.isFinite(leftMs) && isGood(stored(), 0)) return stored();
       throw thrown;
     }
   });

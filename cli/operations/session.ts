@@ -3,7 +3,7 @@
 
 import type { Client } from "#client";
 import { createClient } from "#client";
-import type { FoundContext } from "#contexts";
+import { describeCredential, type FoundContext } from "#contexts";
 import { limits } from "#base/limits.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { findContext } from "../context.ts";
@@ -68,8 +68,7 @@ const endWithReader = (stream: NodeJS.WriteStream): void => {
 /** An operation that asks for no token is called without one: it needs no sign-in. */
 const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number | undefined): Client => {
   const { server, credential } = context;
-  const token = async (): Promise<string> => credential.token();
-  return createClient({ server, ...(method.open && !method.groupFilter ? {} : { token }), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+  return createClient({ server, ...(method.open && !method.groupFilter ? {} : { token: credential.token }), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
 };
 
 const formatOf = (options: SessionOptions, context: FoundContext | undefined): OutputFormat => {
@@ -136,7 +135,7 @@ export const runInSession = async (
         colored: hasColors(err, environment, options.color === false ? "never" : "auto"),
         flags: [...shape.positionals, ...shape.flags],
         bodyPath: shape.body?.json,
-        credential: context?.credential.origin,
+        credential: context && describeCredential(context.credential),
         server: context?.server,
         serverOrigin: context?.serverOrigin,
       }),
