@@ -42,7 +42,7 @@ const commandHelp = (command: Command, { usage = "", notes }: CommandText): stri
 /** "error: unknown option '--jsn'\n(Did you mean --json?)" as one line, like every other of ours. */
 const parseErrorText = (command: Command, { message }: CommanderError): string => {
   const [text = "", suggestion = ""] = message.replace(/^error: /, "").split("\n");
-  const help = ["gantry help", ...commandPath(command).split(" ").slice(1, 2)].join(" ");
+  const help = ["gantry help", ...commandPath(command).split(" ").slice(1)].join(" ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${suggestionText(suggestion)}; ${help} shows what there is`;
 };
 

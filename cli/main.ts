@@ -45,7 +45,8 @@ try {
   const { isClientCommand } = await import("./program.ts");
   if (isClientCommand(args)) process.exitCode = await failAsClient(thrown);
   else {
+    const { exitStatus, isWrongUsage } = await import("./exit-status.ts");
     process.stderr.write(`gantry: ${failureText(thrown)}\n`);
-    process.exitCode = 1;
+    process.exitCode = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
   }
 }

@@ -15,7 +15,7 @@ import { messageReferredTo, nounOf } from "./references.ts";
 import { buildRequest, contentReader, type Given } from "./request.ts";
 import { runInSession, type SessionOptions } from "./session.ts";
 import { type CommandShape, type FieldFlag, fieldText, shapeOf } from "./shape.ts";
-import { readValue, type ValueReader } from "./values.ts";
+import { readValue, shownValuesMax, type ValueReader } from "./values.ts";
 import { type ListEdit, listFlags, runCall, runDelete, runFile, runUpdate } from "./write.ts";
 
 interface CommandOptions extends SessionOptions {
@@ -81,7 +81,8 @@ const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
 
 const flagText = (flag: FieldFlag): string => {
   const { field } = flag;
-  const values = field.enum === undefined ? "" : ` One of: ${shortValues(field.enum).join(", ")}.`;
+  const known = field.enum === undefined ? [] : shortValues(field.enum);
+  const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
   const secret = field.redacted && field.kind === "string" ? " Not in the command line: @FILE, or - for standard input." : "";
   return wrapped(`${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference", textColumns);
@@ -94,7 +95,10 @@ const isFlagOnly = ({ field }: FieldFlag): boolean => field.kind === "bool" && f
 
 const addFieldOption = (command: Command, flag: FieldFlag, shape: CommandShape): void => {
   if (!isFlagOnly(flag)) {
-    command.addOption(new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collect));
+    const option = new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collect);
+    // For completion; which are right is for the reader of the values to say.
+    if (flag.field.enum !== undefined) option.argChoices = shortValues(flag.field.enum);
+    command.addOption(option);
     return;
   }
   command.addOption(new Option(`--${flag.name}`, flagText(flag)));
@@ -119,7 +123,9 @@ const addOwnOptions = (command: Command, shape: CommandShape): void => {
     command.option("--idempotency-key <KEY>", "two calls with the same key are one");
   }
   if (kind !== "file") {
-    command.option("-o, --output <FORMAT>", `${outputFormats.join(", ")} (table)`);
+    const output = new Option("-o, --output <FORMAT>", `${outputFormats.join(", ")} (table)`);
+    output.argChoices = [...outputFormats];
+    command.addOption(output);
     command.option("--columns <NAME,…>", "of table, wide and csv: these fields, by their JSON names with dots");
   }
   command.option("--server <URL>", "the server (GANTRY_SERVER, the current context, this machine's own)");

@@ -65,18 +65,17 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
 /** What people call it: "role binding". */
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
 
-export interface Reference {
+const label = (option: string): string => (option === "" ? "" : `${option}: `);
+
+interface Reference {
   readonly uid: string;
   readonly resource: JsonObject;
 }
 
 export interface Names {
-  /** The uid that is meant. `option` stands in errors. Throws NOT_FOUND for none, INVALID_ARGUMENT for several. */
+  /** The uid that is meant. `option` stands in errors; "" for what is no option. Throws NOT_FOUND for none, INVALID_ARGUMENT for several. */
   readonly resolve: (option: string, message: MessageFact, value: string) => Promise<string>;
 }
-
-/** True where it is meant as a name, and not as the uid that it looks like. */
-const isForced = (value: string, prefix: "uid:" | "name:"): boolean => value.startsWith(prefix);
 
 export const openNames = (client: Client, signal: AbortSignal): Names => {
   const known = new Map<string, Promise<string>>();
@@ -124,22 +123,22 @@ export const openNames = (client: Client, signal: AbortSignal): Names => {
     const more = found.length > listedMax ? `\n  and ${found.length - listedMax} more` : "";
     return new Fault(
       "INVALID_ARGUMENT",
-      `${option}: ${JSON.stringify(value)} is the name of ${found.length} ${nounOf(message)}s; say which by its uid:${lines.join("")}${more}`,
+      `${label(option)}${JSON.stringify(value)} is the name of ${found.length} ${nounOf(message)}s; say which by its uid:${lines.join("")}${more}`,
     );
   };
 
   const look = async (option: string, message: MessageFact, value: string): Promise<string> => {
-    const path = isForced(value, "name:") ? [value.slice("name:".length)] : value.replace(/^\//, "").split("/");
+    const path = value.startsWith("name:") ? [value.slice("name:".length)] : value.replace(/^\//, "").split("/");
     const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
     const [only, ...others] = found;
-    if (only === undefined) throw new Fault("NOT_FOUND", `${option}: there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);
     if (others.length > 0) throw ambiguous(option, message, value, found);
     return only.uid;
   };
 
   return {
     async resolve(option, message, value) {
-      if (isForced(value, "uid:")) return value.slice("uid:".length);
+      if (value.startsWith("uid:")) return value.slice("uid:".length);
       // Without an operation that finds it by its name, the server says what is wrong with the value.
       if (value === "" || isUid(value) || listerOf(message) === undefined) return value;
       const key = `${message.name} ${value}`;

@@ -8,7 +8,6 @@ import { limits } from "#base/limits.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { nearestOf } from "../nearest.ts";
-import { readDocument } from "../output/yaml.ts";
 import { messageReferredTo, type Names } from "./references.ts";
 import type { CommandShape, FieldFlag } from "./shape.ts";
 import { readValue, type ValueReader } from "./values.ts";
@@ -93,6 +92,7 @@ const withoutOutput = (message: MessageFact, document: JsonObject, isUpdate: boo
 
 const readFileDocument = async (file: string, message: MessageFact, reader: ValueReader): Promise<JsonObject> => {
   const source = file === "-" ? "standard input" : file;
+  const { readDocument } = await import("../output/yaml.ts");
   const { value, problem } = readDocument(await reader.readContent("--file", file));
   if (problem !== undefined) throw new Fault("INVALID_ARGUMENT", `${source} is neither JSON nor YAML: ${problem}`);
   if (!isObject(value)) throw new Fault("INVALID_ARGUMENT", `${source} holds no resource: one object is wanted`);
@@ -152,7 +152,7 @@ export const buildRequest = async (building: Building): Promise<BuiltRequest> =>
     const fromDocument = positional.path.length > 1 ? document[positional.path.at(-1) ?? ""] : undefined;
     const value = given.positionals[index] ?? (typeof fromDocument === "string" ? fromDocument : undefined);
     if (value === undefined) throw wrongUsage(`${positional.name} is missing: name the resource, or let --file say it`);
-    setAt(request, positional.path, await resolved(positional.name.toUpperCase(), positional, value, building));
+    setAt(request, positional.path, await resolved("", positional, value, building));
   }
   const paths = body?.message !== undefined && kind === "update" ? leafPaths(body.message, withoutOutput(body.message, document, true)) : [];
   for (const flag of flags) {

@@ -5,7 +5,6 @@ import type { FieldFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { nearestOf } from "../nearest.ts";
 import { shortValue, shortValues } from "../output/columns.ts";
-import { readDocument } from "../output/yaml.ts";
 
 export interface ValueReader {
   /** Milliseconds since 1970. */
@@ -13,6 +12,9 @@ export interface ValueReader {
   /** The content of a file, or of standard input for "-". Throws a Fault. */
   readonly readContent: (option: string, file: string) => Promise<string>;
 }
+
+/** More than a line of help holds. */
+export const shownValuesMax = 24;
 
 const wrong = (option: string, what: string, value: string): Error => wrongUsage(`${option} must be ${what}, not ${JSON.stringify(value)}`);
 
@@ -37,14 +39,18 @@ const readSeconds = (option: string, value: string): string => {
 
 const readEnum = (option: string, { enum: fact }: FieldFact, value: string): string => {
   if (fact === undefined || fact.numbers.has(value)) return value;
-  const wanted = value.toLowerCase().replaceAll("_", "-");
-  for (const name of fact.numbers.keys()) if (shortValue(fact, name) === wanted) return name;
+  const written = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+  const wanted = written(value);
+  for (const name of fact.numbers.keys()) if (written(shortValue(fact, name)) === wanted) return name;
   const known = shortValues(fact);
   const nearest = nearestOf(wanted, known);
-  throw wrong(option, `one of ${known.join(", ")}`, nearest === undefined ? value : `${value} (did you mean ${nearest}?)`);
+  const all = known.length > shownValuesMax ? "one of the values that the reference names" : `one of ${known.join(", ")}`;
+  throw wrongUsage(`${option} must be ${all}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
 };
 
-const readStructure = (option: string, content: string): Json => {
+/** Its parser is loaded by those alone who give a structure. */
+const readStructure = async (option: string, content: string): Promise<Json> => {
+  const { readDocument } = await import("../output/yaml.ts");
   const { value, problem } = readDocument(content);
   if (problem !== undefined || value === undefined) throw wrongUsage(`${option} must be JSON or YAML: ${problem ?? "there is nothing in it"}`);
   return value;
@@ -54,7 +60,7 @@ const readStructure = (option: string, content: string): Json => {
 const takesContent = (field: FieldFact): boolean =>
   field.redacted || field.inputOnly || field.kind === "bytes" || field.kind === "message" || field.kind === "any" || ["content", "readme"].includes(field.name);
 
-const readOne = (option: string, field: FieldFact, value: string, { nowMs }: ValueReader): Json => {
+const readOne = async (option: string, field: FieldFact, value: string, { nowMs }: ValueReader): Promise<Json> => {
   switch (field.kind) {
     case "bool":
       if (value !== "true" && value !== "false") throw wrong(option, "true or false", value);
@@ -96,7 +102,7 @@ const readList = async (option: string, field: FieldFact, values: readonly strin
   for (const value of values) {
     if (value === "") continue;
     if (value.startsWith("[")) {
-      const list = readStructure(option, value);
+      const list = await readStructure(option, value);
       if (!Array.isArray(list)) throw wrong(option, "a list", value);
       entries.push(...list);
     } else if (field.kind === "message" || field.kind === "any") {
@@ -113,7 +119,7 @@ const readMap = async (option: string, field: FieldFact, values: readonly string
   for (const value of values) {
     if (value === "") continue;
     if (value.startsWith("{")) {
-      const object = readStructure(option, value);
+      const object = await readStructure(option, value);
       if (!isObject(object)) throw wrong(option, "an object", value);
       entries.push(...Object.entries(object));
       continue;
