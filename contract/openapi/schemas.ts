@@ -10,7 +10,7 @@ import { schemaNameOf } from "./names.ts";
 /** Whether a schema is of what is asked, of what an update asks, or of what is answered. */
 export type Direction = "request" | "update" | "answer";
 
-/** The texts of the contract by name (contract/gen/texts.ts). */
+/** The texts of the contract by name. */
 export type Texts = Readonly<Record<string, string>>;
 
 export interface Schemas {
