@@ -6,6 +6,7 @@ import { methods, version1 } from "../catalog.ts";
 import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
 import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
 import { pathsBeside, tagsBeside } from "./beside.ts";
+import { withEarlierTexts } from "./earlier-texts.ts";
 import { documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
 import {
   takesForm,
@@ -128,9 +129,7 @@ const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding, exam
 const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, binding: Binding, names: readonly string[]): JsonObject => {
   const { method, http, operationId, inPath } = binding;
   const text = texts[method.name] ?? "";
-  const home = method.view?.of ?? method;
-  const service = [...methods, ...version1].filter((other) => other.service === home.service);
-  const hasEtag = hasCurrentState(method, (rpc) => service.find((other) => other.rpc === rpc));
+  const hasEtag = hasCurrentState(method, methods);
   const example = examples[operationId];
   const requestBody = requestBodyOf(schemas, binding, example?.request);
   const parameters = [
@@ -257,7 +256,7 @@ const componentsOf = (schemas: Schemas, isVersion1: boolean, { errorExamples }: 
 /** Every document by its name: "whole", the domains, "v1". */
 export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObject> => {
   const documents = new Map<string, JsonObject>();
-  const texts = textsOf(sources.comments);
+  const texts = withEarlierTexts(textsOf(sources.comments), version1);
   const current = openSchemas(texts);
   addErrorSchemas(current, false);
   const operations = entriesOf(current, texts, sources, methods);
