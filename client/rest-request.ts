@@ -12,7 +12,7 @@ export interface RestRequest {
 }
 
 /** The key under which the request has this field: in camelCase or snake_case, as everywhere. */
-const keyOf = (message: MessageFact, object: JsonObject, field: FieldFact): string =>
+const givenKey = (message: MessageFact, object: JsonObject, field: FieldFact): string =>
   Object.keys(object).find((key) => message.byName.get(key) === field) ?? field.json;
 
 interface Taken {
@@ -25,7 +25,7 @@ interface Taken {
 const takeField = (message: MessageFact, object: JsonObject, path: string): Taken => {
   const [first = "", ...further] = path.split(".");
   const field = message.byName.get(first);
-  const key = field ? keyOf(message, object, field) : first;
+  const key = field ? givenKey(message, object, field) : first;
   const { [key]: held, ...others } = object;
   if (further.length === 0 || !field?.message) return { value: held, rest: others };
   const inner = takeField(field.message, isObject(held) ? held : {}, further.join("."));
@@ -47,12 +47,12 @@ const pathSegments = (field: string, value: string, isDeep: boolean): string => 
   return segments.map(encodeURIComponent).join("/");
 };
 
-const queryOf = (value: JsonObject, prefix = ""): [string, string][] =>
+const queryPairs = (value: JsonObject, prefix = ""): [string, string][] =>
   Object.entries(value).flatMap(([key, held]): [string, string][] => {
     const name = prefix ? `${prefix}.${key}` : key;
     if (held === null || held === undefined) return [];
     if (Array.isArray(held)) return held.map((entry) => [name, isObject(entry) ? JSON.stringify(entry) : String(entry)]);
-    return isObject(held) ? queryOf(held, name) : [[name, String(held)]];
+    return isObject(held) ? queryPairs(held, name) : [[name, String(held)]];
   });
 
 /** Throws UNIMPLEMENTED for an operation without a path, and INVALID_ARGUMENT for a value that no path can have. */
@@ -75,7 +75,7 @@ export const restRequest = (method: MethodFact, request: JsonObject, validateOnl
     body = JSON.stringify(taken.value ?? (field?.shape === "list" ? [] : {}));
     rest = taken.rest;
   }
-  const parameters = new URLSearchParams(queryOf(rest));
+  const parameters = new URLSearchParams(queryPairs(rest));
   if (validateOnly) parameters.set("validateOnly", "true");
   const query = parameters.toString();
   return { verb: http.verb, path: query === "" ? path : `${path}?${query}`, body };

@@ -17,9 +17,9 @@ interface Manifest {
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
-const read = (path: string): string => readFileSync(path, "utf8");
-const manifest: Manifest = JSON.parse(read(join(root, "package.json")));
-const modules: Readonly<Record<string, unknown>> = JSON.parse(read(join(root, "modules.json"))).modules;
+const readSource = (path: string): string => readFileSync(path, "utf8");
+const manifest: Manifest = JSON.parse(readSource(join(root, "package.json")));
+const modules: Readonly<Record<string, unknown>> = JSON.parse(readSource(join(root, "modules.json"))).modules;
 
 /** What only this checkout needs. */
 const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
@@ -40,7 +40,7 @@ const copyFiles = (): void => {
 /** Programs and threads that are started by the path of their file: tsc rewrites imports, and no other texts. */
 const renameStarted = (): void => {
   for (const path of globSync("**/*.js", { cwd: dist })) {
-    const source = read(join(dist, path));
+    const source = readSource(join(dist, path));
     const renamed = source.replaceAll(/"((?:\.{1,2}\/)?[\w/-]+)\.ts"/g, (whole, name: string) => {
       const places = path.startsWith("bin/") ? ["cli"] : [dirname(path)];
       return places.some((place) => existsSync(join(dist, place, `${name}.js`))) ? `"${name}.js"` : whole;
