@@ -32,18 +32,19 @@ const takeField = (message: MessageFact, object: JsonObject, path: string): Take
   return { value: inner.value, rest: Object.keys(inner.rest).length > 0 ? { ...others, [key]: inner.rest } : others };
 };
 
+const invalidField = (field: string, description: string): ApiError =>
+  new ApiError("INVALID_ARGUMENT", `Invalid argument: ${field}: ${description}`, {
+    details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }],
+  });
+
 /**
- * A path field's value in a path. Dots alone are steps up the path for whatever reads URLs, percent-encoded too, so that a uid
- * made of them would name another operation: no uid has such a part.
+ * A path field's value in a path. Dots alone are steps up the path for whatever reads URLs, percent-encoded too, and without a uid
+ * a Get is a List: either would be a call of another operation. Only what is made may be made below nothing.
  */
-const pathSegments = (field: string, value: string, isDeep: boolean): string => {
+const pathSegments = (field: string, value: string, { isDeep, mayBeEmpty }: { readonly isDeep: boolean; readonly mayBeEmpty: boolean }): string => {
+  if (value === "" && !mayBeEmpty) throw invalidField(field, "is required");
   const segments = isDeep ? value.split("/") : [value];
-  if (segments.some((segment) => segment === "." || segment === "..") || !value.isWellFormed()) {
-    const description = "cannot be part of a path";
-    throw new ApiError("INVALID_ARGUMENT", `Invalid argument: ${field}: ${description}`, {
-      details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description }] }],
-    });
-  }
+  if (segments.some((segment) => segment === "." || segment === "..") || !value.isWellFormed()) throw invalidField(field, "cannot be part of a path");
   return segments.map(encodeURIComponent).join("/");
 };
 
@@ -63,7 +64,7 @@ export const restRequest = (method: MethodFact, request: JsonObject, validateOnl
   const path = http.template.replace(/\{([^}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
     const taken = takeField(method.input, rest, name);
     rest = taken.rest;
-    return pathSegments(name, typeof taken.value === "string" ? taken.value : String(taken.value ?? ""), form === "=**");
+    return pathSegments(name, String(taken.value ?? ""), { isDeep: form === "=**", mayBeEmpty: http.verb === "POST" && http.template.endsWith("=**}") });
   });
   let body: string | undefined;
   if (http.body === "*") {
