@@ -1,7 +1,7 @@
 // The HTTP request that says the same as a message: the operation's google.api.http rule, the other way round. Pure.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { type FieldFact, jsonPathOf, type MessageFact, type MethodFact } from "#contract/facts.ts";
 import { ApiError } from "./error.ts";
 
 export interface RestRequest {
@@ -64,7 +64,10 @@ export const restRequest = (method: MethodFact, request: JsonObject, validateOnl
   const path = http.template.replace(/\{([^}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
     const taken = takeField(method.input, rest, name);
     rest = taken.rest;
-    return pathSegments(name, String(taken.value ?? ""), { isDeep: form === "=**", mayBeEmpty: http.verb === "POST" && http.template.endsWith("=**}") });
+    return pathSegments(jsonPathOf(method.input, name).join("."), String(taken.value ?? ""), {
+      isDeep: form === "=**",
+      mayBeEmpty: http.verb === "POST" && http.template.endsWith("=**}"),
+    });
   });
   let body: string | undefined;
   if (http.body === "*") {
