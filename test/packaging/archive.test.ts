@@ -191,7 +191,7 @@ test("the client works in a page of a browser, bundled by esbuild: lists, errors
     for await (const group of client.service(GroupsService).listGroups.all({ uidp: { inRoot: true }, pageSize: 1 })) out.push(group.name);
     await client.call("chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: "none" })
       .catch((error) => out.push(error instanceof ApiError, error.reason, error.violations[0].field, error.requestId !== undefined));
-    await client.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { parent: "", group: { name: "of the page" } }).then((made) => out.push(made.name));
+    out.push((await client.service(GroupsService).createGroup({ parent: "", group: { name: "of the page" } })).name);
     document.title = out.join(" ");`;
   await writeFile(join(folder, "empty", "page.js"), script);
   const { build } = await import("esbuild");
