@@ -18,6 +18,7 @@ export interface EndpointRequest extends RequestSource {
     readonly origin: string | undefined;
     readonly ifNoneMatch?: string | undefined;
     readonly ifModifiedSince?: string | undefined;
+    readonly acceptEncoding?: string | undefined;
   };
 }
 

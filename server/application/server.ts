@@ -30,6 +30,7 @@ import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { watchMemory } from "./memory.ts";
+import { openOpenApi } from "./openapi.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
 import { startUntaggedCollection } from "./untagged-manifests.ts";
@@ -114,7 +115,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
+        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

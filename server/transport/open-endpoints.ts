@@ -64,6 +64,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
             origin: headerOf(request, "origin"),
             ifNoneMatch: headerOf(request, "if-none-match"),
             ifModifiedSince: headerOf(request, "if-modified-since"),
+            acceptEncoding: headerOf(request, "accept-encoding"),
           },
           ...sourceOf(context, request),
         });
