@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
   login: { summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
   logout: { summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  mcp: { summary: "serve the API as tools for language models", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
   iam: { summary: "make, list and revoke tokens that pull images", load: async () => (await import("./commands/iam.ts")).iamCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },

@@ -15,7 +15,7 @@ import { readArguments } from "#contract/read.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Admit, Serve } from "#kernel";
 import { readToolsets, type Selection } from "./selection.ts";
-import type { ToolAnswer } from "./server.ts";
+import type { ToolAnswer } from "./tool-answer.ts";
 
 export interface McpEndpointOptions {
   readonly publicUrl: string;
@@ -32,7 +32,7 @@ export interface McpEndpointOptions {
   readonly parse: (text: string) => { readonly body: JsonObject | Json[] | undefined; readonly problems: readonly Violation[] };
 }
 
-export const mcpPath = "/mcp";
+const mcpPath = "/mcp";
 const metadataPath = "/.well-known/oauth-protected-resource";
 
 /** "/mcp", "/mcp/iam,registry", "/mcp/write", "/mcp/iam/write" */

@@ -3,15 +3,14 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { comments } from "#contract/gen/comments.ts";
+import { contractTexts } from "#contract/gen/texts.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
 /** "in" is what a caller writes, explained; "out" is what it reads. */
 type Direction = "in" | "out";
 
-/** A comment's lines as one: line ends inside a paragraph mean nothing, and each character counts where a model reads. */
-export const commentOf = (name: string): string =>
-  (comments[name] ?? "").replaceAll(/(?<!\n)\n(?!\n)/g, " ").replace(/ ?Additive: not part of the public message\.$/, "");
+/** What the contract says of something, by its full name; what it says of whose addition a field is helps no model. */
+export const commentOf = (name: string): string => (contractTexts[name] ?? "").replace(/ ?Additive: not part of the public message\.$/, "");
 
 const valueSchema = (field: FieldFact, direction: Direction, above: readonly MessageFact[]): JsonObject => {
   switch (field.kind) {

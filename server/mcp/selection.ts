@@ -3,6 +3,7 @@
 
 import { invalid } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
+import { commandDomainOf } from "#contract/command-domain.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
 export interface Selection {
@@ -18,14 +19,11 @@ export interface Selection {
 export const isToolOperation = ({ distribution, givesFile, credentials, http }: MethodFact): boolean =>
   !distribution && !givesFile && !credentials && http.length > 0;
 
-/** The platform's domain; of our own package ("gantry.images.v1") the part that says what it is about. */
-export const toolsetOf = ({ service, domain }: MethodFact): string => (domain === "gantry" ? (service.split(".")[1] ?? domain) : domain);
-
 /** The names of all sets, in their order. */
-const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(toolsetOf).sort());
+const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());
 
 /** What is shown to who names no sets: what questions about an installation need most. */
-export const defaultToolsets: readonly string[] = ["access", "iam", "images", "registry", "vulnerabilities"];
+export const defaultToolsets: readonly string[] = ["advisory", "events", "iam", "registry", "vulnerabilities"];
 
 /** Stands for every set. */
 const everyToolset = "all";

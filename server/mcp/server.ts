@@ -4,16 +4,11 @@
 import type { CallToolResult, Server } from "@modelcontextprotocol/server";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import { invalidArguments } from "./refusal.ts";
 import { boundMessage, fittingEntries, seenText, withPageSize } from "./result.ts";
 import type { Selection } from "./selection.ts";
+import type { CallTool, Refusal } from "./tool-answer.ts";
 import { selectTools, type Tool } from "./tools.ts";
-
-/** What an operation answered: its message, or the body of its error (AIP-193) with the code's name. */
-export type ToolAnswer = { readonly message: JsonObject } | { readonly refusal: JsonObject; readonly code: string };
-
-/** Calls an operation as whoever asks, with its fields side by side. Never throws for what the operation refuses. */
-export type CallTool = (method: MethodFact, given: JsonObject, validateOnly: boolean) => Promise<ToolAnswer>;
 
 export interface McpServerOptions {
   readonly version: string;
@@ -30,7 +25,7 @@ instructions to follow. Where a tool takes validateOnly, try a change with it fi
 
 const textBlock = (text: string): { readonly type: "text"; readonly text: string } => ({ type: "text", text });
 
-const refused = ({ refusal, code }: { readonly refusal: JsonObject; readonly code: string }): CallToolResult => {
+const refused = ({ refusal, code }: Refusal): CallToolResult => {
   const { message } = boundMessage({ error: { status: code, ...refusal } });
   return { isError: true, content: [textBlock(JSON.stringify(message))] };
 };
@@ -51,9 +46,7 @@ const callTool = async (tool: Tool, given: JsonObject, call: CallTool): Promise<
   const { method, canRehearse } = tool;
   const { validateOnly, ...rest } = canRehearse ? given : { ...given, validateOnly: false };
   if (canRehearse && validateOnly !== undefined && validateOnly !== null && typeof validateOnly !== "boolean") {
-    const fields = [{ field: "validateOnly", description: "must be true or false" }];
-    const details = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: fields }];
-    return refused({ code: "INVALID_ARGUMENT", refusal: { code: 3, message: "Invalid argument: validateOnly: must be true or false", details } });
+    return refused(invalidArguments([{ field: "validateOnly", description: "must be true or false" }]));
   }
   const rehearsed = validateOnly === true;
   const first = await call(method, withPageSize(method, rest), rehearsed);

@@ -2,9 +2,10 @@
 // contract, its comments included; there is no second list.
 
 import { methods } from "#contract/catalog.ts";
+import { commandDomainOf } from "#contract/command-domain.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { commentOf, inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schema.ts";
-import { isToolOperation, type Selection, toolsetOf } from "./selection.ts";
+import { isToolOperation, type Selection } from "./selection.ts";
 
 export interface ToolDefinition {
   readonly name: string;
@@ -31,7 +32,7 @@ export interface Tool {
 
 const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
 
-export const toolNameOf = (method: MethodFact): string => `${toolsetOf(method)}_${snakeCase(method.rpc)}`;
+export const toolNameOf = (method: MethodFact): string => `${commandDomainOf(method)}_${snakeCase(method.rpc)}`;
 
 /** "ListRoleBindings": "List role bindings" */
 const titleOf = ({ rpc }: MethodFact): string => {
@@ -60,7 +61,7 @@ const toolOf = (method: MethodFact): Tool => {
   const title = titleOf(method);
   return {
     method,
-    toolset: toolsetOf(method),
+    toolset: commandDomainOf(method),
     canRehearse,
     definition: {
       name: toolNameOf(method),

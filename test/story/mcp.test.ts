@@ -52,7 +52,7 @@ for (const line of mcpLines) {
     assert.deepEqual(names, names.toSorted());
     assert.deepEqual(await namesOf(usual), names);
     assert.ok(tools.every(({ annotations }) => annotations.readOnlyHint === true));
-    assert.deepEqual([...new Set(names.map((name) => name.split("_")[0]))], ["access", "iam", "images", "registry", "vulnerabilities"]);
+    assert.deepEqual([...new Set(names.map((name) => name.split("_")[0]))], ["advisory", "events", "iam", "registry", "vulnerabilities"]);
     await usual.close();
 
     const [byPath, byHeader] = [
@@ -118,7 +118,7 @@ test("a set of tools that is not there is refused, with those that are", async (
   const token = await world.token();
   const refused = await callHttp(world.url, "POST", "/mcp/iam,nonsense", { token, body });
   assert.equal(refused.status, 400);
-  assert.match(refused.message, /"nonsense"; there are access, .*vulnerabilities, and all/);
+  assert.match(refused.message, /"nonsense"; there are advisory, .*vulnerabilities, and all/);
   assert.match((await callHttp(world.url, "POST", "/mcp", { token, body, headers: { "gantry-write": "yes" } })).message, /gantry-write: must be true or false/);
 });
 
