@@ -855,6 +855,17 @@ export const limits = {
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
+
+  /**
+   * A tool's result (MCP) goes into a conversation, of which a page of 25 entries and 20 kB take a noticeable part; more is asked for by
+   * page. Keys of one map, and sentences about what was left out.
+   */
+  mcpItemsMax: 25,
+  mcpResultBytesMax: 20_000,
+  mcpKeysMax: 100,
+  mcpNotesMax: 10,
+  /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
+  mcpListLifetimeMs: 60 * 60 * 1000,
 } as const;
 
 /**

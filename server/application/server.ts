@@ -29,6 +29,7 @@ import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
+import { openMcpEndpoints } from "./mcp.ts";
 import { watchMemory } from "./memory.ts";
 import { openOpenApi } from "./openapi.ts";
 import type { Settings } from "./settings.ts";
@@ -99,6 +100,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const mcp = openMcpEndpoints(application, settings, options.log);
+    const openFeed = limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()], authn.clientLimits);
     const transport = await openTransport(
       {
         host: settings.host,
@@ -115,7 +118,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()], authn.clientLimits),
+        documents: (path) => mcp(path) ?? openFeed(path),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
