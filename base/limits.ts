@@ -188,6 +188,9 @@ export const limits = {
   sinkFetchesEachMax: 192,
   feedFetchesMax: 16,
   feedFetchesEachMax: 8,
+  /** What clients of sign-ins say of themselves: small documents, fetched for strangers, so few at a time. */
+  clientFetchesMax: 32,
+  clientFetchesEachMax: 2,
   issuerCacheEntries: 1_000,
   /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
   issuerShareKiB: 256,
@@ -217,6 +220,8 @@ export const limits = {
   openReadsPerMinute: 12_000,
   refusedRefreshTokensPerMinute: 300,
   wrongUserCodesPerMinute: 10,
+  /** Documents of clients that an address has us fetch; a company's people use some dozens, each fetched once in a while. */
+  clientDocumentsPerMinute: 30,
   /** Addresses in memory for each of these, some 200 bytes each. */
   clientAddressesMax: 20_000,
   /** How often the rows of all addresses together are counted, which takes up to 20 ms where there are many. */
@@ -566,6 +571,29 @@ export const limits = {
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */
   registryFileBytesMax: 1024 * 1024,
+
+  /**
+   * The document behind a client's id (Client ID Metadata Documents): the draft's own bound is 5 KB; logos and texts in many
+   * languages make some longer. How long one is believed, and how long it is not asked for again where it was wrong; KiB in memory
+   * for each address that named them, and such addresses.
+   */
+  clientDocumentBytesMax: 16 * 1024,
+  clientDocumentTimeoutMs: 4_000,
+  clientDocumentLifetimeMs: 5 * 60 * 1000,
+  clientDocumentPauseMs: 15_000,
+  clientDocumentsShareKiB: 64,
+  clientDocumentPartiesMax: 200,
+  clientIdLengthMax: 1024,
+  clientRedirectsMax: 50,
+  /**
+   * From the end of a sign-in until its client has come with the code: one request behind a redirect (RFC 6749, 4.1.2, allows ten
+   * minutes). Codes that wait, 2 KB each: of one client address (a company whose day begins), and in all.
+   */
+  authorizationCodeLifetimeMs: 60 * 1000,
+  authorizationCodesPerAddressMax: 1_000,
+  authorizationCodesMax: 50_000,
+  /** The text that a client gives along and gets back; it is in an address. */
+  authorizationStateLengthMax: 1024,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,

@@ -13,6 +13,7 @@ import { audiencesOf } from "./audiences.ts";
 import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
 import { type ClientLimits, openClientLimits } from "./client-limits.ts";
 import { actClaimOf, type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
+import { openClientDocuments } from "./client-documents.ts";
 import { openDeliveryTokens } from "./delivery-token.ts";
 import { discoveryDocument } from "./discovery.ts";
 import { type Downscoping, readDownscoping, type TokenRequest } from "./downscope.ts";
@@ -124,6 +125,11 @@ export interface Authn {
   reportIssuerPatterns(): Promise<void>;
   /** Tells the log, beside other work, of identities whose patterns are beyond today's bounds. */
   startPatternReport(): PatternReport;
+  /**
+   * The document of the client whose id is its address (Client ID Metadata Documents), as it was fetched or is remembered.
+   * `address`: who has it fetched. Throws `unknownClient`, whatever is wrong, or RESOURCE_EXHAUSTED.
+   */
+  clientDocument(clientId: string, address: string): Promise<JsonObject>;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
   /** Closes the connections to issuers. */
@@ -290,6 +296,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     },
     patternViolations: (holder) => patternViolations(patternsOf(holder)),
     startPatternReport: () => startPatternReport(store, log),
+    clientDocument: openClientDocuments({ outbound, clientLimits, clock, log }),
     outbound,
     close: () => outbound.close(),
   };

@@ -118,6 +118,7 @@ const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> =
   return new Map<string, Handlers>([
     ...[...issuer.endpoints].map(([path, endpoint]): [string, Handlers] => [path, handlersOf(context, endpoint)]),
     ["/.well-known/openid-configuration", { GET: async (request) => jsonResponse(request, 200, issuer.discovery(), cachedBriefly) }],
+    ["/.well-known/oauth-authorization-server", { GET: async (request) => jsonResponse(request, 200, issuer.authorizationServer(), cachedBriefly) }],
     ["/.well-known/jwks.json", { GET: async (request) => jsonResponse(request, 200, await issuer.keys(), cachedBriefly) }],
     [
       "/oauth/token",
