@@ -29,7 +29,7 @@ export const openDocs = ({ source, version, publicUrl }: DocsOptions): ((path: s
   const page = (path: string): DocsEndpoint =>
     get(
       async (request) => {
-        pages ??= import("./pages.ts").then(({ openPages }) => openPages(source));
+        pages ??= import("./pages.ts").then(({ openPages }) => openPages(source, publicUrl));
         return (await pages)(path, request);
       },
       path.startsWith("/docs/files/") ? 1 : limits.docsPageRequests,

@@ -19,6 +19,13 @@ export interface Section {
   readonly links: readonly Link[];
 }
 
+/** What all pages of a server have in common. */
+export interface Frame {
+  readonly files: PageFiles;
+  /** The server's public URL, which its tokens name as their issuer. */
+  readonly issuer: string;
+}
+
 export interface DocsPage {
   /** The page's own path. */
   readonly path: string;
@@ -53,10 +60,10 @@ const accountHtml =
   '<p role="status" id="account-status"></p><p class="actions"><button type="button" class="secondary" id="account-close">Close</button></p></dialog>';
 
 /** A whole page, with the contents of these docs. */
-export const docsPageHtml = (files: PageFiles, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
+export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
   '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
   `<title>${escapeHtml(title)} – Gantry</title><link rel="icon" href="${files.icon}" type="image/svg+xml"><link rel="stylesheet" href="${files.style}">` +
-  `<script type="module" src="${files.script}"></script></head><body><a class="skip" href="#main">Skip to the page</a>` +
+  `<script type="module" src="${files.script}"></script></head><body data-issuer="${escapeHtml(issuer)}"><a class="skip" href="#main">Skip to the page</a>` +
   `<header><a class="home" href="/docs">${mark}<span>Gantry</span></a>` +
   '<button type="button" class="secondary" id="contents-button" popovertarget="contents">Contents</button>' +
   '<form role="search" action="/docs/search"><label class="unseen" for="search">Search guides and reference</label>' +

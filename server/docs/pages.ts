@@ -86,7 +86,7 @@ const absent = (path: string): DocsPage => ({
 
 export type AnswerPage = (path: string, request: EndpointRequest) => Promise<EndpointAnswer>;
 
-export const openPages = (source: OpenApiSource): AnswerPage => {
+export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => {
   const library = keptFor(idleMs, () => readLibrary(source));
   const index = keptFor(idleMs, () => buildSearchIndex(source));
 
@@ -114,7 +114,7 @@ export const openPages = (source: OpenApiSource): AnswerPage => {
     const file = files.byPath.get(path);
     if (file) return fileAnswer(file.type, file.text);
     const page = await findPage(path, request);
-    const html = docsPageHtml(files, (await library()).sections, page ?? absent(path));
+    const html = docsPageHtml({ files, issuer }, (await library()).sections, page ?? absent(path));
     return pageAnswer(request, html, page ? 200 : 404);
   };
 };

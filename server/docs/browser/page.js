@@ -129,19 +129,43 @@ const holdToken = (text) => {
 
 // ---- signing in with the browser ------------------------------------------------------------------------------
 //
-// In a window of its own, so that this page stays as it is. It ends at /docs/signed-in, which tells every page of this
-// origin how it ended; the page whose sign-in it was knows it by its state, which nobody can guess.
+// The authorization code grant with PKCE, in a window of its own, so that this page stays as it is. The window ends at
+// /docs/signed-in, which tells the pages of this origin the code. It is of use to nobody but the page that began, which knows
+// it by its state and has the verifier; neither has ever been anywhere else.
 
 const channelName = "gantry-docs-sign-in";
+const redirectPath = "/docs/signed-in";
 
-/** @type {{ readonly state: string } | undefined} */
+/** @type {{ readonly state: string, readonly verifier: string } | undefined} */
 let pending;
 
-const signIn = () => {
-  const state = crypto.randomUUID();
-  pending = { state };
-  const redirect = `${location.origin}/docs/signed-in?state=${state}`;
-  const opened = window.open(`/oauth?${new URLSearchParams({ exit: "redirect", redirect })}`, "_blank", "popup,width=520,height=720");
+/** @param {Uint8Array} bytes */
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+const randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+
+/** The server's own name, which is what it issues tokens as. */
+const issuer = document.body.dataset.issuer ?? location.origin;
+const client = () => ({ client_id: new URL("/docs", issuer).href, redirect_uri: new URL(redirectPath, issuer).href });
+
+const signIn = async () => {
+  if (new URL(issuer).origin !== location.origin) {
+    say("#account-status", `This server signs people in at its own address: open ${new URL("/docs", issuer).href}, or paste a token.`, true);
+    return;
+  }
+  if (!crypto.subtle) {
+    say("#account-status", "Browsers sign in over TLS alone, or on the server's own machine. Paste a token instead.", true);
+    return;
+  }
+  const [state, verifier] = [randomText(), randomText()];
+  const challenge = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
+  const asked = { ...client(), response_type: "code", code_challenge: challenge, code_challenge_method: "S256", state };
+  pending = { state, verifier };
+  const opened = window.open(`/oauth/authorize?${new URLSearchParams(asked)}`, "_blank", "popup,width=560,height=760");
   say(
     "#account-status",
     opened ? "Go on in the window that has opened." : "The browser has not opened a window: allow it for this page, and try again.",
@@ -149,30 +173,50 @@ const signIn = () => {
   );
 };
 
+/** @param {string} code @param {string} verifier */
+const exchangeCode = async (code, verifier) => {
+  const response = await fetch("/oauth/token", {
+    method: "POST",
+    body: new URLSearchParams({ ...client(), grant_type: "authorization_code", code, code_verifier: verifier }),
+    credentials: "omit",
+    cache: "no-store",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(String(answer.error_description ?? answer.error));
+  holdToken(String(answer.access_token));
+};
+
 const listenForSignIns = () => {
   const channel = new BroadcastChannel(channelName);
   channel.addEventListener("message", ({ data }) => {
     if (!pending || typeof data !== "object" || data === null || data.state !== pending.state) return;
+    const { verifier } = pending;
     pending = undefined;
     channel.postMessage({ taken: data.state });
-    if (typeof data.token === "string") holdToken(data.token);
-    else say("#account-status", `Not signed in: ${String(data.error ?? "the sign-in has ended without a token")}`, true);
+    // RFC 9207: who answers says who it is.
+    if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
+    else if (typeof data.code === "string")
+      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${messageOf(thrown)}`, true));
+    else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in has ended without a code")}`, true);
   });
 };
 
 /** The window of a sign-in tells how it ended, and goes. */
 const endSignIn = () => {
-  const told = new URLSearchParams(location.hash.slice(1));
-  const state = new URLSearchParams(location.search).get("state");
+  const told = new URLSearchParams(location.search);
+  const [state, code, iss, error, description] = ["state", "code", "iss", "error", "error_description"].map((name) => told.get(name));
   // What was told stands in no address any more, nor in this window's history.
-  history.replaceState(null, "", "/docs/signed-in");
+  history.replaceState(null, "", redirectPath);
   const channel = new BroadcastChannel(channelName);
   channel.addEventListener("message", ({ data }) => {
     if (typeof data !== "object" || data === null || data.taken !== state) return;
     say("#signed-in", "You can close this window and go on where you began.");
     window.close();
   });
-  channel.postMessage({ state, token: told.get("token"), error: told.get("error") });
+  channel.postMessage({ state, code, iss, error, description });
 };
 
 // ---- requests -------------------------------------------------------------------------------------------------
@@ -440,7 +484,7 @@ const prepareAccount = () => {
   const dialog = find("#account-dialog", HTMLDialogElement);
   find("#account", HTMLButtonElement)?.addEventListener("click", () => dialog?.showModal());
   find("#account-close", HTMLButtonElement)?.addEventListener("click", () => dialog?.close());
-  find("#sign-in", HTMLButtonElement)?.addEventListener("click", signIn);
+  find("#sign-in", HTMLButtonElement)?.addEventListener("click", () => void signIn());
   find("#forget", HTMLButtonElement)?.addEventListener("click", () => forgetToken("The token is forgotten."));
   find("#paste", HTMLFormElement)?.addEventListener("submit", (event) => {
     event.preventDefault();
