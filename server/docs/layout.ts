@@ -40,7 +40,7 @@ const isWithin = (link: Link, path: string): boolean => link.href === path || (l
 
 const linkHtml = (link: Link, path: string): string => {
   const current = link.href === path ? ' aria-current="page"' : "";
-  const below = link.below && isWithin(link, path) ? linksHtml(link.below, path) : "";
+  const below = link.below?.length && isWithin(link, path) ? linksHtml(link.below, path) : "";
   return `<li><a href="${escapeHtml(link.href)}"${current}>${escapeHtml(link.text)}</a>${below}</li>`;
 };
 

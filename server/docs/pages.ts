@@ -40,6 +40,18 @@ const linkOfReference = ({ name, tags }: Reference): Link => ({
   })),
 });
 
+/** Pages of a guide stand below it: docs/guides/ci-identities/github.md is one of docs/guides/ci-identities.md. */
+const linksOfGuides = (guides: readonly Guide[]): Link[] => {
+  const isBelow = ({ path }: Guide, above: Guide): boolean => path.startsWith(`${above.path}/`);
+  return guides
+    .filter((guide) => !guides.some((above) => isBelow(guide, above)))
+    .map((guide) => ({
+      href: guide.path,
+      text: guide.title,
+      below: guides.filter((each) => isBelow(each, guide)).map(({ path, title }) => ({ href: path, text: title })),
+    }));
+};
+
 /** Version 1 is there for those who have it: behind all the rest. */
 const byName = (one: Reference, other: Reference): number => Number(one.name === "v1") - Number(other.name === "v1") || (one.name < other.name ? -1 : 1);
 
@@ -49,7 +61,7 @@ const readLibrary = async (source: OpenApiSource): Promise<Library> => {
     guides,
     references: new Map(references.toSorted(byName).map((reference) => [reference.name, reference])),
     sections: [
-      { title: "Guides", links: guides.map(({ path, title }) => ({ href: path, text: title })) },
+      { title: "Guides", links: linksOfGuides(guides) },
       { title: "Reference", links: references.toSorted(byName).map(linkOfReference) },
     ],
   };
@@ -57,7 +69,9 @@ const readLibrary = async (source: OpenApiSource): Promise<Library> => {
 
 const homeHtml = ({ guides, references }: Library): string =>
   `<h1>Gantry</h1><p>A self-hosted management API for a container platform: REST and gRPC from one contract, on one port.</p><h2 id="guides">Guides</h2><ul class="tiles">` +
-  `${guides.map(({ path, title }) => `<li><a href="${path}">${escapeHtml(title)}</a></li>`).join("")}</ul><h2 id="reference">Reference</h2><ul class="tiles">` +
+  `${linksOfGuides(guides)
+    .map(({ href, text }) => `<li><a href="${href}">${escapeHtml(text)}</a></li>`)
+    .join("")}</ul><h2 id="reference">Reference</h2><ul class="tiles">` +
   [...references.values()]
     .map(({ name, tags }) => {
       const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);

@@ -26,6 +26,12 @@ const wordsMax = 8;
 const shownMax = 30;
 const textLength = 160;
 
+/** The beginning of a text, up to the end of a word. */
+const beginningOf = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= textLength ? line : `${line.slice(0, line.lastIndexOf(" ", textLength) + 1 || textLength).trimEnd()} …`;
+};
+
 /** Words as people type them: "GroupsService_ListGroups" is found by itself and by each of its words, and so is a path. */
 const wordsOf = (text: string): string[] =>
   text
@@ -72,7 +78,7 @@ export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchInd
   const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: wordsOf });
   index.addAll(entries);
   const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
-  const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: text.replaceAll(/\s+/g, " ").slice(0, textLength) }));
+  const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
   return {
     find: (query) => {
       const words = wordsOf(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");

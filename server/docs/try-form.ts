@@ -4,7 +4,7 @@
 // A change is only tried unless somebody says otherwise: where the operation takes validateOnly, that is preset.
 
 import { escapeHtml } from "#base/html.ts";
-import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { isObject, type JsonObject, part, texts } from "#base/json.ts";
 import type { Operation, Parameter, Reference } from "./document.ts";
 
 const choicesOf = (schema: JsonObject): string[] => {
@@ -12,12 +12,12 @@ const choicesOf = (schema: JsonObject): string[] => {
   return Array.isArray(schema.enum) ? schema.enum.filter((value) => typeof value === "string") : [];
 };
 
-/** What an example says, or what every request needs to be one. */
-const presetOf = ({ name, schema }: Parameter, verb: string): string => {
-  if (name === "validateOnly" && verb !== "GET") return "true";
-  const given = schema.default;
-  return typeof given === "string" || typeof given === "number" || typeof given === "boolean" ? String(given) : "";
-};
+/** What is chosen before somebody has chosen. */
+const presetOf = ({ name }: Parameter, verb: string): string => (name === "validateOnly" && verb !== "GET" ? "true" : "");
+
+/** What counts where nothing is given: shown, and not sent. */
+const unlessGiven = ({ default: value }: JsonObject): string =>
+  typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? ` placeholder="${escapeHtml(String(value))}"` : "";
 
 const selectHtml = (id: string, attributes: string, choices: readonly string[], preset: string): string =>
   `<select id="${id}" ${attributes}>${["", ...choices]
@@ -32,28 +32,29 @@ const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, i
   const id = `field-${index}`;
   // A path may end before a group's uid: then what is made lies at the root.
   const attributes = `data-place="${place}" data-name="${escapeHtml(name)}"${isList ? " data-list" : ""}${required && place !== "path" ? " required" : ""}`;
-  const preset = presetOf({ ...parameter, schema }, verb);
+  const preset = presetOf(parameter, verb);
   const control =
     choices.length > 0
       ? selectHtml(id, attributes, choices, preset)
       : isList
         ? `<textarea id="${id}" rows="2" spellcheck="false" autocomplete="off" ${attributes} placeholder="one on a line"></textarea>`
-        : `<input id="${id}" spellcheck="false" autocomplete="off" autocapitalize="off" value="${escapeHtml(preset)}" ${attributes}>`;
+        : `<input id="${id}" spellcheck="false" autocomplete="off" autocapitalize="off" ${attributes}${unlessGiven(schema)}>`;
   const note =
     name === "validateOnly" && preset === "true" ? "<small>Preset: the request is only tried, and nothing changes. Choose false to mean it.</small>" : "";
   return `<div class="field"><label for="${id}"><code>${escapeHtml(name)}</code>${required ? " (required)" : ""}</label>${control}${note}</div>`;
 };
 
-/** A body to begin with: the example of the document, or its fields with nothing in them. */
+/** A body to begin with: the example of the document, or what it must say and what people give things first. */
 const bodyOf = ({ resolve }: Reference, { body }: Operation): string => {
   if (body?.example !== undefined) return body.example;
   const { schema } = resolve(body?.schema ?? {});
-  const empty = Object.entries(part(schema, "properties")).flatMap(([name, field]) => {
-    if (!isObject(field) || field.readOnly === true) return [];
-    const type = text(resolve(field).schema, "type");
-    return type === "string" ? [[name, ""]] : [];
+  const first = new Set([...texts(schema, "required"), "name", "description"]);
+  const begun = Object.entries(part(schema, "properties")).flatMap(([name, field]) => {
+    if (!isObject(field) || !first.has(name)) return [];
+    const { type } = resolve(field).schema;
+    return [[name, type === "string" ? "" : type === "array" ? [] : type === "boolean" ? false : type === "object" ? {} : null]];
   });
-  return JSON.stringify(Object.fromEntries(empty.slice(0, 3)), undefined, 2);
+  return JSON.stringify(Object.fromEntries(begun), undefined, 2);
 };
 
 const shownAtOnce = 4;
