@@ -15,7 +15,7 @@ export interface Guide {
 const folder = join(import.meta.dirname, "..", "..", "docs");
 
 /** The order in which somebody new reads them; whatever else there is comes after. */
-const readingOrder = ["first-steps", "ci-identities", "registry", "advisories", "events", "audit"];
+const readingOrder = ["first-steps", "ci-identities", "registry", "advisories", "events", "audit", "operations"];
 
 const base = "/docs/";
 const nameForm = /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+)*$/;
@@ -69,7 +69,7 @@ const linkFrom =
     const [file = "", fragment] = href.split("#");
     const hash = fragment === undefined ? "" : `#${fragment}`;
     if (file === "") return hash || undefined;
-    if (file.startsWith("/")) return file === "/docs" || file.startsWith(base) ? href : undefined;
+    if (file.startsWith("/")) return /^\/(?:docs|openapi)(?:[/.]|$)/.test(file) ? href : undefined;
     const target = posix.join(isFolder ? path : posix.dirname(path), file);
     return target.startsWith(base) && pages.has(target.slice(base.length)) ? pathOfFile(target.slice(base.length)) + hash : undefined;
   };
