@@ -58,12 +58,15 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
           readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),
+          headerOf: (name) => (name === "host" ? headerOf(request, ":authority") : undefined) ?? headerOf(request, name),
           headers: {
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),
             origin: headerOf(request, "origin"),
+            accept: headerOf(request, "accept"),
             ifNoneMatch: headerOf(request, "if-none-match"),
             ifModifiedSince: headerOf(request, "if-modified-since"),
+            acceptEncoding: headerOf(request, "accept-encoding"),
           },
           ...sourceOf(context, request),
         });
