@@ -137,7 +137,11 @@ test("--aws-role matches the role whatever its session is called, and nothing th
   const [arn, user] = [new RegExp(text(aws, "arnPattern")), new RegExp(text(aws, "userIdPattern"))];
   assert.equal(text(aws, "awsAccount"), "123456789012");
   assert.ok(arn.test("arn:aws:sts::123456789012:assumed-role/deployer/i-0123456789") && user.test("AROAEXAMPLE:i-0123456789"));
-  for (const other of ["arn:aws:sts::123456789012:assumed-role/deployer2/i", "arn:aws:sts::123456789012:assumed-role/deployer/", "arn:aws:sts::123456789012:assumed-role/deployer/a/b"])
+  for (const other of [
+    "arn:aws:sts::123456789012:assumed-role/deployer2/i",
+    "arn:aws:sts::123456789012:assumed-role/deployer/",
+    "arn:aws:sts::123456789012:assumed-role/deployer/a/b",
+  ])
     assert.ok(!arn.test(other), other);
   assert.ok(!user.test("AROAEXAMPLE2:i") && !user.test("XAROAEXAMPLE:i"));
 });
