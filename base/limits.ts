@@ -577,6 +577,12 @@ export const limits = {
   clientAnswerBytesMax: 100 * 1024 * 1024,
   clientTokenLeftMs: 5 * 60 * 1000,
   credentialHelperMs: 60_000,
+  /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
+  requestFileBytesMax: 8 * 1024 * 1024,
+  /** What takes longer shows how far it is. */
+  progressAfterMs: 1_000,
+  /** The longest time limit that a command takes. */
+  longestWaitMs: 24 * 60 * 60 * 1000,
   /** All that one command asks of a server. */
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */

@@ -40,9 +40,15 @@ const ownHeaders = ["authorization", "host", "content-length", "connection", "tr
 
 /** The address of a path of this server. Throws for whatever would lead to another one. */
 const addressOf = (server: string, path: string): URL => {
-  const url = path.startsWith("/") ? URL.parse(`${server}${path}`) : null;
+  const url = path.startsWith("/") && !path.includes("\\") ? URL.parse(`${server}${path}`) : null;
   const base = new URL(server);
-  if (url === null || path.startsWith("//") || url.origin !== base.origin || url.username + url.password !== "" || !`${url.pathname}/`.startsWith(`${base.pathname}/`.replace("//", "/")))
+  if (
+    url === null ||
+    path.startsWith("//") ||
+    url.origin !== base.origin ||
+    url.username + url.password !== "" ||
+    !`${url.pathname}/`.startsWith(`${base.pathname}/`.replace("//", "/"))
+  )
     throw wrongUsage(`PATH is a path of ${server}, such as /iam/v2/groups, not ${JSON.stringify(path)}`);
   return url;
 };
@@ -177,7 +183,8 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
     const raw = await response.text();
     await checkStatus(found, response, raw);
     // Its pages would be of another time than those before (decisions: Lists).
-    if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true") throw new Fault("ABORTED", "the list has begun anew meanwhile; try again");
+    if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true")
+      throw new Fault("ABORTED", "the list has begun anew meanwhile; try again");
     const page = parseJson(raw);
     if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} does not answer with a page of a list`);
     merged = mergedPage(merged, page);

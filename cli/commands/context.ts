@@ -96,7 +96,12 @@ is the current one.`,
     .option("--organization <ORGANIZATION>", "the organization that is meant where a command names none: its uid or name")
     .option("--identity <UID>", "the identity that its tokens act as")
     .option("--output <FORMAT>", "how answers are written unless -o says otherwise")
-    .addOption(new Option("--unset <FIELD>", "organization, identity or output: takes it away; may be repeated").argParser((field: string, before?: string[]) => [...(before ?? []), field]))
+    .addOption(
+      new Option("--unset <FIELD>", "organization, identity or output: takes it away; may be repeated").argParser((field: string, before?: string[]) => [
+        ...(before ?? []),
+        field,
+      ]),
+    )
     .action(async (name: string, options: SetOptions) => {
       checkContextName(name);
       const { server, organization, identity, output, unset = [] } = options;
@@ -105,7 +110,9 @@ is the current one.`,
       if (identity !== undefined && !isUid(identity)) throw wrongUsage(`--identity must be the uid of an identity, not ${JSON.stringify(identity)}`);
       for (const [flag, value] of Object.entries({ organization, output }))
         if (value !== undefined && onOneLine(value) !== value) throw wrongUsage(`--${flag} holds characters that are not seen`);
-      const given = Object.entries({ server: server && readServer("--server", server), organization, identity, output }).filter(([, value]) => value !== undefined);
+      const given = Object.entries({ server: server && readServer("--server", server), organization, identity, output }).filter(
+        ([, value]) => value !== undefined,
+      );
       const changes: Partial<StoredContext> = Object.fromEntries([...given, ...unset.map((field) => [field, undefined])]);
       const { current } = await changeContexts(environment, (before) => ({
         current: before.current ?? name,
@@ -171,5 +178,8 @@ other clients, too: it stays until gantry logout.`,
     });
 
 export const contextCommand = (terminal: Terminal): Command =>
-  newGroup("context", [listCommand, useCommand, setCommand, showCommand, deleteCommand].map((make) => make(terminal)), wrongArguments);
-
+  newGroup(
+    "context",
+    [listCommand, useCommand, setCommand, showCommand, deleteCommand].map((make) => make(terminal)),
+    wrongArguments,
+  );

@@ -81,7 +81,11 @@ interface Target {
 /** A name for a context of this server that no other has: "gantry.example.com", or with the number of a further one. */
 const newName = (contexts: ContextList["contexts"], server: string): string => {
   const { host } = new URL(server);
-  const base = host.replaceAll(/[^A-Za-z0-9.-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 50) || "server";
+  const base =
+    host
+      .replaceAll(/[^A-Za-z0-9.-]+/g, "-")
+      .replace(/^[^A-Za-z0-9]+/, "")
+      .slice(0, 50) || "server";
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base}-${number}`;
     if (!contexts.has(name)) return name;
@@ -110,7 +114,10 @@ const findTarget = (environment: Terminal["environment"], { server: flag, issuer
 };
 
 /** The identity token, and its file where it lies in one: then it can be exchanged again. */
-const readIdentityToken = async (environment: Terminal["environment"], value: string | undefined): Promise<{ readonly token: string; readonly file?: string }> => {
+const readIdentityToken = async (
+  environment: Terminal["environment"],
+  value: string | undefined,
+): Promise<{ readonly token: string; readonly file?: string }> => {
   const { GANTRY_IDENTITY_TOKEN: token, GANTRY_IDENTITY_TOKEN_FILE: file } = environment;
   if (value === undefined && token) return { token: token.trim() };
   const named = value === undefined ? file : value.startsWith("@") ? value.slice(1) : undefined;
@@ -168,7 +175,10 @@ const runLogin = async (terminal: Terminal, options: Options): Promise<void> => 
   const { audience, docker, dockerHelper, browser, headless, identity, inviteCode } = options;
   const target = findTarget(environment, options);
   if (dockerHelper && target.alias !== undefined)
-    throw new Fault("FAILED_PRECONDITION", `docker-credential-gantry knows the first sign-in at ${target.server} alone, and the context ${target.name} is a further one`);
+    throw new Fault(
+      "FAILED_PRECONDITION",
+      `docker-credential-gantry knows the first sign-in at ${target.server} alone, and the context ${target.name} is a further one`,
+    );
   const presented = identity === undefined ? undefined : await readIdentityToken(environment, options.identityToken);
   const method: SignInMethod =
     presented === undefined
@@ -190,8 +200,7 @@ const runLogin = async (terminal: Terminal, options: Options): Promise<void> => 
   // A token for somebody else is none that commands could use.
   if (audience !== undefined && audience !== target.server) return;
   const [only, ...others] = signedIn.organizations;
-  const organization =
-    target.stored?.organization ?? options.orgName ?? (identity === undefined ? (others.length === 0 ? only : undefined) : rootOf(identity));
+  const organization = target.stored?.organization ?? options.orgName ?? (identity === undefined ? (others.length === 0 ? only : undefined) : rootOf(identity));
   await saveContext(terminal, target, { organization, identity, identityTokenFile: presented?.file });
 };
 
@@ -232,7 +241,10 @@ Examples:  gantry login --server https://gantry.example.com
     .option("--browser", "opens the browser of this machine, which brings the token back by itself")
     .option("--headless", "prints an address only; the token comes back encrypted for this terminal")
     .option("--identity <UID>", "the identity to act as")
-    .option("--identity-token <TOKEN>", "a token of the identity's issuer, @FILE with it, or - for standard input\n(GANTRY_IDENTITY_TOKEN, or the file of GANTRY_IDENTITY_TOKEN_FILE)")
+    .option(
+      "--identity-token <TOKEN>",
+      "a token of the identity's issuer, @FILE with it, or - for standard input\n(GANTRY_IDENTITY_TOKEN, or the file of GANTRY_IDENTITY_TOKEN_FILE)",
+    )
     .option("--refresh", "renews the sign-in that is there, and asks nobody")
     .option("--docker", "signs docker, podman and their like in: writes the token into their files")
     .option("--docker-helper", "the same without a token in their files: they ask docker-credential-gantry")

@@ -37,7 +37,10 @@ Examples:  gantry logout
       const { signOut } = await import("#login");
       signOut({ issuer: server, audience, alias: stored?.alias, environment, out });
       if (name !== undefined && audience === undefined && stored?.identityTokenFile !== undefined)
-        await changeContexts(environment, ({ current, contexts }) => ({ current, contexts: new Map(contexts).set(name, { ...stored, identityTokenFile: undefined }) }));
+        await changeContexts(environment, ({ current, contexts }) => ({
+          current,
+          contexts: new Map(contexts).set(name, { ...stored, identityTokenFile: undefined }),
+        }));
       for (const variable of ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE", "GANTRY_IDENTITY_TOKEN", "GANTRY_IDENTITY_TOKEN_FILE"])
         if (environment[variable]) err.write(`${variable} is set: commands go on with what it holds\n`);
     });

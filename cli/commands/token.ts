@@ -5,6 +5,7 @@ import { mintToken } from "#application";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
+import { describeCredential } from "#contexts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
 import { findContext } from "../context.ts";
@@ -36,12 +37,12 @@ const signedInToken = async (terminal: Terminal, { audience, capabilities = [], 
   const { server, credential } = findContext(terminal, { server: named, context });
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
   const token = await credential.token({ signal });
-  if (credential.isFromEnvironment) terminal.err.write(`This is ${credential.origin}, which comes before the sign-in of gantry login.\n`);
+  if (credential.isFromEnvironment) terminal.err.write(`This is ${describeCredential(credential)}.\n`);
   if (audience === undefined && capabilities.length === 0 && scope.length === 0) return token;
   const { exchangeToken } = await import("#login");
   return exchangeToken(server, { token, audience: audience === undefined ? [] : [audience], capabilities, scopes: scope }, signal).catch((thrown: unknown) => {
     if (!(thrown instanceof Fault) || thrown.code !== "UNAUTHENTICATED") throw thrown;
-    throw new Fault(thrown.code, `${thrown.message}; refused was ${credential.origin}`, { cause: thrown });
+    throw new Fault(thrown.code, `${thrown.message}; refused was ${describeCredential(credential)}`, { cause: thrown });
   });
 };
 

@@ -139,10 +139,14 @@ const signInCredential = ({ environment, server, context }: CredentialOptions): 
 
 export const findCredential = (options: CredentialOptions): Credential => environmentCredential(options) ?? signInCredential(options);
 
+/** Whence it came, and what it comes before: a token in the environment beats the sign-in, and nobody shall wonder. */
+export const describeCredential = ({ origin, isFromEnvironment }: Credential): string =>
+  `${origin}${isFromEnvironment ? ", which comes before the sign-in of gantry login" : ""}`;
+
 /** What a call threw, with whence the refused credential came where that is what was wrong (`name`: this module knows the client by its types). */
-export const explainRefusal = ({ origin, isFromEnvironment }: Credential, thrown: unknown): unknown => {
+export const explainRefusal = (credential: Credential, thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown.name !== "ApiError" || !("code" in thrown) || thrown.code !== "UNAUTHENTICATED") return thrown;
   // The error stays what it is, with its details and the request's id.
-  thrown.message += `; refused was ${origin}${isFromEnvironment ? ", which comes before the sign-in of gantry login" : ""}`;
+  thrown.message += `; refused was ${describeCredential(credential)}`;
   return thrown;
 };

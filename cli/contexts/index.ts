@@ -5,7 +5,7 @@ import { checkContextName, type Environment, readContexts, readServer, type Stor
 import { type Credential, findCredential } from "./credential.ts";
 
 export { changeContexts, checkContextName, contextFilePath, type ContextList, readContexts, readServer, type StoredContext } from "./context-file.ts";
-export { type Credential, explainRefusal, readTokenFile, renewSignIn } from "./credential.ts";
+export { type Credential, describeCredential, explainRefusal, readTokenFile, renewSignIn } from "./credential.ts";
 
 /** What the command line says; each comes before the environment, and that before the context. */
 export interface ContextOptions {

@@ -5,7 +5,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export type ColorChoice = "auto" | "always" | "never";
 
 /** `choice` is what the command line says. */
-export const hasColors = (stream: Pick<NodeJS.WriteStream, "isTTY">, { NO_COLOR: none, TERM: term, CLICOLOR_FORCE: force }: Environment, choice: ColorChoice): boolean => {
+export const hasColors = (
+  stream: Pick<NodeJS.WriteStream, "isTTY">,
+  { NO_COLOR: none, TERM: term, CLICOLOR_FORCE: force }: Environment,
+  choice: ColorChoice,
+): boolean => {
   if (choice !== "auto") return choice === "always";
   if (none) return false;
   if (force && force !== "0") return true;

@@ -2,6 +2,7 @@
 // by first, its uid last.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { capabilityBySymbol } from "#contract/capabilities.ts";
 import type { EnumFact, FieldFact, MessageFact } from "#contract/facts.ts";
 
 export interface Column {
@@ -22,8 +23,9 @@ const prefixOf = ({ numbers }: EnumFact): string => {
   return prefix;
 };
 
-/** "ORG_KIND_CUSTOMER" as "customer". */
-export const shortValue = (fact: EnumFact, name: string): string => name.slice(prefixOf(fact).length).toLowerCase().replaceAll("_", "-");
+/** "ORG_KIND_CUSTOMER" as "customer", a capability as everywhere: "repo.list". */
+export const shortValue = (fact: EnumFact, name: string): string =>
+  capabilityBySymbol(name)?.name ?? name.slice(prefixOf(fact).length).toLowerCase().replaceAll("_", "-");
 
 /** What people may write for the enum's values, the one that says nothing aside. */
 export const shortValues = (fact: EnumFact): string[] => [...fact.numbers].filter(([, number]) => number !== 0).map(([name]) => shortValue(fact, name));
@@ -40,22 +42,23 @@ const columnOf = (field: FieldFact): Column => ({ header: headerOf([field.json])
 
 /** Another resource in short: "role" of a role binding. */
 const isSummary = ({ shape, kind, message, outputOnly }: FieldFact): boolean =>
-  shape === "one" && kind === "message" && outputOnly && message !== undefined && message.byName.has("name") && message.byName.has("uid");
+  shape === "one" && kind === "message" && outputOnly && message?.byName.has("name") === true && message.byName.has("uid");
 
-const isCell = (field: FieldFact): boolean => isSummary(field) || (field.kind !== "message" && field.kind !== "any" && field.kind !== "bytes" && field.shape !== "map");
+const isCell = (field: FieldFact): boolean =>
+  isSummary(field) || (field.kind !== "message" && field.kind !== "any" && field.kind !== "bytes" && field.shape !== "map");
 
-const isText = (field: FieldFact): boolean => ["description", "data", "readme", "content"].includes(field.name);
+const isText = (field: FieldFact): boolean => field.name === "description";
 
 /** The higher, the sooner it is shown. */
-const weightOf = (field: FieldFact, sums: ReadonlySet<string>): number => {
+const weightOf = (field: FieldFact): number => {
   if (field.shownOnce) return 9;
   if (isSummary(field)) return 8;
-  // Beside the summary of what it is the uid of.
-  if (field.uid && sums.has(field.name.replace(/_uid$/, ""))) return 0;
+  if (field.shape === "list") return 0;
   if (field.kind === "enum") return 7;
   if (field.sortable && field.kind !== "timestamp") return 6;
-  if (field.kind === "timestamp") return field.name === "create_time" ? 3 : 2;
-  return field.shape === "list" || field.uid || isText(field) ? 1 : 4;
+  if (field.kind === "timestamp") return field.name === "update_time" ? 0 : 3;
+  if (field.uid) return 0;
+  return isText(field) ? 2 : 4;
 };
 
 const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name === "name";
@@ -63,13 +66,12 @@ const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name
 /** The columns of a table of these. */
 export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
   const cells = message.fields.filter(isCell);
-  const sums = new Set(cells.filter(isSummary).map(({ name }) => name));
   const [name, uid] = [cells.find(isName), cells.find((field) => field.name === "uid") ?? cells.find((field) => field.name === "id")];
   const others = cells.filter((field) => field !== name && field !== uid);
   const chosen = wide
     ? others
     : others
-        .map((field) => ({ field, weight: weightOf(field, sums) }))
+        .map((field) => ({ field, weight: weightOf(field) }))
         .filter(({ weight }) => weight > 0)
         .sort((one, other) => other.weight - one.weight)
         .slice(0, furtherColumnsMax)
@@ -103,7 +105,7 @@ const summaryText = (value: JsonObject): string => text(value, "name") || text(v
 
 const oneText = (field: FieldFact | undefined, value: Json): string => {
   if (typeof value === "string") {
-    if (field?.enum !== undefined && field.enum.numbers.has(value)) return shortValue(field.enum, value);
+    if (field?.enum?.numbers.has(value)) return shortValue(field.enum, value);
     // Three decimals that nobody reads.
     return field?.kind === "timestamp" ? value.replace(/\.\d{3}Z$/, "Z") : value;
   }

@@ -12,7 +12,9 @@ export const readFormat = (option: string, value: string): OutputFormat => {
   const known = outputFormats.find((format) => format === (value === "id" ? "uid" : value));
   if (known !== undefined) return known;
   const nearest = nearestOf(value, outputFormats);
-  throw wrongUsage(`${option} must be one of ${outputFormats.join(", ")}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
+  throw wrongUsage(
+    `${option} must be one of ${outputFormats.join(", ")}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`,
+  );
 };
 
 /** True where an error, too, is for a program. */

@@ -17,7 +17,7 @@ export interface Output {
   readonly out: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly colored: boolean;
   /** Resolves when more may be written. */
-  readonly write: (text: string) => Promise<void>;
+  readonly write: (content: string | Uint8Array) => Promise<void>;
 }
 
 const chosenColumns = ({ format, columns }: Output, message: MessageFact): readonly Column[] => {
@@ -36,7 +36,8 @@ const table = ({ out, colored }: Output, columns: readonly Column[], resources: 
 };
 
 /** RFC 4180, in full: neither enums nor times are shortened. */
-const csvLine = (cells: readonly string[]): string => `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`;
+const csvLine = (cells: readonly string[]): string =>
+  `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`;
 
 const csvCell = (value: Json | undefined): string => {
   if (value === undefined || value === null) return "";
@@ -70,7 +71,8 @@ const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: s
     const field = message?.byName.get(key);
     const path = `${prefix}${key}`;
     if (isObject(held) && Object.keys(held).length > 0) return leavesOf(field?.shape === "one" ? field.message : undefined, held, `${path}.`);
-    if (Array.isArray(held) && held.some(isObject)) return held.map((entry, index): [string, FieldFact | undefined, Json] => [`${path}[${index}]`, field, entry]);
+    if (Array.isArray(held) && held.some(isObject))
+      return held.map((entry, index): [string, FieldFact | undefined, Json] => [`${path}[${index}]`, field, entry]);
     return [[path, field, held]];
   });
 

@@ -57,7 +57,12 @@ export interface TableOptions {
 export const tableText = (rows: readonly (readonly string[])[], { columns, heading }: TableOptions): string => {
   const natural = (rows[0] ?? []).map((_, at) => rows.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0));
   const widths = columns === undefined ? natural : fit(natural, columns);
-  const lines = rows.map((row) => row.map((cell, at) => (at === row.length - 1 ? cell : padTo(cutTo(cell, widths[at] ?? 0), widths[at] ?? 0))).join(gap).trimEnd());
+  const lines = rows.map((row) =>
+    row
+      .map((cell, at) => (at === row.length - 1 ? cell : padTo(cutTo(cell, widths[at] ?? 0), widths[at] ?? 0)))
+      .join(gap)
+      .trimEnd(),
+  );
   const [first = "", ...rest] = lines;
   return [heading(first), ...rest].map((line) => `${line}\n`).join("");
 };
