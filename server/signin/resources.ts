@@ -1,5 +1,5 @@
 // What a token can be asked for (RFC 8707): the parts of this server that take tokens, by their addresses. A token for one of
-// them is for that one alone.
+// them is for that one alone. The paths below /mcp are one part: sets of the same tools.
 
 import { withoutTrailing } from "#base/trailing.ts";
 import { oauthFault } from "./oauth-parameters.ts";
@@ -12,7 +12,6 @@ export const audienceOfResource = (settings: Pick<SignInSettings, "publicUrl">, 
   if (another !== undefined) throw oauthFault("invalid_target", "resource must be given once: a token is for one resource alone");
   if (resource === "" || withoutTrailing(resource, "/") === withoutTrailing(publicUrl, "/")) return publicUrl;
   const mcp = urlOfPath(settings, "/mcp");
-  // Which of its paths a client uses, says which tools it is shown; the token is for all of them.
-  if (resource === mcp || resource.startsWith(`${mcp}/`)) return mcp;
+  if (resource === mcp || (resource.startsWith(`${mcp}/`) && /^[a-z,/]+$/.test(resource.slice(mcp.length)))) return mcp;
   throw oauthFault("invalid_target", `resource must be ${publicUrl} or ${mcp}`);
 };
