@@ -45,7 +45,7 @@ const stateless = (method: string, params: JsonObject = {}, name?: string): Prom
   );
 
 for (const line of mcpLines) {
-  test(`a client ${line} gets one page of tools in a stable order, of the sets that path or header name, and those that change something only when it asks`, async () => {
+  test(`a client ${line} gets one page of tools in a stable order, of the sets that it names, and those that change something only when it asks`, async () => {
     const usual = await connect(line);
     const { tools, pages } = await usual.listTools();
     assert.equal(pages, 1);
