@@ -18,8 +18,10 @@ export interface EndpointRequest extends RequestSource {
     readonly cookie: string | undefined;
     readonly authorization: string | undefined;
     readonly origin: string | undefined;
+    readonly accept?: string | undefined;
     readonly ifNoneMatch?: string | undefined;
     readonly ifModifiedSince?: string | undefined;
+    readonly acceptEncoding?: string | undefined;
   };
 }
 

@@ -669,6 +669,11 @@ export const limits = {
   osvAnswerBytes: 8 * 1024 * 1024,
   /** The ecosystems that a query without one is about. */
   osvEcosystemsMax: 100,
+  /**
+   * What a page of the docs stands for among them: it is made of a document when it is asked for, in some milliseconds, so that an
+   * address takes some seconds of a minute at most. A company behind one address opens 1,200 pages in it.
+   */
+  docsPageRequests: 10,
   /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,

@@ -99,11 +99,8 @@ const nameOf = (method: MethodFact): CommandName => {
   return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
 };
 
-/**
- * True for what is a command: not the OCI protocol, which docker and its like speak, nor files, which have no shape that could
- * be shown (gantry api fetches them), nor what another shape of is.
- */
-const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !method.givesFile && !isViewed(method);
+/** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */
+const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !isViewed(method);
 
 const key = ({ domain, resource, verb }: CommandName): string => `${domain} ${resource} ${verb}`;
 

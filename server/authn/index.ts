@@ -55,6 +55,8 @@ export interface AuthnOptions {
   readonly audiences: readonly string[];
   /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
   readonly egressAllow: string;
+  /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
+  readonly caFile?: string | undefined;
   /** GANTRY_ISSUER_HOSTS, as the operator wrote it. */
   readonly issuerHosts?: string;
   /** GANTRY_MAIL_ISSUERS, as the operator wrote it. */
@@ -154,7 +156,7 @@ export const checkAuthnOptions = ({
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;
-  const outbound = openOutbound({ allow: options.egressAllow, clock });
+  const outbound = openOutbound({ allow: options.egressAllow, caFile: options.caFile, log, clock });
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const mailIssuers = readMailIssuers(options.mailIssuers ?? "");
   const audiences = audiencesOf(issuer, options.audiences);

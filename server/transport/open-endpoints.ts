@@ -63,8 +63,10 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),
             origin: headerOf(request, "origin"),
+            accept: headerOf(request, "accept"),
             ifNoneMatch: headerOf(request, "if-none-match"),
             ifModifiedSince: headerOf(request, "if-modified-since"),
+            acceptEncoding: headerOf(request, "accept-encoding"),
           },
           ...sourceOf(context, request),
         });
