@@ -177,7 +177,7 @@ export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoin
         authorization_servers: [options.publicUrl],
         bearer_methods_supported: ["header"],
         resource_name: "Gantry",
-        resource_documentation: `${bare}/docs`,
+        resource_documentation: `${bare}/docs/guides/mcp`,
       }),
     }),
   });

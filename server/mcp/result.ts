@@ -12,16 +12,28 @@ const unseen = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|[\u{e01
 /** The text with what cannot be seen written as escapes ("\u202e"). */
 export const seenText = (text: string): string => text.replaceAll(unseen, (mark) => `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
 
-/** The value with all its texts and keys so. */
-export const seenValue = (value: Json): Json => {
-  if (typeof value === "string") return seenText(value);
-  if (Array.isArray(value)) return value.map(seenValue);
-  return isObject(value) ? seenObject(value) : value;
+const encoder = new TextEncoder();
+
+/** Bytes of the value's JSON once everything in it is seen; Infinity where there are more than `most`, which nobody counts to the end. */
+export const seenBytesOf = (value: Json, most: number): number => {
+  if (typeof value === "string") return value.length > most ? Number.POSITIVE_INFINITY : encoder.encode(JSON.stringify(seenText(value))).length;
+  if (Array.isArray(value)) return sumWithin(value, most, (entry, left) => seenBytesOf(entry, left) + 1);
+  if (!isObject(value)) return String(value).length;
+  return sumWithin(Object.entries(value), most, ([key, held], left) => {
+    const ofKey = seenBytesOf(key, left) + 2;
+    return ofKey + seenBytesOf(held, left - ofKey);
+  });
 };
 
-const seenObject = (value: JsonObject): JsonObject => Object.fromEntries(Object.entries(value).map(([key, held]) => [seenText(key), seenValue(held)]));
-
-export const bytesOf = (value: JsonObject): number => new TextEncoder().encode(JSON.stringify(value)).length;
+/** With the two brackets; separators are the entries' own. */
+const sumWithin = <T>(entries: readonly T[], most: number, sizeOf: (entry: T, left: number) => number): number => {
+  let bytes = entries.length === 0 ? 2 : 1;
+  for (const entry of entries) {
+    bytes += sizeOf(entry, most - bytes);
+    if (bytes > most) return Number.POSITIVE_INFINITY;
+  }
+  return bytes;
+};
 
 export interface BoundedMessage {
   readonly message: JsonObject;
@@ -43,40 +55,62 @@ const boundSteps: readonly Bounds[] = [
   { textMax: 120, entriesMax: 3 },
 ];
 
-const shorten = (value: Json, bounds: Bounds, at: string, note: (sentence: string) => void): Json => {
-  const { textMax, entriesMax } = bounds;
+/** One try to shorten: what it left out, and how many characters it may still use. */
+interface Try extends Bounds {
+  readonly note: (sentence: string) => void;
+  left: number;
+}
+
+/** The value with less in it and everything seen. Given up as soon as it is too long: an answer may be of any size. */
+const shorten = (value: Json, attempt: Try, at: string): Json => {
+  if (attempt.left < 0) return null;
   if (typeof value === "string") {
-    if (value.length <= textMax) return value;
-    note(`${at} has ${value.length} characters, of which the first ${textMax} are here`);
-    return `${value.slice(0, textMax).toWellFormed()}…`;
+    const isCut = value.length > attempt.textMax;
+    if (isCut) attempt.note(`${at} has ${value.length} characters, of which the first ${attempt.textMax} are here`);
+    const cut = isCut ? `${value.slice(0, attempt.textMax).toWellFormed()}…` : value;
+    attempt.left -= cut.length;
+    return attempt.left < 0 ? null : seenText(cut);
   }
   if (Array.isArray(value)) {
-    if (value.length > entriesMax) note(`${at} has ${value.length} entries, of which the first ${entriesMax} are here`);
-    return value.slice(0, entriesMax).map((entry, index) => shorten(entry, bounds, `${at}[${index}]`, note));
+    if (value.length > attempt.entriesMax) attempt.note(`${at} has ${value.length} entries, of which the first ${attempt.entriesMax} are here`);
+    return value.slice(0, attempt.entriesMax).map((entry, index) => shorten(entry, attempt, `${at}[${index}]`));
   }
+  attempt.left -= 1;
   if (!isObject(value)) return value;
   const entries = Object.entries(value);
   // Fields of a message are few; a map may hold any number.
-  const shown = entries.length > limits.mcpKeysMax ? entries.slice(0, limits.mcpKeysMax) : entries;
-  if (shown.length < entries.length) note(`${at === "" ? "the answer" : at} has ${entries.length} keys, of which the first ${shown.length} are here`);
-  return Object.fromEntries(shown.map(([key, held]) => [key, shorten(held, bounds, at === "" ? key : `${at}.${key}`, note)]));
+  const shown = entries.slice(0, limits.mcpKeysMax);
+  if (shown.length < entries.length) attempt.note(`${at === "" ? "the answer" : at} has ${entries.length} keys, of which the first ${shown.length} are here`);
+  return Object.fromEntries(
+    shown.map(([key, held]) => {
+      const seen = seenText(key.slice(0, limits.mcpResultBytesMax));
+      attempt.left -= seen.length;
+      return [seen, shorten(held, attempt, at === "" ? seen : `${at}.${seen}`)];
+    }),
+  );
 };
 
 /** Only what is a single short value: of a message that is too large whatever is shortened. */
-const scalarsOf = (message: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(message).filter(([, value]) => (typeof value === "string" ? value.length <= 300 : typeof value !== "object")));
+const scalarsOf = (message: JsonObject): JsonObject => {
+  const short = Object.entries(message).filter(
+    ([key, value]) => key.length <= 100 && (typeof value === "string" ? value.length <= 100 : typeof value !== "object"),
+  );
+  return Object.fromEntries(short.slice(0, 30).map(([key, value]) => [seenText(key), typeof value === "string" ? seenText(value) : value]));
+};
 
-/** The message within the bounds. */
+/** The message within the bounds, and everything in it seen. */
 export const boundMessage = (message: JsonObject): BoundedMessage => {
-  const seen = seenObject(message);
   for (const bounds of boundSteps) {
     const leftOut: string[] = [];
-    const shortened = shorten(seen, bounds, "", (sentence) => {
+    const note = (sentence: string): void => {
       if (leftOut.length < limits.mcpNotesMax) leftOut.push(sentence.slice(0, 300));
-    });
-    if (isObject(shortened) && bytesOf(shortened) <= limits.mcpResultBytesMax) return { message: shortened, leftOut };
+    };
+    const attempt: Try = { ...bounds, note, left: limits.mcpResultBytesMax };
+    const shortened = shorten(message, attempt, "");
+    if (attempt.left >= 0 && isObject(shortened) && seenBytesOf(shortened, limits.mcpResultBytesMax) <= limits.mcpResultBytesMax)
+      return { message: shortened, leftOut };
   }
-  return { message: scalarsOf(seen), leftOut: ["the answer is too large to be shown: only its single values are here; ask for less of it"] };
+  return { message: scalarsOf(message), leftOut: ["the answer is too large to be shown: only its single values are here; ask for less of it"] };
 };
 
 /** JSON name of the list in an answer that comes in pages; undefined for any other. */
@@ -95,11 +129,12 @@ export const withPageSize = (method: MethodFact, given: JsonObject, most: number
 export const fittingEntries = (method: MethodFact, message: JsonObject): number | undefined => {
   const field = pagedFieldOf(method);
   const entries = field === undefined ? undefined : message[field];
-  if (!Array.isArray(entries) || entries.length < 2 || bytesOf(seenObject(message)) <= limits.mcpResultBytesMax) return undefined;
-  let bytes = bytesOf(seenObject({ ...message, [field ?? ""]: [] }));
+  const most = limits.mcpResultBytesMax;
+  if (!Array.isArray(entries) || entries.length < 2 || seenBytesOf(message, most) <= most) return undefined;
+  let bytes = seenBytesOf({ ...message, [field ?? ""]: [] }, most);
   const fitting = entries.findIndex((entry) => {
-    bytes += new TextEncoder().encode(JSON.stringify(seenValue(entry))).length + 1;
-    return bytes > limits.mcpResultBytesMax;
+    bytes += seenBytesOf(entry, most) + 1;
+    return bytes > most;
   });
   return Math.max(1, fitting);
 };

@@ -35,7 +35,7 @@ const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-
 export const toolNameOf = (method: MethodFact): string => `${commandDomainOf(method)}_${snakeCase(method.rpc)}`;
 
 /** "ListRoleBindings": "List role bindings" */
-const titleOf = ({ rpc }: MethodFact): string => {
+const toolTitleOf = ({ rpc }: MethodFact): string => {
   const words = snakeCase(rpc).replaceAll("_", " ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 };
@@ -58,7 +58,7 @@ const rehearsal = { type: "boolean", description: "true: everything is checked a
 
 const toolOf = (method: MethodFact): Tool => {
   const canRehearse = method.writes;
-  const title = titleOf(method);
+  const title = toolTitleOf(method);
   return {
     method,
     toolset: commandDomainOf(method),

@@ -182,7 +182,8 @@ test("attack 161: no session can be fixed or taken over, headers cannot say othe
   await Promise.all(
     Array.from({ length: 20 }, (_, index) => {
       const socket = connect(Number(new URL(world.url).port), "127.0.0.1");
-      const head = `POST /mcp/all/write HTTP/1.1\r\nhost: ${name}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${made.length}\r\n\r\n`;
+      const fields = [`host: ${name}`, `authorization: Bearer ${token}`, "content-type: application/json", `content-length: ${made.length}`];
+      const head = ["POST /mcp/all/write HTTP/1.1", ...fields, "", ""].join("\r\n");
       return new Promise<void>((resolve) => {
         socket.on("error", () => {}).on("close", () => resolve());
         socket.write(`${head}${made.slice(0, (index * made.length) / 20)}`, () => setImmediate(() => socket.destroy()));
