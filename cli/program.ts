@@ -24,11 +24,19 @@ interface CommandEntry {
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
   login: { isClient: true, summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
-  logout: { isClient: true, summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  logout: {
+    isClient: true,
+    summary: "remove the tokens of a sign-in from this machine",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+  },
   whoami: { isClient: true, summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
   context: { isClient: true, summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
   api: { isClient: true, summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
-  completion: { isClient: true, summary: "print what completes commands in a shell", load: async () => (await import("./commands/completion.ts")).completionCommand },
+  completion: {
+    isClient: true,
+    summary: "print what completes commands in a shell",
+    load: async () => (await import("./commands/completion.ts")).completionCommand,
+  },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
@@ -114,7 +122,7 @@ export const isClientCommand = (args: readonly string[]): boolean => {
 };
 
 /** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
-const complete = async (words: readonly string[], terminal: Terminal): Promise<void> => {
+const writeCandidates = async (words: readonly string[], terminal: Terminal): Promise<void> => {
   try {
     const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
     terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
@@ -127,7 +135,7 @@ const complete = async (words: readonly string[], terminal: Terminal): Promise<v
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
   if (first === "__complete") {
-    await complete(others.slice(1), terminal);
+    await writeCandidates(others.slice(1), terminal);
     return 0;
   }
   // Help needs no more than the name of a command, wherever it stands.

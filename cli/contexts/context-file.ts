@@ -127,7 +127,7 @@ export const readContexts = (environment: Environment): ContextList => {
   return content === undefined || content.trim() === "" ? { current: undefined, contexts: new Map() } : parseContexts(path, content);
 };
 
-const contentOf = ({ current, contexts }: ContextList): JsonObject => ({
+const fileContent = ({ current, contexts }: ContextList): JsonObject => ({
   ...(current === undefined ? {} : { current }),
   contexts: Object.fromEntries(
     [...contexts].map(([name, context]) => [
@@ -143,7 +143,7 @@ export const changeContexts = async (environment: Environment, change: (before: 
   return withLock(`${path}.lock`, AbortSignal.timeout(limits.contextFileLockMs), async () => {
     const after = change(readContexts(environment));
     try {
-      writePrivateFile(path, `${JSON.stringify(contentOf(after), undefined, 2)}\n`);
+      writePrivateFile(path, `${JSON.stringify(fileContent(after), undefined, 2)}\n`);
     } catch (error) {
       throw fileFault(path, `cannot be written: ${error instanceof Error ? error.message : String(error)}`, error);
     }

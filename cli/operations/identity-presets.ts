@@ -60,7 +60,7 @@ const optionsOf: Readonly<Record<System, readonly (keyof PresetOptions)[]>> = {
   awsRole: ["awsRoleId"],
 };
 
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+const withListed = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   ...value.split(",").filter((each) => each !== ""),
 ];
@@ -86,7 +86,7 @@ export const addPresetOptions = (command: Command): void => {
   ] as const)
     command.option(flags, says);
   command.option("--pull-request", "GitHub: jobs that run for a pull request");
-  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(collect));
+  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(withListed));
 };
 
 /** What means itself in a pattern. */
@@ -145,7 +145,8 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
     remarks: [
       ...(repoId === undefined
         ? [
-            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. With both numbers neither is so: ` +
+            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. ` +
+              "With both numbers neither is so: " +
               `gh api repos/${owner}/${repo} -q '"--github ${owner}@\\(.owner.id)/${repo}@\\(.id)"'`,
           ]
         : []),
