@@ -80,7 +80,7 @@ const checkWriters = (path: string): void => {
   }
 };
 
-const readText = (path: string): string | undefined => {
+const readContextFile = (path: string): string | undefined => {
   try {
     checkWriters(path);
     if (statSync(path).size > limits.contextFileBytesMax) throw fileFault(path, `has more than ${limits.contextFileBytesMax} bytes: it is not read`);
@@ -123,7 +123,7 @@ const parseContexts = (path: string, content: string): ContextList => {
 /** All contexts; none where there is no file. Throws where the file is not to be trusted or not to be read. */
 export const readContexts = (environment: Environment): ContextList => {
   const path = contextFilePath(environment);
-  const content = readText(path);
+  const content = readContextFile(path);
   return content === undefined || content.trim() === "" ? { current: undefined, contexts: new Map() } : parseContexts(path, content);
 };
 

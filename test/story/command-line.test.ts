@@ -53,6 +53,7 @@ const commandNames = [
   "context",
   "api",
   "completion",
+  "mcp",
   "token",
   "register",
   "suspend",
