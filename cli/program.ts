@@ -131,7 +131,7 @@ export const isClientCommand = (args: readonly string[]): boolean => {
 };
 
 /** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
-const complete = async (words: readonly string[], terminal: Terminal): Promise<void> => {
+const writeCandidates = async (words: readonly string[], terminal: Terminal): Promise<void> => {
   try {
     const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
     terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
@@ -144,7 +144,7 @@ const complete = async (words: readonly string[], terminal: Terminal): Promise<v
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
   if (first === "__complete") {
-    await complete(others.slice(1), terminal);
+    await writeCandidates(others.slice(1), terminal);
     return 0;
   }
   // Help needs no more than the name of a command, wherever it stands.

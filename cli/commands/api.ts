@@ -115,7 +115,7 @@ const readRequest = async (server: string, word: string, path: string, options: 
 };
 
 /** One request, answered by this server or by nobody. */
-const send = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
+const sendRequest = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
   const { ApiError } = await import("#client");
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
   const { method, url, body = null } = request;
@@ -136,7 +136,7 @@ const send = async (found: FoundContext, request: ApiRequest, isWithToken: boole
   return another === first.token ? first.response : (await once(first.token)).response;
 };
 
-const parseJson = (raw: string): Json | undefined => {
+const jsonIn = (raw: string): Json | undefined => {
   try {
     return JSON.parse(raw) as Json;
   } catch {
@@ -148,7 +148,7 @@ const parseJson = (raw: string): Json | undefined => {
 const checkStatus = async (found: FoundContext, response: Response, raw: string): Promise<void> => {
   if (response.status < 300) return;
   const { errorOfHttp } = await import("#client");
-  const error = errorOfHttp({ status: response.status, headers: Object.fromEntries(response.headers), body: parseJson(raw), nowMs: Date.now() });
+  const error = errorOfHttp({ status: response.status, headers: Object.fromEntries(response.headers), body: jsonIn(raw), nowMs: Date.now() });
   const location = response.headers.get("location");
   if (response.status < 400 && location !== null) error.message += `: ${location}`;
   throw explainRefusal(found.credential, error);
@@ -160,7 +160,7 @@ const headText = (response: Response): string =>
 /** As it came, for a file or another program; for a terminal without what it would obey. */
 const bodyText = (raw: string, isTerminal: boolean): string => {
   if (!isTerminal) return raw;
-  const value = parseJson(raw);
+  const value = jsonIn(raw);
   return value === undefined ? onItsLines(raw) : `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
 };
 
@@ -179,13 +179,13 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
   for (let pageToken = ""; ; ) {
     const url = new URL(request.url);
     if (pageToken !== "") url.searchParams.set("page_token", pageToken);
-    const response = await send(found, { ...request, url }, isWithToken);
+    const response = await sendRequest(found, { ...request, url }, isWithToken);
     const raw = await response.text();
     await checkStatus(found, response, raw);
     // Its pages would be of another time than those before (decisions: Lists).
     if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true")
       throw new Fault("ABORTED", "the list has begun anew meanwhile; try again");
-    const page = parseJson(raw);
+    const page = jsonIn(raw);
     if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} does not answer with a page of a list`);
     merged = mergedPage(merged, page);
     const next = text(page, "nextPageToken");
@@ -195,7 +195,7 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
   }
 };
 
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+const withEntry = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
 export const apiCommand = (terminal: Terminal): Command =>
   newCommand({
@@ -214,9 +214,9 @@ Examples:  gantry api GET /iam/v2/groups --paginate
   })
     .argument("<METHOD>")
     .argument("<PATH>")
-    .option("-f, --field <FIELD>", "NAME=VALUE: a parameter of GET and DELETE, otherwise a text in the JSON body, where a.b is b in a", collect, [])
+    .option("-f, --field <FIELD>", "NAME=VALUE: a parameter of GET and DELETE, otherwise a text in the JSON body, where a.b is b in a", withEntry, [])
     .option("-d, --data <DATA>", "the body, @FILE with it, or - for standard input; JSON unless -H says otherwise")
-    .option("-H, --header <HEADER>", '"Name: value", such as an Idempotency-Key', collect, [])
+    .option("-H, --header <HEADER>", '"Name: value", such as an Idempotency-Key', withEntry, [])
     .option("-i, --include", "writes the status and the headers, too")
     .option("--paginate", "asks for all pages of a list and writes them as one")
     .option("--no-token", "sends no token")
@@ -231,7 +231,7 @@ Examples:  gantry api GET /iam/v2/groups --paginate
         out.write(bodyText(`${await paginate(found, request, options.token)}\n`, isTerminal));
         return;
       }
-      const response = await send(found, request, options.token);
+      const response = await sendRequest(found, request, options.token);
       const raw = Buffer.from(await response.arrayBuffer());
       const head = options.include ? headText(response) : "";
       if (options.include) out.write(isTerminal ? onItsLines(head) : head);

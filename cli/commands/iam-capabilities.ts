@@ -13,7 +13,7 @@ interface Options {
 }
 
 /** "role_bindings.list" as its resource and its action. */
-const partsOf = (name: string): readonly [resource: string, action: string] => {
+const capabilityParts = (name: string): readonly [resource: string, action: string] => {
   const at = name.lastIndexOf(".");
   return at === -1 ? ["", name] : [name.slice(0, at), name.slice(at + 1)];
 };
@@ -35,17 +35,19 @@ const listCommand = ({ out }: Terminal): Command =>
         if (wanted !== undefined && !names.includes(wanted)) throw wrongUsage(`${option} must be one of ${[...new Set(names)].sort().join(", ")}`);
       };
       known(
-        capabilities.map(({ name }) => partsOf(name)[1]),
+        capabilities.map(({ name }) => capabilityParts(name)[1]),
         action,
         "--action",
       );
       known(
-        capabilities.map(({ name }) => partsOf(name)[0]),
+        capabilities.map(({ name }) => capabilityParts(name)[0]),
         resource,
         "--resource",
       );
       const found = capabilities
-        .filter(({ name }) => (action === undefined || partsOf(name)[1] === action) && (resource === undefined || partsOf(name)[0] === resource))
+        .filter(
+          ({ name }) => (action === undefined || capabilityParts(name)[1] === action) && (resource === undefined || capabilityParts(name)[0] === resource),
+        )
         .map(({ name, symbol, number, internalOnly }) => ({ name, symbol, number, internalOnly }));
       if (output === "json") out.write(`${JSON.stringify({ capabilities: found }, undefined, 2)}\n`);
       else if (output === "jsonl") out.write(found.map((each) => `${JSON.stringify(each)}\n`).join(""));

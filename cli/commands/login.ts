@@ -136,10 +136,10 @@ const lineOf = ({ name, host, uid }: OfferedProvider): string => `${name} at ${h
 /** Asks the person at the terminal; without one, says what there is. */
 const chooserOf =
   (terminal: Terminal, { input }: Options) =>
-  async (offered: readonly OfferedProvider[]): Promise<string> => {
-    if (!canAsk(terminal, { input }))
+  async (offered: readonly OfferedProvider[], stop: AbortSignal): Promise<string> => {
+    if (!canAsk(terminal, input))
       throw declined(`there are several identity providers to sign in with; name one with --idp:\n${offered.map((each) => `  ${lineOf(each)}`).join("\n")}`);
-    return offered[await askChoice(terminal, "Sign in with:", offered.map(lineOf))]?.uid ?? "";
+    return offered[await askChoice(terminal, "Sign in with:", offered.map(lineOf), stop)]?.uid ?? "";
   };
 
 /** Remembers the sign-in under its name, and makes that the current one. Without a place to write it, the sign-in stands all the same. */

@@ -22,7 +22,7 @@ interface Options {
   readonly context?: string;
 }
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, ...value.split(",").filter((each) => each !== "")];
+const withListed = (value: string, before: readonly string[] = []): readonly string[] => [...before, ...value.split(",").filter((each) => each !== "")];
 
 const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
   if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
@@ -66,8 +66,8 @@ Examples:  curl -H "Authorization: Bearer $(gantry token)" http://127.0.0.1:8080
     .option("--identity <UID>", "whose token (the operator's)")
     .option("--audience <AUDIENCE>", "what the token is for (the server itself)")
     .option("--login", "the token of whoever is signed in, instead of the operator's")
-    .option("--capabilities <LIST>", "with --login: names of capabilities, with commas between; it is good for no others", collect)
-    .option("--scope <LIST>", "with --login: uids of groups, with commas between; it is good in no others", collect)
+    .option("--capabilities <LIST>", "with --login: names of capabilities, with commas between; it is good for no others", withListed)
+    .option("--scope <LIST>", "with --login: uids of groups, with commas between; it is good in no others", withListed)
     .option("--server <URL>", "with --login: the server's address (GANTRY_SERVER, or the current context's)")
     .option("--context <NAME>", "with --login: the context (GANTRY_CONTEXT, or the current one)")
     .action(async (options: Options) => {

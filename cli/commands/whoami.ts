@@ -67,7 +67,10 @@ const answerOffline = async (found: FoundContext): Promise<Answer> => {
   const { server, credential } = found;
   const { personText, tokenEndMs, unverifiedClaims } = await import("#login");
   const held = credential.held();
-  if (held === undefined) throw new Fault("UNAUTHENTICATED", `nothing is held of ${credential.origin}; without --offline, it is asked for`);
+  if (held === undefined) {
+    const nobody = credential.isFromEnvironment ? `${credential.origin} is exchanged when a server is asked` : `nobody is signed in at ${server} here`;
+    throw new Fault("UNAUTHENTICATED", `${nobody}; without --offline, gantry whoami says more`);
+  }
   const endMs = tokenEndMs(held);
   if (endMs <= Date.now() && !credential.canRenew()) throw new Fault("UNAUTHENTICATED", `${credential.origin} has ended; gantry login signs you in`);
   const claims = unverifiedClaims(held);

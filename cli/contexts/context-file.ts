@@ -80,7 +80,7 @@ const checkWriters = (path: string): void => {
   }
 };
 
-const readText = (path: string): string | undefined => {
+const readContextFile = (path: string): string | undefined => {
   try {
     checkWriters(path);
     if (statSync(path).size > limits.contextFileBytesMax) throw fileFault(path, `has more than ${limits.contextFileBytesMax} bytes: it is not read`);
@@ -123,11 +123,11 @@ const parseContexts = (path: string, content: string): ContextList => {
 /** All contexts; none where there is no file. Throws where the file is not to be trusted or not to be read. */
 export const readContexts = (environment: Environment): ContextList => {
   const path = contextFilePath(environment);
-  const content = readText(path);
+  const content = readContextFile(path);
   return content === undefined || content.trim() === "" ? { current: undefined, contexts: new Map() } : parseContexts(path, content);
 };
 
-const contentOf = ({ current, contexts }: ContextList): JsonObject => ({
+const fileContent = ({ current, contexts }: ContextList): JsonObject => ({
   ...(current === undefined ? {} : { current }),
   contexts: Object.fromEntries(
     [...contexts].map(([name, context]) => [
@@ -143,7 +143,7 @@ export const changeContexts = async (environment: Environment, change: (before: 
   return withLock(`${path}.lock`, AbortSignal.timeout(limits.contextFileLockMs), async () => {
     const after = change(readContexts(environment));
     try {
-      writePrivateFile(path, `${JSON.stringify(contentOf(after), undefined, 2)}\n`);
+      writePrivateFile(path, `${JSON.stringify(fileContent(after), undefined, 2)}\n`);
     } catch (error) {
       throw fileFault(path, `cannot be written: ${error instanceof Error ? error.message : String(error)}`, error);
     }

@@ -34,7 +34,7 @@ export type SignInMethod =
       readonly idp: string | undefined;
       readonly invite: string | undefined;
       /** Which of several providers: asks the person, or throws where nobody can be asked. */
-      readonly choose: (offered: readonly OfferedProvider[]) => Promise<string>;
+      readonly choose: (offered: readonly OfferedProvider[], stop: AbortSignal) => Promise<string>;
     }
   | { readonly by: "exchange"; readonly identity: string | undefined; readonly token: string };
 
@@ -77,7 +77,7 @@ const chooseProvider = async (
 ): Promise<string | undefined> => {
   if (idp !== undefined && isUid(idp)) return idp;
   const offered = await fetchProviders(issuer, idp ?? "", stop);
-  return offered.length > 1 ? choose(offered) : idp;
+  return offered.length > 1 ? choose(offered, stop) : idp;
 };
 
 const obtainTokens = async (method: SignInMethod, options: Omit<MethodOptions, "idp" | "invite">): Promise<Tokens> => {

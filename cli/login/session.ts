@@ -60,7 +60,8 @@ export interface SessionOptions {
 
 /**
  * The access token of the sign-in at a server, good for `leftMs` more where it can be renewed, and for as long as it is where
- * it cannot; with Infinity it is a new one. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
+ * it cannot; with Infinity it is a new one. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server
+ * must be asked and does not answer.
  */
 export const sessionToken = async (
   environment: Environment,

@@ -60,7 +60,7 @@ const optionsOf: Readonly<Record<System, readonly (keyof PresetOptions)[]>> = {
   awsRole: ["awsRoleId"],
 };
 
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+const withListed = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   ...value.split(",").filter((each) => each !== ""),
 ];
@@ -86,11 +86,11 @@ export const addPresetOptions = (command: Command): void => {
   ] as const)
     command.option(flags, says);
   command.option("--pull-request", "GitHub: jobs that run for a pull request");
-  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(collect));
+  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(withListed));
 };
 
 /** What means itself in a pattern. */
-const quoted = (literal: string): string => literal.replaceAll(/[\\^$.*+?()[\]{}|]/g, (character) => `\\${character}`);
+const literally = (literal: string): string => literal.replaceAll(/[\\^$.*+?()[\]{}|]/g, (character) => `\\${character}`);
 
 const wholly = (pattern: string): string => `^${pattern}$`;
 
@@ -138,14 +138,15 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
   const subject =
     repoId === undefined
       ? { subject: `repo:${owner}/${repo}:${job}` }
-      : { subjectPattern: wholly(`repo:${quoted(owner)}(?:@${ownerId})?/${quoted(repo)}(?:@${repoId})?:${quoted(job)}`) };
+      : { subjectPattern: wholly(`repo:${literally(owner)}(?:@${ownerId})?/${literally(repo)}(?:@${repoId})?:${literally(job)}`) };
   return {
     name: `github ${owner}/${repo} ${where}`,
     match: { claimMatch: { issuer: issuerOf(issuer, "https://token.actions.githubusercontent.com"), ...subject, claims } },
     remarks: [
       ...(repoId === undefined
         ? [
-            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. With both numbers neither is so: ` +
+            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. ` +
+              "With both numbers neither is so: " +
               `gh api repos/${owner}/${repo} -q '"--github ${owner}@\\(.owner.id)/${repo}@\\(.id)"'`,
           ]
         : []),
@@ -226,7 +227,7 @@ const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: 
       claimMatch: {
         issuer,
         // What is behind the branch differs with each commit and step.
-        subjectPattern: wholly(`organization:${quoted(organization)}:pipeline:${quoted(slug)}:ref:refs/heads/${quoted(branch)}:commit:[0-9A-Za-z]+:step:[^:]*`),
+        subjectPattern: wholly(`${literally(`organization:${organization}:pipeline:${slug}:ref:refs/heads/${branch}:commit:`)}[0-9A-Za-z]+:step:[^:]*`),
         claims: { organization_slug: organization, pipeline_slug: slug, ...own, build_branch: branch },
       },
     },
@@ -250,7 +251,7 @@ const awsPreset = (arn: string, { awsRoleId }: PresetOptions): Preset => {
     match: {
       awsIdentity: {
         awsAccount: account,
-        arnPattern: wholly(`arn:${partition}:sts::${account}:assumed-role/${quoted(role)}/${session}`),
+        arnPattern: wholly(`arn:${partition}:sts::${account}:assumed-role/${literally(role)}/${session}`),
         userIdPattern: wholly(`${awsRoleId ?? "AROA[A-Z0-9]+"}:${session}`),
       },
     },

@@ -48,7 +48,11 @@ const openTrap = async (answer: RequestListener): Promise<Trap> => {
 const newHome = async (): Promise<{ readonly home: string; readonly file: string; readonly env: Readonly<Record<string, string>> }> => {
   const home = await mkdtemp(join(folder, "home-"));
   await mkdir(join(home, "config", "gantry"), { recursive: true, mode: 0o700 });
-  return { home, file: join(home, "config", "gantry", "contexts.json"), env: { HOME: home, XDG_CONFIG_HOME: join(home, "config"), XDG_CACHE_HOME: join(home, "cache") } };
+  return {
+    home,
+    file: join(home, "config", "gantry", "contexts.json"),
+    env: { HOME: home, XDG_CONFIG_HOME: join(home, "config"), XDG_CACHE_HOME: join(home, "cache") },
+  };
 };
 
 const contextsWith = (server: string): string => JSON.stringify({ current: "acme", contexts: { acme: { server } } });
@@ -118,14 +122,13 @@ test("attack 144: a token goes to the server that is named beside it or that it 
   const { file, env } = await newHome();
   await writeFile(file, contextsWith(target.url), { mode: 0o600 });
   // The current context is one server, the token in the environment another's.
-  for (const variables of [
-    { GANTRY_TOKEN: operator },
-    { GANTRY_TOKEN: "opaque" },
-    { GANTRY_IDENTITY: world.organization, GANTRY_IDENTITY_TOKEN: operator },
-  ]) {
+  for (const variables of [{ GANTRY_TOKEN: operator }, { GANTRY_TOKEN: "opaque" }, { GANTRY_IDENTITY: world.organization, GANTRY_IDENTITY_TOKEN: operator }]) {
     const { code, stderr } = await gantry(["api", "GET", "/iam/v2/groups"], { env: { ...env, ...variables } });
     assert.equal(code, 4, stderr);
-    assert.match(stderr, /^gantry: the (?:identity )?token of GANTRY_\w+.* says nothing of \S+, the server of the context acme, and is not sent there; set GANTRY_SERVER/);
+    assert.match(
+      stderr,
+      /^gantry: the (?:identity )?token of GANTRY_\w+.* says nothing of \S+, the server of the context acme, and is not sent there; set GANTRY_SERVER/,
+    );
   }
   assert.deepEqual([target.tokens, trap.tokens], [[], []]);
   for (const args of [["api", "GET", "/iam/v2/groups"], ["api", "GET", "/iam/v2/groups", "--paginate"], ["whoami"], ["iam", "groups", "list"]]) {
@@ -134,7 +137,13 @@ test("attack 144: a token goes to the server that is named beside it or that it 
   }
   assert.ok(trap.tokens.length > 0);
   assert.deepEqual(target.tokens, []);
-  for (const path of [`//${new URL(target.url).host}/x`, `/\\${new URL(target.url).host}/x`, `${target.url}/x`, `@${new URL(target.url).host}/x`, `.${target.url}`]) {
+  for (const path of [
+    `//${new URL(target.url).host}/x`,
+    `/\\${new URL(target.url).host}/x`,
+    `${target.url}/x`,
+    `@${new URL(target.url).host}/x`,
+    `.${target.url}`,
+  ]) {
     const { code } = await gantry(["api", "GET", path], { env: { ...env, GANTRY_SERVER: world.url, GANTRY_TOKEN: operator } });
     assert.equal(code, 64, path);
   }
@@ -170,8 +179,10 @@ test("attack 145: what a hostile server says reaches the terminal without what a
     const { pathname } = new URL(request.url ?? "/", "http://127.0.0.1");
     response.setHeader("content-type", "application/json");
     const answer = answers[pathname];
-    if (pathname === "/.well-known/openid-configuration") response.end(JSON.stringify({ issuer: hostile.url, device_authorization_endpoint: `${hostile.url}/device`, token_endpoint: `${hostile.url}/token` }));
-    else if (pathname === "/oauth/providers") response.end(JSON.stringify({ providers: [uid, uid].map((each) => ({ uid: each, name: `idp${evil}`, host: `idp.example${evil}` })) }));
+    if (pathname === "/.well-known/openid-configuration")
+      response.end(JSON.stringify({ issuer: hostile.url, device_authorization_endpoint: `${hostile.url}/device`, token_endpoint: `${hostile.url}/token` }));
+    else if (pathname === "/oauth/providers")
+      response.end(JSON.stringify({ providers: [uid, uid].map((each) => ({ uid: each, name: `idp${evil}`, host: `idp.example${evil}` })) }));
     else if (answer !== undefined) response.end(JSON.stringify(answer));
     else response.writeHead(400).end(JSON.stringify({ code: 3, message: `no${evil}`, error: `no${evil}`, details: [] }));
   });
@@ -198,5 +209,8 @@ test("attack 145: what a hostile server says reaches the terminal without what a
     // Lines end with a line feed; nothing else moves a cursor.
     assert.doesNotMatch(stdout + stderr, /[\p{Cf}\u0000-\u0009\u000b-\u001f\u007f-\u009f]/u);
   }
-  assert.match(done[2]?.stderr ?? "", new RegExp(`several identity providers to sign in with; name one with --idp:\\n(?:  idp .* at idp\\.example.* \\(${uid}\\)\\n){2}$`));
+  assert.match(
+    done[2]?.stderr ?? "",
+    new RegExp(`several identity providers to sign in with; name one with --idp:\\n(?:  idp .* at idp\\.example.* \\(${uid}\\)\\n){2}$`),
+  );
 });

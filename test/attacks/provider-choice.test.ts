@@ -71,18 +71,20 @@ test("attack 80: a tenant that calls its provider like another's is on no list, 
       await openBrowser().get(signInUrl(world, {})),
       await openBrowser().get(signInUrl(world, { idp_id: "acme" })),
       await showConfirmation(world, openBrowser(), codes.page),
+      await openBrowser().get(`${world.url}/oauth/providers`),
+      await openBrowser().get(`${world.url}/oauth/providers?name=acme`),
     ];
     return shown.map(({ text }) => /people|acme/.test(text.replace('value="acme"', "")));
   };
-  assert.deepEqual(await lists(), [true, true, true]);
+  assert.deepEqual(await lists(), [true, true, true, true, true]);
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "mallory" } });
   const made = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
     parent: String(uid),
     identityProvider: { name: "sign in with acme", defaultRole: builtInRoleUid("viewer"), oidc: { issuer: provider.url, clientId: "x", clientSecret: "y" } },
   });
-  assert.deepEqual(await lists(), [false, false, false]);
+  assert.deepEqual(await lists(), [false, false, false, false, false]);
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: String(made.uid) });
-  assert.deepEqual(await lists(), [true, true, true]);
+  assert.deepEqual(await lists(), [true, true, true, true, true]);
 });
 
 test("attack 80: where people may make organizations of their own there is no list, however few they are", async () => {
@@ -91,6 +93,7 @@ test("attack 80: where people may make organizations of their own there is no li
     await registerProvider(open, provider);
     const { status, text } = await openBrowser().get(signInUrl(open, {}));
     assert.deepEqual([status, /people/.test(text), /Your organization/.test(text)], [200, false, true]);
+    assert.deepEqual(await (await fetch(`${open.url}/oauth/providers`)).json(), { providers: [] });
   } finally {
     await open.close();
   }

@@ -266,6 +266,7 @@ test("who polls, looks up organizations and fetches the open feed without end is
   useUp("open-reads", stranger);
   for (const path of [
     "/orgcheck?name=nobody.example",
+    "/oauth/providers?name=nobody.example",
     "/advisory/v2/csaf/all.json",
     "/advisory/v2/osv/all.json",
     `/sts/headless_sessions?code=${randomBytes(32).toString("base64url")}`,

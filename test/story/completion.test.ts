@@ -29,9 +29,18 @@ before(async () => {
   await mkdir(join(folder, "bin"));
   await writeFile(join(folder, "bin", "gantry"), `#!/bin/sh\nexec "${process.execPath}" "${gantryFile}" "$@"\n`);
   await chmod(join(folder, "bin", "gantry"), 0o755);
-  env = { HOME: folder, XDG_CONFIG_HOME: join(folder, "config"), PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH ?? ""}`, LANG: "C.UTF-8", TERM: "dumb" };
+  env = {
+    HOME: folder,
+    XDG_CONFIG_HOME: join(folder, "config"),
+    PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH ?? ""}`,
+    LANG: "C.UTF-8",
+    TERM: "dumb",
+  };
   for (const name of ["acme", "other"])
-    assert.equal((await gantry(["context", "set", name, "--server", `https://${name}.example.com`], { env: { XDG_CONFIG_HOME: join(folder, "config") } })).code, 0);
+    assert.equal(
+      (await gantry(["context", "set", name, "--server", `https://${name}.example.com`], { env: { XDG_CONFIG_HOME: join(folder, "config") } })).code,
+      0,
+    );
   for (const shell of ["bash", "zsh", "fish"]) await writeFile(join(folder, shell), (await gantry(["completion", shell])).stdout);
 });
 after(async () => {
@@ -41,7 +50,8 @@ after(async () => {
 const has = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
 const lackOf = (program: string): string | false => !has(program) && `${program} is not here: its completion was not tried`;
 
-const outputOf = async (program: string, args: readonly string[]): Promise<string[]> => (await run(program, args, { env, cwd: folder })).stdout.trim().split("\n");
+const outputOf = async (program: string, args: readonly string[]): Promise<string[]> =>
+  (await run(program, args, { env, cwd: folder })).stdout.trim().split("\n");
 
 const checkOffers = (shell: string, line: string, offered: readonly string[], [offers, withholds]: readonly [readonly string[], readonly string[]]): void => {
   for (const each of offers) assert.ok(offered.includes(each), `${shell}: ${line}| offers ${JSON.stringify(offered)}, not ${each}`);
@@ -61,7 +71,12 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 test("fish completes commands, options, their values and the user's contexts", { skip: lackOf("fish") }, async () => {
   for (const [line, ...wanted] of cases) {
     const offered = await outputOf("fish", ["--no-config", "-c", `source "${join(folder, "fish")}"; complete --do-complete ${JSON.stringify(line)}`]);
-    checkOffers("fish", line, offered.map((each) => each.split("\t")[0] ?? ""), wanted);
+    checkOffers(
+      "fish",
+      line,
+      offered.map((each) => each.split("\t")[0] ?? ""),
+      wanted,
+    );
   }
 });
 
@@ -69,7 +84,10 @@ test("zsh completes commands, options, their values and the user's contexts", { 
   // A real line editor in a pseudo-terminal, which types the line, presses the key and prints what is offered.
   const ask = `zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell 'PROMPT= RPROMPT=; stty columns 300 2>/dev/null; autoload -Uz compinit && compinit -u -D; source "${join(folder, "zsh")}"; offered() { compadd() { builtin compadd -A shown "$@"; print -l -- "offered:"$^shown; builtin compadd "$@" }; _main_complete; print -- offered-end; }; zle -C offered complete-word offered; bindkey "^I" offered; print ready-""now'
+zpty -w shell 'PROMPT= RPROMPT=; stty columns 300 2>/dev/null; autoload -Uz compinit && compinit -u -D; source "${join(folder, "zsh")}"'
+zpty -w shell 'told() { builtin compadd -A shown "$@"; print -l -- "offered:"$^shown; builtin compadd "$@" }'
+zpty -w shell 'offered() { compadd() { told "$@" }; _main_complete; print -- offered-end; }'
+zpty -w shell 'zle -C offered complete-word offered; bindkey "^I" offered; print ready-""now'
 zpty -r shell reply '*ready-now*'
 zpty -w -n shell "$1"$'\\t'
 zpty -r -t shell reply 2>/dev/null
@@ -87,7 +105,11 @@ test("an unreadable context file, an unknown command and a broken option offer n
   const open = join(folder, "open");
   await mkdir(join(open, "gantry"), { recursive: true });
   await writeFile(join(open, "gantry", "contexts.json"), "not JSON");
-  for (const words of [["context", "use", ""], ["nothing", ""], ["whoami", "--nothing", ""]]) {
+  for (const words of [
+    ["context", "use", ""],
+    ["nothing", ""],
+    ["whoami", "--nothing", ""],
+  ]) {
     const { code, stdout, stderr } = await gantry(["__complete", "--", ...words], { env: { XDG_CONFIG_HOME: open } });
     assert.deepEqual([code, stdout, stderr], [0, "", ""], words.join(" "));
   }

@@ -2,6 +2,8 @@
 // with sign-ins of a CI job whose issuer is a real one.
 
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,7 +100,8 @@ test("contexts are made, listed, switched and deleted, in one file for its owner
   await machine.ok("context", "set", "here", "--server", world.url);
   assert.equal(
     await machine.ok("context", "list"),
-    `   NAME  SERVER${" ".repeat(22)}ORGANIZATION  IDENTITY\n*  acme  https://gantry.example.com  acme          -\n   here  ${world.url.padEnd(26)}  -             -\n`,
+    `   NAME  SERVER${" ".repeat(22)}ORGANIZATION  IDENTITY\n*  acme  https://gantry.example.com  acme          -\n` +
+      `   here  ${world.url.padEnd(26)}  -             -\n`,
   );
   assert.equal(await machine.ok("context", "use", "here"), `The context is here (${world.url})\n`);
   assert.deepEqual(JSON.parse(await machine.ok("context", "show", "-o", "json")).serverFrom, "the context here");
@@ -314,4 +317,60 @@ test("gantry iam capabilities list needs no server, and names what the contract 
   const names = (await machine.ok("iam", "capabilities", "list", "-o", "name")).trim().split("\n");
   assert.ok(names.includes("role_bindings.create") && names.length > 100, String(names.length));
   assert.deepEqual((await machine.ok("iam", "capabilities", "list", "--resource", "repo", "--action", "list", "-o", "name")).trim(), "repo.list");
+});
+
+/** Makes an identity provider in the organization. Gives its uid. */
+const newProvider = async (name: string): Promise<string> =>
+  text(
+    await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+      parent: world.organization,
+      identityProvider: { name, defaultRole: builtInRoleUid("viewer"), oidc: { issuer: issuer.url, clientId: "gantry", clientSecret: "secret" } },
+    }),
+    "uid",
+  );
+
+/** The command at a terminal of its own, as util-linux makes one. What is written to it is what the person types. */
+const atTerminal = (machine: Machine, args: readonly string[]): ChildProcess => {
+  const line = [process.execPath, gantryFile, ...args].map((word) => `'${word}'`).join(" ");
+  return spawn("script", ["--quiet", "--return", "--flush", "--command", line, "/dev/null"], {
+    env: { ...machine.env, PATH: process.env.PATH ?? "", TERM: "xterm" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+};
+
+test("where there are several identity providers a person at a terminal chooses one, and a program is told which there are", async (t) => {
+  const machine = await newMachine();
+  const uids = [await newProvider("our people"), await newProvider("guests")];
+  const login = ["login", "--server", world.url, "--headless"];
+  const none = await machine.run(login);
+  assert.deepEqual([none.code, none.stdout], [3, ""]);
+  assert.match(none.stderr, /^gantry: there are several identity providers to sign in with; name one with --idp:\n/);
+  for (const uid of uids) assert.match(none.stderr, new RegExp(`^  .+ at 127\\.0\\.0\\.1:\\d+ \\(${uid}\\)$`, "m"));
+
+  const terminal = atTerminal(machine, [...login, "--invite-code", "a-code"]);
+  let shown = "";
+  const toType: (readonly [asked: RegExp, typed: string])[] = [
+    [/Number \(1 to 2\): $/, "2\n"],
+    [/Waiting for you in the browser/, "\u0003"],
+  ];
+  terminal.stdout?.setEncoding("utf8");
+  // A pseudo-terminal that hangs shall not hang the test.
+  t.after(() => terminal.kill("SIGKILL"));
+  for await (const chunk of terminal.stdout ?? []) {
+    shown += String(chunk);
+    const [next] = toType;
+    if (next?.[0].test(shown)) {
+      toType.shift();
+      terminal.stdin?.write(next[1]);
+    }
+  }
+  const second = /^ {2}2 {2}.+ \((\S+)\)/m.exec(shown)?.[1] ?? "";
+  assert.ok(uids.includes(second), shown);
+  const address = new URL(/^ {4}(http\S+)/m.exec(shown)?.[1] ?? "");
+  assert.deepEqual([address.searchParams.get("idp_id"), address.searchParams.get("invite")], [second, "a-code"]);
+  assert.match(shown, /Stopped\. Nobody has been signed in\./);
+
+  const silent = atTerminal(machine, [...login, "--no-input"]);
+  const [status] = (await once(silent, "close")) as [number];
+  assert.equal(status, 3);
 });
