@@ -6,7 +6,8 @@ import { isUnprintable, printableJson } from "./escape.ts";
 
 /** One document. What a terminal would obey is escaped within double quotes, so that it means the same. */
 export const yamlText = (value: Json): string => {
-  const document = new Document(value, { aliasDuplicateObjects: false });
+  // Readers of YAML 1.1 take yes for true and a time for a date: what they would misread is quoted.
+  const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value !== "string") return;
