@@ -9,6 +9,7 @@ import { exitStatusText } from "../exit-status.ts";
 import { outputFormats } from "../output/format.ts";
 import { shortValues } from "../output/columns.ts";
 import type { Terminal } from "../terminal.ts";
+import { addPresetOptions, type PresetOptions, runCreateIdentity, takesPresets } from "./identity-presets.ts";
 import { runList } from "./list.ts";
 import { messageReferredTo, nounOf } from "./references.ts";
 import { buildRequest, contentReader, type Given } from "./request.ts";
@@ -232,6 +233,7 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
       ["remove", "take these from the list"],
     ] as const)
       command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collect));
+  if (takesPresets(method)) addPresetOptions(command);
   addOwnOptions(command, shape);
   return command.action(async () => {
     const options = command.opts<CommandOptions>();
@@ -255,7 +257,8 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
       if (kind === "list") return runList(session, shape, built.request, { limit: options.limit, watch: options.watch === true });
       if (kind === "file") return runFile(session, shape, built.request);
       if (kind === "update") return runUpdate(session, shape, built, await editsOf(command, shape, reader), { ...write, fromFile: options.file !== undefined });
-      return runCall(session, shape, built, write);
+      if (takesPresets(method)) return runCreateIdentity(session, shape, built, write, command.opts<PresetOptions>());
+      await runCall(session, shape, built, write);
     });
   });
 };

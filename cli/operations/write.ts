@@ -25,8 +25,8 @@ const emptyMessage = "google.protobuf.Empty";
 
 const isEmpty = (method: MethodFact): boolean => method.output.name === emptyMessage;
 
-/** Calls the operation and writes its answer. */
-export const runCall = async (session: Session, shape: CommandShape, { request }: BuiltRequest, options: WriteOptions): Promise<void> => {
+/** Calls the operation and writes its answer, which it gives. */
+export const runCall = async (session: Session, shape: CommandShape, { request }: BuiltRequest, options: WriteOptions): Promise<JsonObject> => {
   const { client, signal, output, note, terminal } = session;
   const { method } = shape;
   const { dryRun, ...rest } = options;
@@ -35,9 +35,10 @@ export const runCall = async (session: Session, shape: CommandShape, { request }
   if (dryRun) note("tried, and not done");
   if (isEmpty(method) && !isForPrograms(output.format)) {
     if (!dryRun && terminal.err.isTTY) note("done");
-    return;
+    return reply;
   }
   await printResource(output, method.output, reply);
+  return reply;
 };
 
 /** Lists of an update that entries can be added to and taken from. */
