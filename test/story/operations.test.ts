@@ -15,11 +15,14 @@ let folder: string;
 let environment: Record<string, string>;
 let organization: string;
 let delivering: NodeJS.Timeout;
+let finishing: Promise<unknown> = Promise.resolve();
 
 before(async () => {
   world = await openWorld();
   // What the server does by itself, where a test does not do it by hand.
-  delivering = setInterval(() => void world.server.delivery.finish(), 100);
+  delivering = setInterval(() => {
+    finishing = finishing.then(() => world.server.delivery.finish());
+  }, 100);
   folder = await mkdtemp(join(tmpdir(), "gantry-operations-"));
   environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token(), XDG_CONFIG_HOME: folder };
   organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "acme" } }), "uid");
@@ -27,6 +30,7 @@ before(async () => {
 after(async () => {
   await stopAll();
   clearInterval(delivering);
+  await finishing;
   await world.close();
   await rm(folder, { recursive: true, force: true });
 });
