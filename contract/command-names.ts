@@ -33,13 +33,6 @@ const singularOf = (word: string): string => {
 
 const singularsOf = (words: readonly string[]): string[] => words.map(singularOf);
 
-/** "role-bindings" as "role-binding". */
-export const singularName = (resource: string): string =>
-  resource
-    .split("-")
-    .map((word, at, all) => (at === all.length - 1 ? singularOf(word) : word))
-    .join("-");
-
 /** Where `part` stands in `words`, whatever their number; -1 where it does not. */
 const indexOfWords = (words: readonly string[], part: readonly string[]): number => {
   const [haystack, needle] = [singularsOf(words), singularsOf(part)];

@@ -7,7 +7,7 @@ import type { Json } from "#base/json.ts";
 import { isUnprintable, onItsLines, onOneLine, printableJson } from "./escape.ts";
 import { tableText } from "./table.ts";
 import { treeText } from "./tree.ts";
-import { readDocument, yamlText } from "./yaml.ts";
+import { parseStructured, yamlText } from "./yaml.ts";
 
 test("nothing that a terminal obeys is left in a text, and plain text stays as it is", () => {
   const cases: readonly (readonly [text: string, shown: string])[] = [
@@ -45,13 +45,13 @@ test("YAML reads back as the same JSON, with nothing in it that a terminal obeys
   for (const value of values) {
     const yaml = yamlText(value);
     assert.ok(!isUnprintable(yaml.replaceAll("\n", "")), yaml);
-    assert.deepEqual(readDocument(yaml), { value, problem: undefined });
+    assert.deepEqual(parseStructured(yaml), { value, problem: undefined });
   }
   assert.match(yamlText({ name: "yes", time: "2026-11-23T08:00:00.000Z" }), /^name: "yes"\ntime: "2026-11-23T08:00:00\.000Z"\n$/);
 });
 
 test("a document with aliases, keys given twice or keys that are no texts is none", () => {
-  for (const content of ["a: &x [1]\nb: *x\n", "a: 1\na: 2\n", "1: x\n", "{", "a: b: c"]) assert.notEqual(readDocument(content).problem, undefined, content);
+  for (const content of ["a: &x [1]\nb: *x\n", "a: 1\na: 2\n", "1: x\n", "{", "a: b: c"]) assert.notEqual(parseStructured(content).problem, undefined, content);
 });
 
 test("a table is aligned by what a terminal shows, and cut before its last column", () => {

@@ -26,7 +26,7 @@ export interface ReadDocument {
 }
 
 /** JSON or YAML, which JSON is part of. */
-export const readDocument = (content: string): ReadDocument => {
+export const parseStructured = (content: string): ReadDocument => {
   const document = parseDocument(content, { uniqueKeys: true, schema: "core", maxAliasCount: 0 } as Parameters<typeof parseDocument>[1]);
   const [error] = document.errors;
   if (error !== undefined) return { value: undefined, problem: error.message.split("\n")[0] ?? "" };
