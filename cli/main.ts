@@ -1,7 +1,7 @@
 // The command line. Exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line); of what talks to a
 // server, the kind of the failure (exit-status.ts).
 
-import { version } from "#application";
+import { trustAuthorities, version } from "#application";
 import { Fault } from "#base/fault.ts";
 import { jsonLog } from "#base/log.ts";
 import type { Terminal } from "./terminal.ts";
@@ -21,6 +21,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     return 0;
   }
   const terminal: Terminal = { environment: process.env, log: jsonLog((line) => err.write(line)), out, err, status: 0 };
+  if (args[0] !== "serve") trustAuthorities(process.env);
   const { runCommand } = await import("./program.ts");
   return runCommand(args, terminal);
 };

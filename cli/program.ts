@@ -37,6 +37,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "print what completes commands in a shell",
     load: async () => (await import("./commands/completion.ts")).completionCommand,
   },
+  mcp: { isClient: true, summary: "serve the API as tools for language models", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },

@@ -38,7 +38,7 @@ const unreachableReason = (address: string, thrown: unknown): string => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   if (code === "ECONNREFUSED") return `nothing listens at ${host}: is Gantry running there?`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `there is no host ${hostname}`;
-  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; NODE_EXTRA_CA_CERTS may name the file of its authority`;
+  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; GANTRY_CA_FILE may name the file of its authority`;
   return `${host} cannot be reached: ${cause instanceof Error ? cause.message : String(thrown)}`;
 };
 

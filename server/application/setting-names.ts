@@ -23,6 +23,7 @@ export const settingTexts = {
   GANTRY_SERVICE_DOMAIN: { says: "the domain in error details", byDefault: "gantry.local" },
   GANTRY_AUDIENCES: { says: "further audiences whose tokens are accepted", byDefault: "none" },
   GANTRY_EGRESS_ALLOW: { says: "private addresses that may be reached, as CIDRs", byDefault: "none" },
+  GANTRY_CA_FILE: { says: "certificate authorities besides the public ones, as PEM, for what the server connects to", byDefault: "none" },
   GANTRY_ISSUER_HOSTS: { says: "hosts of issuers that patterns may lead to without naming them", byDefault: "none" },
   GANTRY_MAIL_ISSUERS: { says: "issuers believed about e-mail addresses, and of which domains: ISSUER=DOMAIN|DOMAIN,…", byDefault: "none" },
   GANTRY_SECRET_KEY_FILE: { says: "the key that seals secrets; required with DATABASE_URL", byDefault: "secret.key in GANTRY_DATA" },
