@@ -115,14 +115,14 @@ const confirm = async (session: Session, message: MessageFact, uid: string, reso
   const name = shownName(resource);
   const where = `${context.server}${context.name === undefined ? "" : ` (context ${context.name})`}`;
   const what = `Delete the ${noun} ${name === "" ? onOneLine(uid) : `${name} (${onOneLine(uid)})`} at ${where}`;
-  const question = `${what}${along.length > 0 ? `, with its ${along.join(", ")}` : ""}?`;
+  const question = `${what}?${along.length > 0 ? `\n  What it has goes along: ${along.join(", ")}.` : ""}`;
   // A whole organization goes with one letter too easily.
   if (isGroup(message) && name !== "") {
     const typed = await askLine(terminal, `${question}\nType its name to delete it: `, signal);
     if (typed !== text(resource, "name")) throw declined("that is not its name; nothing is deleted");
     return;
   }
-  const typed = await askLine(terminal, `${question} [y/N] `, signal);
+  const typed = await askLine(terminal, `${question}\n[y/N] `, signal);
   if (!/^y(?:es)?$/i.test(typed)) throw declined("nothing is deleted");
 };
 
