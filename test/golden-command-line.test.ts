@@ -58,8 +58,8 @@ test("what commands write is what test/golden/command-line.txt says", async () =
     await tell(`iam groups list --descendants-of acme -o ${format}`);
     await tell(`iam groups get acme/team -o ${format}`);
   }
-  await tell("iam groups list --columns name,description --in-root");
-  await tell("iam groups list --limit 2 -o jsonl");
+  await tell("iam groups list --columns name,description --in-root --order-by name");
+  await tell("iam groups list --limit 2 --order-by name -o jsonl");
   await tell("iam groups list --descendants-of acme", 90);
   await tell("iam groups list --name nobody", 90);
   await tell("iam groups list --name nobody -o json");

@@ -85,7 +85,7 @@ const flagText = (flag: FieldFlag): string => {
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
   const secret = field.redacted && field.kind === "string" ? " Not in the command line: @FILE, or - for standard input." : "";
-  return wrapped(`${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference", textColumns);
+  return `${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference";
 };
 
 /** A flag may be given several times; what is empty is given, too: it empties the field. */
@@ -235,6 +235,7 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
     ] as const)
       command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collectValue));
   if (takesPresets(method)) addPresetOptions(command);
+  for (const option of command.options) option.description = wrapped(option.description, textColumns);
   addOwnOptions(command, shape);
   return command.action(async () => {
     const options = command.opts<CommandOptions>();
