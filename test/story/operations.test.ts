@@ -340,4 +340,7 @@ test("a program of its own process writes the same as the tree in this one, and 
   ]);
   assert.deepEqual([listed.code, listed.stderr, listed.stdout], [0, "", await done(["iam", "groups", "list", "--in-root", "-o", "json"])]);
   assert.deepEqual([absent.code, usage.code], [6, 64]);
+  const asJson = await gantry(["iam", "groups", "list", "--in-rot", "-o", "json"], { env: environment });
+  assert.deepEqual([asJson.code, asJson.stdout, asJson.stderr.split("\n").length], [64, "", 2]);
+  assert.equal(((JSON.parse(asJson.stderr) as JsonObject).error as JsonObject).reason, "USAGE");
 });
