@@ -26,16 +26,21 @@ const main = async (args: readonly string[]): Promise<number> => {
   return runCommand(args, terminal);
 };
 
+/** -o json or jsonl: an error, too, is for a program then. */
+const asksForJson = (args: readonly string[]): boolean =>
+  args.some((word, index) => /^(?:--output=|-o=?)?jsonl?$/.test(word) && (word.startsWith("-") || ["-o", "--output"].includes(args[index - 1] ?? "")));
+
 /** Says what a client command threw, with nothing in it that a terminal obeys. Gives the exit status. */
-const failAsClient = async (thrown: unknown): Promise<number> => {
+const failAsClient = async (thrown: unknown, args: readonly string[]): Promise<number> => {
   const [{ exitStatusOf }, { onItsLines }] = await Promise.all([import("./exit-status.ts"), import("./output/escape.ts")]);
-  if (!(thrown instanceof Error) || thrown.name !== "ApiError") {
+  const asJson = asksForJson(args);
+  if (!asJson && (!(thrown instanceof Error) || thrown.name !== "ApiError")) {
     process.stderr.write(`gantry: ${onItsLines(failureText(thrown))}\n`);
     return exitStatusOf(thrown);
   }
   const { failureText: apiFailureText } = await import("./operations/failure.ts");
   const nothing = { flags: [], bodyPath: undefined, credential: undefined, server: undefined, serverOrigin: undefined };
-  process.stderr.write(apiFailureText(thrown, { asJson: false, colored: false, ...nothing }));
+  process.stderr.write(apiFailureText(thrown, { asJson, colored: false, ...nothing }));
   return exitStatusOf(thrown);
 };
 
@@ -44,7 +49,7 @@ try {
   process.exitCode = await main(args);
 } catch (thrown) {
   const { isClientCommand } = await import("./program.ts");
-  if (isClientCommand(args)) process.exitCode = await failAsClient(thrown);
+  if (isClientCommand(args)) process.exitCode = await failAsClient(thrown, args);
   else {
     const { exitStatus, isWrongUsage } = await import("./exit-status.ts");
     process.stderr.write(`gantry: ${failureText(thrown)}\n`);

@@ -82,14 +82,14 @@ const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message 
 };
 
 /** What is typed behind a word. */
-const behind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
+const wordsBehind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
 
 const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
   const own = (await besideResources[domain]?.()) ?? [];
   return newDomainCommand(
     terminal,
     domain,
-    behind(args, domain),
+    wordsBehind(args, domain),
     own.map((make) => make(terminal)),
   );
 };

@@ -15,7 +15,7 @@ export interface CommandName {
 }
 
 /** "BatchCreateRoleBindings" as ["batch", "create", "role", "bindings"]. */
-const wordsOf = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
+const wordsOfName = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
 
 /** Letters that a plural adds or takes. */
 const singularOf = (word: string): string => {
@@ -25,13 +25,6 @@ const singularOf = (word: string): string => {
 };
 
 const singularsOf = (words: readonly string[]): string[] => words.map(singularOf);
-
-/** "role-bindings" as "role-binding". */
-export const singularName = (resource: string): string =>
-  resource
-    .split("-")
-    .map((word, at, all) => (at === all.length - 1 ? singularOf(word) : word))
-    .join("-");
 
 /** Where `part` stands in `words`, whatever their number; -1 where it does not. */
 const indexOfWords = (words: readonly string[], part: readonly string[]): number => {
@@ -54,17 +47,17 @@ const collectionOf = ({ http, version, name }: MethodFact, domain: string): stri
 };
 
 const resourceWordsOf = (method: MethodFact, domain: string): string[] => {
-  const rpc = wordsOf(method.rpc);
+  const rpc = wordsOfName(method.rpc);
   const collection = collectionOf(method, domain)?.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  if (collection !== undefined) return /[A-Z]/.test(collection) ? wordsOf(collection) : (wordsInName(collection, rpc) ?? [collection]);
-  return wordsOf(method.service.replace(/^.*\./, "").replace(/Service$/, ""));
+  if (collection !== undefined) return /[A-Z]/.test(collection) ? wordsOfName(collection) : (wordsInName(collection, rpc) ?? [collection]);
+  return wordsOfName(method.service.replace(/^.*\./, "").replace(/Service$/, ""));
 };
 
 /** "audit entries" of the domain audit are its entries. */
 const withoutDomain = (words: readonly string[], domain: string): readonly string[] => (words.length > 1 && words[0] === domain ? words.slice(1) : words);
 
 const verbOf = (method: MethodFact, resource: readonly string[]): string => {
-  const rpc = wordsOf(method.rpc);
+  const rpc = wordsOfName(method.rpc);
   const at = indexOfWords(rpc, resource);
   return (at === -1 ? rpc : [...rpc.slice(0, at), ...rpc.slice(at + resource.length)]).join("-");
 };
@@ -73,7 +66,7 @@ const endsWithWords = (words: readonly string[], part: readonly string[]): boole
 
 /** What a standard method is of: ["vulnerability", "metadata"] of ListVulnerabilityMetadata; undefined of any other method. */
 const nounOf = ({ rpc }: MethodFact): string[] | undefined => {
-  const [verb = "", ...noun] = wordsOf(rpc);
+  const [verb = "", ...noun] = wordsOfName(rpc);
   return ["get", "list", "create", "update", "delete"].includes(verb) && noun.length > 0 ? noun : undefined;
 };
 

@@ -11,9 +11,9 @@ import { contractTexts } from "#contract/gen/texts.ts";
 const into = process.argv[2] ?? ".";
 
 /** The first sentence, on one line. */
-const summaryOf = (name: string): string => ((contractTexts[name] ?? "").match(/^.*?[.:](?= |$)/)?.[0] ?? "").replace(/[.:]$/, "");
+const firstSentenceOf = (name: string): string => ((contractTexts[name] ?? "").match(/^.*?[.:](?= |$)/)?.[0] ?? "").replace(/[.:]$/, "");
 
-const rows = listCommandNames().map(({ domain, resource, verb, method }) => [domain, resource, verb, method.name, summaryOf(method.name)]);
+const rows = listCommandNames().map(({ domain, resource, verb, method }) => [domain, resource, verb, method.name, firstSentenceOf(method.name)]);
 
 writeFileSync(
   join(into, "contract/gen/commands.ts"),

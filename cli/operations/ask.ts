@@ -5,7 +5,7 @@ import { declined } from "../exit-status.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What is typed, without blanks at its ends. Throws where the input ends, or the signal does. */
-export const ask = async ({ err, input = process.stdin }: Pick<Terminal, "err" | "input">, question: string, signal: AbortSignal): Promise<string> => {
+export const askLine = async ({ err, input = process.stdin }: Pick<Terminal, "err" | "input">, question: string, signal: AbortSignal): Promise<string> => {
   const lines = createInterface({ input, output: err, terminal: false });
   const closed = new Promise<never>((_, reject) => lines.once("close", () => reject(declined("nothing has been answered, and nothing is done"))));
   closed.catch(() => {});

@@ -1,9 +1,9 @@
 // The part of the tree that the contract makes: domains, their resources, and the verbs of each. Only what the arguments name is
 // built; of the rest the names are there, for lists and proposals (contract/gen/commands.ts).
 
-import { Command, type CommanderError } from "commander";
+import { Command } from "commander";
 import { commands } from "#contract/gen/commands.ts";
-import { suggestionText, throwFaults } from "../command.ts";
+import { throwFaults } from "../command.ts";
 import { nearestOf } from "../nearest.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -60,13 +60,13 @@ const indentedRows = (pairs: readonly (readonly [name: string, text: string])[])
 
 const firstExample = (words: string, names: readonly string[]): string => `gantry ${words} ${names.includes("list") ? "list" : (names[0] ?? "")}`.trimEnd();
 
-/** Not written for us: what commander makes of a word that is none of its commands. */
-const wrongWord = (words: string, command: Command, { message }: CommanderError): string => {
+/** What is told of a word that is none of the commands, and of no word at all. */
+const wrongWord = (words: string, command: Command): string => {
   const [typed] = command.args;
   const names = command.commands.map((each) => each.name()).filter((name) => name !== "help");
   if (typed === undefined) return `what of ${words}? ${names.join(", ")}; gantry ${words} --help tells more`;
-  // As with mistyped options: commander's own proposal knows no aliases of groups.
-  const proposal = suggestionText(message.split("\n")[1] ?? "") || proposalElsewhere(typed);
+  const nearest = nearestOf(typed, names);
+  const proposal = nearest === undefined ? proposalElsewhere(typed) : ` (did you mean ${nearest}?)`;
   return `there is no command ${JSON.stringify(`${words} ${typed}`)}${proposal}; gantry ${words} --help lists them`;
 };
 
@@ -83,7 +83,7 @@ export const proposalElsewhere = (typed: string): string => {
 
 const newBranch = (name: string, words: string): Command => {
   const branch = new Command(name).helpCommand(false);
-  return throwFaults(branch, (error) => wrongWord(words, branch, error));
+  return throwFaults(branch, () => wrongWord(words, branch));
 };
 
 const resourceHelp = (words: string, command: Command): string =>

@@ -85,17 +85,17 @@ const flagText = (flag: FieldFlag): string => {
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
   const secret = field.redacted && field.kind === "string" ? " Not in the command line: @FILE, or - for standard input." : "";
-  return wrapped(`${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference", textColumns);
+  return `${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference";
 };
 
 /** A flag may be given several times; what is empty is given, too: it empties the field. */
-const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+const collectValue = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 const isFlagOnly = ({ field }: FieldFlag): boolean => field.kind === "bool" && field.shape === "one";
 
 const addFieldOption = (command: Command, flag: FieldFlag, shape: CommandShape): void => {
   if (!isFlagOnly(flag)) {
-    const option = new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collect);
+    const option = new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collectValue);
     // For completion; which are right is for the reader of the values to say.
     if (flag.field.enum !== undefined) option.argChoices = shortValues(flag.field.enum);
     command.addOption(option);
@@ -219,7 +219,8 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
   const { kind, positionals, flags } = shape;
   const description = wrapped(contractTexts[method.name] ?? `${method.rpc} of ${method.service}.`, 100);
   const usage = usageOf(shape);
-  const wrongArguments = `${words} takes ${positionals.length === 0 ? "no arguments besides its options" : positionals.map((flag) => positionalName(flag, shape)).join(" ")}; gantry ${words} --help shows how`;
+  const wanted = positionals.length === 0 ? "no arguments besides its options" : positionals.map((flag) => positionalName(flag, shape)).join(" ");
+  const wrongArguments = `${words} takes ${wanted}; gantry ${words} --help shows how`;
   const command = newCommand({ name, usage, description, notes: notesOf(words, shape), wrongArguments });
   // An update may have it from its file.
   for (const flag of positionals) {
@@ -232,8 +233,9 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
       ["add", "add these to the list"],
       ["remove", "take these from the list"],
     ] as const)
-      command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collect));
+      command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collectValue));
   if (takesPresets(method)) addPresetOptions(command);
+  for (const option of command.options) option.description = wrapped(option.description, textColumns);
   addOwnOptions(command, shape);
   return command.action(async () => {
     const options = command.opts<CommandOptions>();

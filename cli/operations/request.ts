@@ -92,8 +92,8 @@ const withoutOutput = (message: MessageFact, document: JsonObject, isUpdate: boo
 
 const readFileDocument = async (file: string, message: MessageFact, reader: ValueReader): Promise<JsonObject> => {
   const source = file === "-" ? "standard input" : file;
-  const { readDocument } = await import("../output/yaml.ts");
-  const { value, problem } = readDocument(await reader.readContent("--file", file));
+  const { parseStructured } = await import("../output/yaml.ts");
+  const { value, problem } = parseStructured(await reader.readContent("--file", file));
   if (problem !== undefined) throw new Fault("INVALID_ARGUMENT", `${source} is neither JSON nor YAML: ${problem}`);
   if (!isObject(value)) throw new Fault("INVALID_ARGUMENT", `${source} holds no resource: one object is wanted`);
   checkKeys(source, message, value);

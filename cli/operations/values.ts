@@ -50,8 +50,8 @@ const readEnum = (option: string, { enum: fact }: FieldFact, value: string): str
 
 /** Its parser is loaded by those alone who give a structure. */
 const readStructure = async (option: string, content: string): Promise<Json> => {
-  const { readDocument } = await import("../output/yaml.ts");
-  const { value, problem } = readDocument(content);
+  const { parseStructured } = await import("../output/yaml.ts");
+  const { value, problem } = parseStructured(content);
   if (problem !== undefined || value === undefined) throw wrongUsage(`${option} must be JSON or YAML: ${problem ?? "there is nothing in it"}`);
   return value;
 };
@@ -97,7 +97,7 @@ const readEntry = async (option: string, field: FieldFact, value: string, reader
 };
 
 /** "a,b" and each further one; a JSON list where an entry has a comma. */
-const readList = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json[]> => {
+const readListValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json[]> => {
   const entries: Json[] = [];
   for (const value of values) {
     if (value === "") continue;
@@ -114,7 +114,7 @@ const readList = async (option: string, field: FieldFact, values: readonly strin
 };
 
 /** "key=value" and each further one; or one JSON object. */
-const readMap = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json> => {
+const readMapValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json> => {
   const entries: [string, Json][] = [];
   for (const value of values) {
     if (value === "") continue;
@@ -133,8 +133,8 @@ const readMap = async (option: string, field: FieldFact, values: readonly string
 
 /** What was given for a field, each time that it was given. Throws a Fault for what the field cannot hold. */
 export const readValue = async (option: string, field: FieldFact, values: readonly string[], reader: ValueReader): Promise<Json> => {
-  if (field.shape === "list") return readList(option, field, values, reader);
-  if (field.shape === "map") return readMap(option, field, values, reader);
+  if (field.shape === "list") return readListValue(option, field, values, reader);
+  if (field.shape === "map") return readMapValue(option, field, values, reader);
   const [value = "", ...others] = values;
   if (others.length > 0) throw wrongUsage(`${option} is given ${values.length} times, and holds one value`);
   return readEntry(option, field, value, reader);

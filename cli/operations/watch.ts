@@ -78,7 +78,7 @@ export const watchChanges = async (session: Session, shape: CommandShape, reques
             else note(`deleted: ${onOneLine(subject)}`);
           }
         }
-        if (page.length < limits.pageSizeMax) await sleep(limits.tailPollMs, undefined, { signal }).catch(() => {});
+        if (page.length < limits.pageSizeMax) await sleep(limits.tailPollMs, undefined, { signal });
       }
     },
   };

@@ -7,7 +7,7 @@ import { declined, exitStatus, exitStatusOf, wrongUsage } from "../exit-status.t
 import { isForPrograms } from "../output/format.ts";
 import { onOneLine } from "../output/escape.ts";
 import { printResource } from "../output/print.ts";
-import { ask } from "./ask.ts";
+import { askLine } from "./ask.ts";
 import { changeReport } from "./change-report.ts";
 import { failureText } from "./failure.ts";
 import { nounOf, parentMessageOf } from "./references.ts";
@@ -23,7 +23,7 @@ export interface WriteOptions {
 
 const emptyMessage = "google.protobuf.Empty";
 
-const isEmpty = (method: MethodFact): boolean => method.output.name === emptyMessage;
+const answersNothing = (method: MethodFact): boolean => method.output.name === emptyMessage;
 
 /** Calls the operation and writes its answer, which it gives. */
 export const runCall = async (session: Session, shape: CommandShape, { request }: BuiltRequest, options: WriteOptions): Promise<JsonObject> => {
@@ -33,7 +33,7 @@ export const runCall = async (session: Session, shape: CommandShape, { request }
   const { ifMatch, idempotencyKey } = rest;
   const reply = await client.call(method, request, { signal, ifMatch, idempotencyKey, ...(dryRun ? { validateOnly: true } : {}) });
   if (dryRun) note("tried, and not done");
-  if (isEmpty(method) && !isForPrograms(output.format)) {
+  if (answersNothing(method) && !isForPrograms(output.format)) {
     if (!dryRun && terminal.err.isTTY) note("done");
     return reply;
   }
@@ -115,14 +115,14 @@ const confirm = async (session: Session, message: MessageFact, uid: string, reso
   const name = shownName(resource);
   const where = `${context.server}${context.name === undefined ? "" : ` (context ${context.name})`}`;
   const what = `Delete the ${noun} ${name === "" ? onOneLine(uid) : `${name} (${onOneLine(uid)})`} at ${where}`;
-  const question = `${what}${along.length > 0 ? `, with its ${along.join(", ")}` : ""}?`;
+  const question = `${what}?${along.length > 0 ? `\n  What it has goes along: ${along.join(", ")}.` : ""}`;
   // A whole organization goes with one letter too easily.
   if (isGroup(message) && name !== "") {
-    const typed = await ask(terminal, `${question}\nType its name to delete it: `, signal);
+    const typed = await askLine(terminal, `${question}\nType its name to delete it: `, signal);
     if (typed !== text(resource, "name")) throw declined("that is not its name; nothing is deleted");
     return;
   }
-  const typed = await ask(terminal, `${question} [y/N] `, signal);
+  const typed = await askLine(terminal, `${question}\n[y/N] `, signal);
   if (!/^y(?:es)?$/i.test(typed)) throw declined("nothing is deleted");
 };
 

@@ -10,6 +10,8 @@ export interface Column {
   /** Where it stands in the resource, in JSON names. */
   readonly path: readonly string[];
   readonly field: FieldFact | undefined;
+  /** The lower, the sooner it is left out where a terminal is too narrow; undefined: never. */
+  readonly weight: number | undefined;
 }
 
 /** Columns of a table besides the name and the uid; a wide one has all. */
@@ -39,7 +41,7 @@ const headerOf = (path: readonly string[]): string =>
     .replaceAll("_", " ")
     .toUpperCase();
 
-const columnOf = (field: FieldFact): Column => ({ header: headerOf([field.json]), path: [field.json], field });
+const columnOf = (field: FieldFact, weight: number | undefined): Column => ({ header: headerOf([field.json]), path: [field.json], field, weight });
 
 /** Another resource in short: "role" of a role binding. */
 const isSummary = ({ shape, kind, message, outputOnly }: FieldFact): boolean =>
@@ -79,7 +81,8 @@ export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
         .map(({ field }) => field);
   // As the contract orders them.
   const ordered = others.filter((field) => chosen.includes(field));
-  return [...(name ? [name] : []), ...ordered, ...(uid ? [uid] : [])].map(columnOf);
+  const whole = (field: FieldFact | undefined): Column[] => (field === undefined ? [] : [columnOf(field, undefined)]);
+  return [...whole(name), ...ordered.map((field) => columnOf(field, wide ? undefined : weightOf(field))), ...whole(uid)];
 };
 
 /** The columns that are asked for, as `name,claimMatch.issuer`. Names that the message does not have are returned as unknown. */
@@ -97,7 +100,7 @@ export const columnsByName = (message: MessageFact, names: readonly string[]): {
       within = field?.message;
       return field?.json ?? part;
     });
-    return { header: headerOf(path), path, field: last };
+    return { header: headerOf(path), path, field: last, weight: undefined };
   });
   return { columns, unknown };
 };

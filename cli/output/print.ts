@@ -7,7 +7,7 @@ import { bold } from "./color.ts";
 import { cellText, type Column, columnsByName, columnsOf, valueAtPath } from "./columns.ts";
 import { onItsLines, onOneLine, printableJson } from "./escape.ts";
 import type { OutputFormat } from "./format.ts";
-import { tableText } from "./table.ts";
+import { gap, tableText, widthOf } from "./table.ts";
 import { treeText } from "./tree.ts";
 
 export interface Output {
@@ -27,11 +27,30 @@ const chosenColumns = ({ format, columns }: Output, message: MessageFact): reado
   return found;
 };
 
-const rowOf = (columns: readonly Column[], resource: JsonObject): string[] => columns.map(({ path, field }) => cellText(field, valueAtPath(resource, path)));
+const formsWithColumns: readonly OutputFormat[] = ["table", "wide", "csv"];
+
+/** Throws where columns are asked for that the form does not have, or the resource. */
+const checkColumns = (output: Output, message: MessageFact): void => {
+  if (output.columns === undefined) return;
+  if (!formsWithColumns.includes(output.format)) throw wrongUsage(`--columns is for -o ${formsWithColumns.join(", ")}`);
+  chosenColumns(output, message);
+};
+
+const cellOf = ({ path, field }: Column, resource: JsonObject): string => cellText(field, valueAtPath(resource, path));
 
 const table = ({ out, colored }: Output, columns: readonly Column[], resources: readonly JsonObject[]): string => {
   if (resources.length === 0) return "";
-  const rows = [columns.map(({ header }) => header), ...resources.map((resource) => rowOf(columns, resource).map(onOneLine))];
+  const all = columns.map((column) => ({ column, cells: [column.header, ...resources.map((resource) => onOneLine(cellOf(column, resource)))] }));
+  // A column that says nothing of any row says nothing; on a narrow terminal the least of what is left goes first.
+  let shown = all.filter(({ column: { weight }, cells }) => weight === undefined || cells.some((cell, index) => index > 0 && cell !== ""));
+  const widthOfAll = (): number => shown.reduce((sum, { cells }) => sum + gap.length + Math.max(...cells.map(widthOf)), -gap.length);
+  while (out.isTTY && widthOfAll() > out.columns) {
+    const weights = shown.flatMap(({ column: { weight } }) => (weight === undefined ? [] : [weight]));
+    if (weights.length === 0) break;
+    const least = shown.findLastIndex(({ column: { weight } }) => weight === Math.min(...weights));
+    shown = shown.toSpliced(least, 1);
+  }
+  const rows = (shown[0]?.cells ?? []).map((_, index) => shown.map(({ cells }) => cells[index] ?? ""));
   return tableText(rows, { columns: out.isTTY ? out.columns : undefined, heading: (line) => bold(colored, line) });
 };
 
@@ -47,6 +66,8 @@ const csvCell = (value: Json | undefined): string => {
 
 /** What a terminal would obey goes to a file or another program as it is, and to no terminal. */
 const forStream = ({ out }: Output, content: string): string => (out.isTTY ? onItsLines(content) : content);
+
+const csvHead = (output: Output, columns: readonly Column[]): string => forStream(output, csvLine(columns.map(({ path }) => path.join("."))));
 
 const csvText = (output: Output, columns: readonly Column[], resources: readonly JsonObject[]): string =>
   resources.map((resource) => forStream(output, csvLine(columns.map(({ path }) => csvCell(valueAtPath(resource, path)))))).join("");
@@ -91,6 +112,7 @@ const recordText = ({ colored }: Output, message: MessageFact | undefined, resou
 /** Writes one resource, or an answer that is none. */
 export const printResource = async (output: Output, message: MessageFact, resource: JsonObject): Promise<void> => {
   const { format, columns, write } = output;
+  checkColumns(output, message);
   switch (format) {
     case "table":
     case "wide":
@@ -103,7 +125,7 @@ export const printResource = async (output: Output, message: MessageFact, resour
       return write((await import("./yaml.ts")).yamlText(resource));
     case "csv": {
       const chosen = chosenColumns(output, message);
-      return write(csvLine(chosen.map(({ path }) => path.join("."))) + csvText(output, chosen, [resource]));
+      return write(csvHead(output, chosen) + csvText(output, chosen, [resource]));
     }
     case "uid":
       return write(wordsText([resource], uidOf));
@@ -125,7 +147,8 @@ export interface ListPrinter {
 export const openListPrinter = (output: Output, message: MessageFact, list: string): ListPrinter => {
   const { format, write } = output;
   // Before anything is asked for: what is wrong with --columns is.
-  const columns = ["table", "wide", "csv"].includes(format) ? chosenColumns(output, message) : [];
+  checkColumns(output, message);
+  const columns = formsWithColumns.includes(format) ? chosenColumns(output, message) : [];
   const held: JsonObject[] = [];
   let begun = false;
   const streamed = (resources: readonly JsonObject[]): string | undefined => {
@@ -133,7 +156,7 @@ export const openListPrinter = (output: Output, message: MessageFact, list: stri
       case "jsonl":
         return linesOf(resources);
       case "csv":
-        return (begun ? "" : csvLine(columns.map(({ path }) => path.join(".")))) + csvText(output, columns, resources);
+        return (begun ? "" : csvHead(output, columns)) + csvText(output, columns, resources);
       case "uid":
         return wordsText(resources, uidOf);
       case "name":

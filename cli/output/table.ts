@@ -7,7 +7,7 @@ const combining = /\p{M}/u;
 const columnsOfCharacter = (character: string): number => (combining.test(character) ? 0 : wide.test(character) ? 2 : 1);
 
 /** How many columns of a terminal the text takes. */
-const widthOf = (text: string): number => {
+export const widthOf = (text: string): number => {
   // Most texts.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -30,7 +30,7 @@ const padTo = (text: string, columns: number): string => text + " ".repeat(Math.
 
 /** Narrowest that a column is made. */
 const narrowest = 10;
-const gap = "  ";
+export const gap = "  ";
 
 /** Takes from the widest columns until all fit. The last one, which is the uid, is for copying: it stays whole. */
 const fit = (widths: readonly number[], columns: number): number[] => {

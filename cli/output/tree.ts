@@ -22,7 +22,12 @@ export const treeText = (resources: readonly JsonObject[]): string => {
       const isLast = index === children.length - 1;
       const [branch, further] = parent === "" ? ["", ""] : isLast ? ["└── ", "    "] : ["├── ", "│   "];
       const uid = text(child, "uid");
-      lines.push(`${indent}${branch}${[onOneLine(text(child, "name")), uid].filter((part) => part !== "").join("  ")}\n`);
+      lines.push(
+        `${indent}${branch}${[text(child, "name"), uid]
+          .filter((part) => part !== "")
+          .map(onOneLine)
+          .join("  ")}\n`,
+      );
       if (uid !== "") add(uid, `${indent}${further}`);
     }
   };

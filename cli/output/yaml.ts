@@ -6,7 +6,8 @@ import { isUnprintable, printableJson } from "./escape.ts";
 
 /** One document. What a terminal would obey is escaped within double quotes, so that it means the same. */
 export const yamlText = (value: Json): string => {
-  const document = new Document(value, { aliasDuplicateObjects: false });
+  // Readers of YAML 1.1 take yes for true and a time for a date: what they would misread is quoted.
+  const document = new Document(value, { aliasDuplicateObjects: false, compat: "yaml-1.1" });
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value !== "string") return;
@@ -25,7 +26,7 @@ export interface ReadDocument {
 }
 
 /** JSON or YAML, which JSON is part of. */
-export const readDocument = (content: string): ReadDocument => {
+export const parseStructured = (content: string): ReadDocument => {
   const document = parseDocument(content, { uniqueKeys: true, schema: "core", maxAliasCount: 0 } as Parameters<typeof parseDocument>[1]);
   const [error] = document.errors;
   if (error !== undefined) return { value: undefined, problem: error.message.split("\n")[0] ?? "" };

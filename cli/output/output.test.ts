@@ -1,0 +1,94 @@
+// Texts on their way to a terminal, tables and YAML, as tables of cases.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fc, runs } from "../../test/property.ts";
+import type { Json } from "#base/json.ts";
+import { isUnprintable, onItsLines, onOneLine, printableJson } from "./escape.ts";
+import { tableText } from "./table.ts";
+import { treeText } from "./tree.ts";
+import { parseStructured, yamlText } from "./yaml.ts";
+
+test("nothing that a terminal obeys is left in a text, and plain text stays as it is", () => {
+  const cases: readonly (readonly [text: string, shown: string])[] = [
+    ["plain – ünï 漢字", "plain – ünï 漢字"],
+    ["\u001b[2J\u001b]52;c;aGk=\u0007", "\\u001b[2J\\u001b]52;c;aGk=\\u0007"],
+    ["\u009b31m", "\\u009b31m"],
+    ["a\rb\nc\td\u007f", "a\\rb\\nc\\td\\u007f"],
+    ["\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"],
+    ["\u{e0001}", "\\udb40\\udc01"],
+    ["\ud800", "\ufffd"],
+  ];
+  for (const [text, shown] of cases) assert.equal(onOneLine(text), shown);
+  assert.equal(onItsLines("one\r\ntwo\u0000"), "one\ntwo\\u0000");
+});
+
+test("whatever the text: it is printable, and JSON still means the same", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      assert.ok(!isUnprintable(onOneLine(text)));
+      const json = printableJson(JSON.stringify({ [text]: text }, undefined, 2));
+      assert.ok(!isUnprintable(json.replaceAll("\n", "")));
+      assert.deepEqual(JSON.parse(json), { [text]: text });
+    }),
+    { numRuns: runs(30) },
+  );
+});
+
+test("YAML reads back as the same JSON, with nothing in it that a terminal obeys, and readers of YAML 1.1 misread nothing", () => {
+  const values: readonly Json[] = [
+    { name: "yes", time: "2026-11-23T08:00:00.000Z", number: "0o17", empty: "", nothing: {}, list: [] },
+    { text: "two\nlines\n", escape: "\u001b[31m", c1: "\u009b", bidi: "\u202e" },
+    ["a", { b: [1, true, null] }],
+    "\u0007",
+  ];
+  for (const value of values) {
+    const yaml = yamlText(value);
+    assert.ok(!isUnprintable(yaml.replaceAll("\n", "")), yaml);
+    assert.deepEqual(parseStructured(yaml), { value, problem: undefined });
+  }
+  assert.match(yamlText({ name: "yes", time: "2026-11-23T08:00:00.000Z" }), /^name: "yes"\ntime: "2026-11-23T08:00:00\.000Z"\n$/);
+});
+
+test("a document with aliases, keys given twice or keys that are no texts is none", () => {
+  for (const content of ["a: &x [1]\nb: *x\n", "a: 1\na: 2\n", "1: x\n", "{", "a: b: c"]) assert.notEqual(parseStructured(content).problem, undefined, content);
+});
+
+test("a table is aligned by what a terminal shows, and cut before its last column", () => {
+  const plain = { columns: undefined, heading: (line: string) => line };
+  assert.equal(
+    tableText(
+      [
+        ["NAME", "UID"],
+        ["漢字", "1"],
+        ["abcde", "2"],
+        ["e\u0301", "3"],
+      ],
+      plain,
+    ),
+    "NAME   UID\n漢字   1\nabcde  2\ne\u0301      3\n",
+  );
+  assert.equal(
+    tableText(
+      [
+        ["NAME", "UID"],
+        ["a".repeat(40), "0123456789"],
+      ],
+      { ...plain, columns: 30 },
+    ),
+    `${"NAME".padEnd(18)}  UID\n${"a".repeat(17)}…  0123456789\n`,
+  );
+});
+
+test("a tree puts each below the nearest one above it that is listed", () => {
+  const root = "a".repeat(40);
+  const [child, grandchild] = [`${root}/${"b".repeat(16)}`, `${root}/${"c".repeat(16)}/${"d".repeat(16)}`];
+  assert.equal(
+    treeText([
+      { uid: root, name: "one" },
+      { uid: child, name: "two" },
+      { uid: grandchild, name: "three\u001b" },
+    ]),
+    `one  ${root}\n├── two  ${child}\n└── three\\u001b  ${grandchild}\n`,
+  );
+});
