@@ -561,11 +561,34 @@ export const limits = {
   sessionTokenLeftMs: 60 * 1000,
   sessionLockMs: 40_000,
   sessionLockLookMs: 50,
+  /**
+   * The client (client/index.ts): a call with all its tries, the tries, the pause before the second one and the longest (each next
+   * one is twice as long), the largest answer (lists of version 1 that have no pages), and how long before its end a token is renewed.
+   */
+  clientTimeoutMs: 60_000,
+  clientTriesMax: 4,
+  clientPauseMs: 200,
+  clientPauseMaxMs: 10_000,
+  clientAnswerBytesMax: 100 * 1024 * 1024,
+  clientTokenLeftMs: 5 * 60 * 1000,
   credentialHelperMs: 60_000,
+  /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
+  requestFileBytesMax: 8 * 1024 * 1024,
+  /** What takes longer shows how far it is. */
+  progressAfterMs: 1_000,
+  /** The longest time limit that a command takes. */
+  longestWaitMs: 24 * 60 * 60 * 1000,
   /** All that one command asks of a server. */
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */
   registryFileBytesMax: 1024 * 1024,
+  /** The user's contexts: some 200 bytes each. How long one program waits for another that changes them, longer than its lock is believed. */
+  contextFileBytesMax: 256 * 1024,
+  contextFileLockMs: 45_000,
+  /** `gantry login --identity-token -`, and the files that hold tokens. */
+  identityTokenBytesMax: 16 * 1024,
+  /** What `gantry whoami` shows in one line: a uid of the deepest group, an address, a path. */
+  whoamiTextLengthMax: 1_000,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,

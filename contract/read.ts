@@ -195,7 +195,7 @@ const readObject = (reader: Reader, message: MessageFact, json: JsonObject, pref
 };
 
 /** The body's keys as field paths in JSON names; unknown keys have been reported already. */
-const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
+export const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
   Object.entries(json).flatMap(([key, value]) => {
     const field = message.byName.get(key);
     if (!field) return [];
@@ -390,10 +390,13 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
   }
 };
 
+/** The values of any message of the contract. */
+export const jsonOfMessage = (fact: MessageFact, message: Message): JsonObject => jsonOf(fact, message as unknown as Readonly<Record<string, unknown>>);
+
 /** The request of a gRPC call: the same checks and the same names in problems as over REST. */
 export const readGrpc = (method: MethodFact, message: Message): Reading => {
   const problems: Violation[] = [];
-  const json = jsonOf(method.input, message as unknown as Readonly<Record<string, unknown>>);
+  const json = jsonOfMessage(method.input, message);
   const body = method.http[0]?.body ?? "";
   const request: JsonObject = {};
   for (const field of method.input.fields) {

@@ -1,15 +1,18 @@
 // `gantry iam pull-tokens`: tokens for machines that pull images, made, listed and revoked by way of the API.
 
-import type { Command } from "commander";
-import { readPublicUrl } from "#application";
+import { type Command, Option } from "commander";
 import { limits } from "#base/limits.ts";
+import { isUid } from "#base/uid.ts";
+import { findContext } from "../context.ts";
 import { readDuration } from "../duration.ts";
 import { newCommand, newGroup } from "../command.ts";
 import { formatTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface ServerOptions {
+  readonly server?: string;
   readonly issuer?: string;
+  readonly context?: string;
   readonly json?: boolean;
 }
 
@@ -26,42 +29,50 @@ interface ListOptions extends ServerOptions {
 
 const wrongArguments = "what of pull-tokens? gantry iam pull-tokens create makes one, list shows them, revoke UID ends one";
 
-const issuerOption = ["--issuer <URL>", "the server's address (GANTRY_PUBLIC_URL, or else this machine's own server)"] as const;
+const addServerOptions = (command: Command): Command =>
+  command
+    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
+    // What --server was called.
+    .addOption(new Option("--issuer <URL>").hideHelp());
 
 const whoActs = `Acts as whoever signed in with gantry login at that server, or with the token of GANTRY_TOKEN or of the file that
 GANTRY_TOKEN_FILE names. Needs nothing of the server's machine.`;
 
-const open = async ({ environment }: Terminal, { issuer }: ServerOptions) => {
-  const server = issuer ?? readPublicUrl(environment);
+const open = async (terminal: Terminal, { server: named, issuer, context }: ServerOptions) => {
+  const { server, organization, credential } = findContext(terminal, { server: named ?? issuer, context });
   const commands = await import("#pull-tokens");
-  return { server, commands, call: await commands.openApi(server, environment, AbortSignal.timeout(limits.callsOfCommandMs)) };
+  const signal = AbortSignal.timeout(limits.callsOfCommandMs);
+  const call = commands.openApi(server, await credential.token({ signal }), signal);
+  return { server, commands, call, organization: organization !== undefined && isUid(organization) ? organization : undefined };
 };
 
 const day = (time: string): string => time.slice(0, 10);
 
 const createCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "create",
-    usage: "[--group UID] [--name NAME] [--description TEXT] [--ttl TIME] [--issuer URL] [--json]",
-    description: `Makes a pull token: an identity in the group, with keys of its own and bound to the role registry.pull there. It may
+  addServerOptions(
+    newCommand({
+      name: "create",
+      usage: "[--group UID] [--name NAME] [--description TEXT] [--ttl TIME] [--server URL] [--context NAME] [--json]",
+      description: `Makes a pull token: an identity in the group, with keys of its own and bound to the role registry.pull there. It may
 pull from the group's repos and from those of the groups below. The password is shown once, and nobody can show it again.
 ${whoActs}`,
-    notes: `Examples:
-  gantry iam pull-tokens create --issuer https://gantry.example.com --name ci --ttl 90d
-  gantry iam pull-tokens create --issuer https://gantry.example.com --json > token.json
+      notes: `Examples:
+  gantry iam pull-tokens create --server https://gantry.example.com --name ci --ttl 90d
+  gantry iam pull-tokens create --server https://gantry.example.com --json > token.json
   jq -r .password token.json | docker login gantry.example.com --username "$(jq -r .uid token.json)" --password-stdin`,
-    wrongArguments: "create takes no arguments besides its options",
-  })
+      wrongArguments: "create takes no arguments besides its options",
+    }),
+  )
     .option("--group <UID>", "where it may pull (the only organization that you see)")
     .option("--name <NAME>", "what it is called", "pull-token")
     .option("--description <TEXT>", "what it is for")
     .option("--ttl <TIME>", "how long it is good: 12h, 30d, a year at most (30d)", "30d")
-    .option(...issuerOption)
     .option("--json", "one line of JSON with uid and password")
     .action(async (options: CreateOptions) => {
       const lifetimeMs = readDuration("--ttl", options.ttl, limits.staticKeysLifetimeMs);
-      const { server, commands, call } = await open(terminal, options);
-      const group = await commands.findGroup(call, options.group);
+      const { server, commands, call, organization } = await open(terminal, options);
+      const group = await commands.findGroup(call, options.group ?? organization);
       const made = await commands.createPullToken(call, server, { group, name: options.name, description: options.description ?? "", lifetimeMs });
       if (options.json) {
         terminal.out.write(`${JSON.stringify(made)}\n`);
@@ -80,16 +91,17 @@ The password is not shown again. To pull with it:
     });
 
 const listCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "list",
-    usage: "[--group UID] [--issuer URL] [--json]",
-    description: `Lists the pull tokens that you may see, with the day on which each ends.
+  addServerOptions(
+    newCommand({
+      name: "list",
+      usage: "[--group UID] [--server URL] [--context NAME] [--json]",
+      description: `Lists the pull tokens that you may see, with the day on which each ends.
 ${whoActs}`,
-    notes: "Example:  gantry iam pull-tokens list --issuer https://gantry.example.com",
-    wrongArguments: "list takes no arguments besides its options",
-  })
+      notes: "Example:  gantry iam pull-tokens list --server https://gantry.example.com",
+      wrongArguments: "list takes no arguments besides its options",
+    }),
+  )
     .option("--group <UID>", "of this group and those below it alone")
-    .option(...issuerOption)
     .option("--json", "one line of JSON each")
     .action(async (options: ListOptions) => {
       const { server, commands, call } = await open(terminal, options);
@@ -106,16 +118,17 @@ ${whoActs}`,
     });
 
 const revokeCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "revoke",
-    usage: "UID [--issuer URL]",
-    description: `Ends a pull token at once: removes its identity and the binding with it.
+  addServerOptions(
+    newCommand({
+      name: "revoke",
+      usage: "UID [--server URL] [--context NAME]",
+      description: `Ends a pull token at once: removes its identity and the binding with it.
 ${whoActs}`,
-    notes: "Example:  gantry iam pull-tokens revoke 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567/89abcdef01234567",
-    wrongArguments: "name the pull token by its uid: gantry iam pull-tokens revoke UID",
-  })
+      notes: "Example:  gantry iam pull-tokens revoke 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567/89abcdef01234567",
+      wrongArguments: "name the pull token by its uid: gantry iam pull-tokens revoke UID",
+    }),
+  )
     .argument("<UID>")
-    .option(...issuerOption)
     .action(async (uid: string, options: ServerOptions) => {
       const { server, commands, call } = await open(terminal, options);
       const { name } = await commands.revokePullToken(call, server, uid);

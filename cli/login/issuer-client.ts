@@ -98,7 +98,7 @@ export const discoverIssuer = async (address: string, stop: AbortSignal): Promis
   const url = text(response.body, "issuer");
   if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${response.status})`);
   // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
-  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --issuer ${printable(url)}`);
+  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --server ${printable(url)}`);
   const endpoint = (name: string): string => {
     const value = text(response.body, name);
     // A browser goes to one of them, and secrets to the others: over HTTP alone, and over TLS where the server has it.

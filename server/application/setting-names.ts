@@ -56,8 +56,20 @@ export const settingNames = Object.keys(settingTexts) as readonly SettingName[];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands that are clients read. */
-const clientNames: readonly string[] = ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE"];
+/** What commands that are clients read (cli/contexts): docs/operations.md says what each is. */
+const clientNames: readonly string[] = [
+  "GANTRY_SERVER",
+  "GANTRY_CONTEXT",
+  "GANTRY_CONFIG",
+  "GANTRY_ORG",
+  "GANTRY_OUTPUT",
+  "GANTRY_TOKEN",
+  "GANTRY_TOKEN_FILE",
+  "GANTRY_IDENTITY",
+  "GANTRY_IDENTITY_TOKEN",
+  "GANTRY_IDENTITY_TOKEN_FILE",
+  "GANTRY_NO_INPUT",
+];
 
 /** What Kubernetes sets in every container for a service whose name begins with "gantry", by its ending. */
 const isServiceLink = (name: string): boolean =>

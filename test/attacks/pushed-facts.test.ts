@@ -124,7 +124,7 @@ test("attack 109: the credential helper gives a token to the host that issued it
 });
 
 test("attack 110: a pull token pulls, pushes nothing, ends when it says and when it is revoked, and is told to nobody a second time", async () => {
-  const call = await openApi(world.url, { GANTRY_TOKEN: await world.token() }, AbortSignal.timeout(60_000));
+  const call = openApi(world.url, await world.token(), AbortSignal.timeout(60_000));
   const group = await findGroup(call, world.organization);
   const draft = { group, name: "ci", description: "", lifetimeMs: 60 * 60 * 1000 };
   const made = await createPullToken(call, world.url, draft);

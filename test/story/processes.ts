@@ -2,6 +2,8 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -37,11 +39,17 @@ export interface StartOptions {
   readonly node?: string;
 }
 
-/** What a child gets of our environment: nothing that would configure a server. */
-const inheritedEnvironment = (): Record<string, string> =>
-  Object.fromEntries(
+/** Contexts that a program makes are no other test's, and not the user's. */
+const configFolder = join(tmpdir(), `gantry-config-of-tests-${process.pid}`);
+process.once("exit", () => rmSync(configFolder, { recursive: true, force: true }));
+
+/** What a child gets of our environment: nothing that would configure a server, or a client. */
+const inheritedEnvironment = (): Record<string, string> => ({
+  ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) => (value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]])),
-  );
+  ),
+  XDG_CONFIG_HOME: configFolder,
+});
 
 const alive = new Set<ChildProcess>();
 
