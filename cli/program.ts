@@ -24,11 +24,20 @@ interface CommandEntry {
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
   login: { isClient: true, summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
-  logout: { isClient: true, summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  logout: {
+    isClient: true,
+    summary: "remove the tokens of a sign-in from this machine",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+  },
   whoami: { isClient: true, summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
   context: { isClient: true, summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
   api: { isClient: true, summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
-  completion: { isClient: true, summary: "print what completes commands in a shell", load: async () => (await import("./commands/completion.ts")).completionCommand },
+  completion: {
+    isClient: true,
+    summary: "print what completes commands in a shell",
+    load: async () => (await import("./commands/completion.ts")).completionCommand,
+  },
+  mcp: { isClient: true, summary: "serve the API as tools for language models", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
@@ -85,6 +94,12 @@ const loadDomain = async (args: readonly string[], terminal: Terminal, domain: s
   );
 };
 
+/** Help is data, too: it goes where the command's output goes. */
+const writeHelpTo = (command: Command, terminal: Terminal): void => {
+  command.configureOutput({ writeOut: (content) => void terminal.out.write(content) });
+  for (const each of command.commands) writeHelpTo(each, terminal);
+};
+
 /** The tree for these arguments: the commands that they name are ready to run. */
 const newProgram = async (args: readonly string[], terminal: Terminal): Promise<Command> => {
   const program = new Command("gantry")
@@ -99,6 +114,7 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
   const called = args.find((word) => !word.startsWith("-") && word !== "help");
   for (const [domain, summary] of Object.entries(domainSummaries))
     program.addCommand((called === domain ? await loadDomain(args, terminal, domain) : new Command(domain)).summary(summary));
+  writeHelpTo(program, terminal);
   // An option with an empty value is one that was not set, as in --group "$GROUP".
   program.hook("preAction", (_, command) => {
     for (const [name, value] of Object.entries(command.opts())) if (value === "") command.setOptionValue(name, undefined);
@@ -108,7 +124,8 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
 
 /** True for commands whose exit status says the kind of a failure; the machine's own know 0, 1 and 2 alone. */
 export const isClientCommand = (args: readonly string[]): boolean => {
-  const [first = ""] = args;
+  const [first = "", second = ""] = args;
+  if ((first === "events" && second === "tail") || (first === "audit" && second === "verify")) return false;
   const entry = Object.hasOwn(commands, first) ? commands[first] : undefined;
   return entry?.isClient ?? (Object.hasOwn(domainSummaries, first) || (first === "token" && args.includes("--login")));
 };

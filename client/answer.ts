@@ -16,7 +16,7 @@ export interface Answer<Reply = JsonObject> {
 }
 
 /** The answer with these headers. */
-export const answerOf = (reply: JsonObject, headers: Readonly<Record<string, string>>, notModified = false): Answer => ({
+export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, string>>, notModified = false): Answer => ({
   reply,
   headers,
   etag: headers["etag"],

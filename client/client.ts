@@ -6,12 +6,13 @@ import { limits } from "#base/limits.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, ApiFile, Attempt, Transport } from "./answer.ts";
+import type { Caller, CallOptions } from "./caller.ts";
 import { ApiError } from "./error.ts";
 import { isSafeToRepeat, type Operation, operationFact, takesIdempotencyKey } from "./operation.ts";
 import { itemsOf, type PagesOptions, pagesOf } from "./pages.ts";
 import { type Fetch, restTransport } from "./rest.ts";
 import { pause, pauseBeforeRetry } from "./retries.ts";
-import { type ServiceClient, serviceClient } from "./service.ts";
+import { type ServiceClient, serviceClient } from "./typed-service.ts";
 import type { TokenSource } from "./tokens.ts";
 
 export interface ClientOptions {
@@ -36,33 +37,8 @@ export interface ClientOptions {
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-export interface CallOptions {
-  /** Ends the call; it then throws the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** How long it may take with all its tries; for a list, each page. */
-  readonly timeoutMs?: number | undefined;
-  /** Two calls with the same key are one. A write without one gets its own, and is tried again with it. */
-  readonly idempotencyKey?: string | undefined;
-  /** ETag: the write is done only while the resource is as it says. */
-  readonly ifMatch?: string | undefined;
-  /** ETag: the answer is empty (`notModified`) while the resource is as it says. */
-  readonly ifNoneMatch?: string | undefined;
-  /** Everything but the change. */
-  readonly validateOnly?: boolean | undefined;
-  /** In lower case, beside the client's own. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface Client {
+export interface Client extends Caller {
   readonly server: string;
-  /** Any operation of the contract, in plain JSON of REST's shape. Throws ApiError, or the signal's reason. */
-  call(operation: Operation, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** The same, with the headers and the ETag. */
-  answer(operation: Operation, request: JsonObject, options?: CallOptions): Promise<Answer>;
-  /** A list, page by page; a list without pages is one page. */
-  pages(operation: Operation, request: JsonObject, options?: CallOptions & PagesOptions): AsyncIterable<JsonObject>;
-  /** What a list lists, of all its pages. */
-  items(operation: Operation, request: JsonObject, options?: CallOptions & PagesOptions): AsyncIterable<JsonObject>;
   /** An operation that gives a file. Over HTTP, whatever the transport; the time limit is until it begins. */
   file(operation: Operation, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
   /** A service of the contract by its generated descriptor, with the types of its messages in JSON. */
@@ -132,33 +108,40 @@ export const createClient = (own: ClientOptions): Client => {
     }
   };
 
+  /** Tries until it is done or cannot be. `key`: what makes the tries of this call one. */
   const tryUntilDone = async <T>(
     method: MethodFact,
     request: JsonObject,
     options: CallOptions,
     send: (attempt: Attempt) => Promise<T>,
     key: string | undefined,
-  ): Promise<{ result: T; tries: number }> => {
+  ): Promise<{ readonly result: T; readonly tries: number }> => {
     const timeoutMs = options.timeoutMs ?? own.timeoutMs ?? limits.clientTimeoutMs;
     const endMs = clock() + timeoutMs;
-    const timeLimit = AbortSignal.timeout(timeoutMs);
-    const signal = options.signal ? AbortSignal.any([options.signal, timeLimit]) : timeLimit;
-    const isRepeatable = isSafeToRepeat(method) || key !== undefined || options.validateOnly === true;
-    const attempt = { method, request, headers: headersOfCall(own, options, key), validateOnly: options.validateOnly === true, signal, answerBytesMax };
-    for (let tries = 1; ; tries++) {
-      try {
-        signal.throwIfAborted();
-        return { result: await tryWithToken({ ...attempt, timeoutMs: endMs - clock() }, send), tries };
-      } catch (thrown) {
-        options.signal?.throwIfAborted();
-        if (timeLimit.aborted && !(thrown instanceof ApiError))
-          throw new ApiError("DEADLINE_EXCEEDED", `${server} has not answered within ${timeoutMs} ms`, { reason: "TIME_LIMIT", cause: thrown });
-        if (!(thrown instanceof ApiError) || !isRepeatable) throw thrown;
-        const pauseMs = pauseBeforeRetry(thrown, tries, endMs - clock(), Math.random());
-        if (pauseMs === undefined) throw thrown;
-        own.onRetry?.(thrown, pauseMs);
-        await wait(pauseMs, signal);
+    const timeLimit = new AbortController();
+    const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
+    const signal = options.signal ? AbortSignal.any([options.signal, timeLimit.signal]) : timeLimit.signal;
+    const validateOnly = options.validateOnly === true;
+    const isRepeatable = isSafeToRepeat(method) || validateOnly || (key !== undefined && takesIdempotencyKey(method));
+    const attempt = { method, request, headers: headersOfCall(own, options, key), validateOnly, signal, answerBytesMax };
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          signal.throwIfAborted();
+          return { result: await tryWithToken({ ...attempt, timeoutMs: endMs - clock() }, send), tries };
+        } catch (thrown) {
+          options.signal?.throwIfAborted();
+          if (timeLimit.signal.aborted && !(thrown instanceof ApiError))
+            throw new ApiError("DEADLINE_EXCEEDED", `${server} has not answered within ${timeoutMs} ms`, { reason: "TIME_LIMIT", cause: thrown });
+          if (!(thrown instanceof ApiError) || !isRepeatable) throw thrown;
+          const pauseMs = pauseBeforeRetry(thrown, tries, endMs - clock(), Math.random());
+          if (pauseMs === undefined) throw thrown;
+          own.onRetry?.(thrown, pauseMs);
+          await wait(pauseMs, signal);
+        }
       }
+    } finally {
+      clearTimeout(timer);
     }
   };
 

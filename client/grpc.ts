@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { bodyPathsOf, jsonOfMessage } from "#contract/read.ts";
-import { type Answer, answerOf, type Attempt, type Transport } from "./answer.ts";
+import { type Answer, answerWith, type Attempt, type Transport } from "./answer.ts";
 import { ApiError, codeOfNumber } from "./error.ts";
 import { listedField } from "./operation.ts";
 
@@ -95,6 +95,8 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
       return new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
         reason: "ANSWER_TOO_LARGE",
       });
+    if (error.code === ConnectCode.DeadlineExceeded)
+      return new ApiError("DEADLINE_EXCEEDED", `${server} has not answered in time`, { reason: "TIME_LIMIT", cause: thrown });
     if (error.code === ConnectCode.Unavailable || error.cause instanceof Error)
       return new ApiError("UNAVAILABLE", `${server} cannot be reached: ${error.rawMessage}`, { reason: "NO_CONNECTION", cause: thrown });
   }
@@ -110,7 +112,7 @@ const call = async (transport: ConnectTransport, server: string, attempt: Attemp
   const headers = { ...attempt.headers, ...(attempt.validateOnly ? { "validate-only": "true" } : {}) };
   try {
     const response = await transport.unary({ ...descriptor, methodKind: "unary" }, signal, Math.max(Math.ceil(timeoutMs), 1), headers, message);
-    return answerOf(replyOf(method, response.message), Object.fromEntries([...response.header, ...response.trailer]));
+    return answerWith(replyOf(method, response.message), Object.fromEntries([...response.header, ...response.trailer]));
   } catch (thrown) {
     if (thrown instanceof ApiError) throw thrown;
     throw errorOf(thrown, attempt, server);

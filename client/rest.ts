@@ -2,7 +2,7 @@
 // is meant for the server that it is sent to.
 
 import { isObject, type Json } from "#base/json.ts";
-import { type Answer, answerOf, type ApiFile, type Attempt, type Transport } from "./answer.ts";
+import { type Answer, answerWith, type ApiFile, type Attempt, type Transport } from "./answer.ts";
 import { ApiError, errorOfHttp } from "./error.ts";
 import { restRequest } from "./rest-request.ts";
 
@@ -16,7 +16,7 @@ const connectionProblem = (thrown: unknown): string => {
   return code === "" ? said : code;
 };
 
-const send = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Response> => {
+const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Response> => {
   const { verb, path, body } = restRequest(attempt.method, attempt.request, attempt.validateOnly);
   try {
     return await fetch(`${server}${path}`, {
@@ -71,7 +71,7 @@ const readText = async (response: Response, { answerBytesMax, signal }: Attempt)
   }
 };
 
-const parseJson = (raw: string): Json | undefined => {
+const parseAnswer = (raw: string): Json | undefined => {
   try {
     return JSON.parse(raw) as Json;
   } catch {
@@ -79,19 +79,19 @@ const parseJson = (raw: string): Json | undefined => {
   }
 };
 
-const refusalOf = async (response: Response, attempt: Attempt): Promise<ApiError> =>
-  errorOfHttp({ status: response.status, headers: headersOf(response), body: parseJson(await readText(response, attempt)), nowMs: Date.now() });
+const readRefusal = async (response: Response, attempt: Attempt): Promise<ApiError> =>
+  errorOfHttp({ status: response.status, headers: headersOf(response), body: parseAnswer(await readText(response, attempt)), nowMs: Date.now() });
 
 const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Answer> => {
   const { method } = attempt;
   if (method.givesFile) throw new ApiError("UNIMPLEMENTED", `${method.name} gives a file: ask for it with file()`);
-  const response = await send(fetch, server, attempt);
-  if (response.status === 304) return answerOf({}, headersOf(response), true);
-  if (!response.ok) throw await refusalOf(response, attempt);
+  const response = await fetchResponse(fetch, server, attempt);
+  if (response.status === 304) return answerWith({}, headersOf(response), true);
+  if (!response.ok) throw await readRefusal(response, attempt);
   const raw = await readText(response, attempt);
-  const reply = raw === "" ? {} : parseJson(raw);
+  const reply = raw === "" ? {} : parseAnswer(raw);
   if (!isObject(reply)) throw errorOfHttp({ status: response.status, headers: headersOf(response), body: undefined, nowMs: Date.now() });
-  return answerOf(reply, headersOf(response));
+  return answerWith(reply, headersOf(response));
 };
 
 async function* bytesOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -113,8 +113,8 @@ async function* bytesOf(response: Response, signal: AbortSignal): AsyncGenerator
 }
 
 const file = async (fetch: Fetch, server: string, attempt: Attempt): Promise<ApiFile> => {
-  const response = await send(fetch, server, attempt);
-  if (!response.ok) throw await refusalOf(response, attempt);
+  const response = await fetchResponse(fetch, server, attempt);
+  if (!response.ok) throw await readRefusal(response, attempt);
   return { type: response.headers.get("content-type") ?? "application/octet-stream", headers: headersOf(response), bytes: bytesOf(response, attempt.signal) };
 };
 

@@ -2,6 +2,7 @@
 // is the method without its resource: GroupsService/CreateGroup at /iam/v2/groups/… is "iam groups create".
 
 import { methods, version1 } from "./catalog.ts";
+import { commandDomainOf } from "./command-domain.ts";
 import { isViewed, type MethodFact } from "./facts.ts";
 
 export interface CommandName {
@@ -12,14 +13,6 @@ export interface CommandName {
   readonly verb: string;
   readonly method: MethodFact;
 }
-
-/** Packages of ours that stand with a domain of the platform. */
-const domainOfPackage: Readonly<Record<string, string>> = { access: "iam", memberships: "iam", images: "registry", feeds: "advisory" };
-
-const domainOf = ({ name, domain }: MethodFact): string => {
-  const own = /^gantry\.([a-z]+)\./.exec(name)?.[1];
-  return own === undefined ? domain : (domainOfPackage[own] ?? own);
-};
 
 /** "BatchCreateRoleBindings" as ["batch", "create", "role", "bindings"]. */
 const wordsOf = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
@@ -87,7 +80,7 @@ const nounOf = ({ rpc }: MethodFact): string[] | undefined => {
 /** Collections that a standard method is of by their very name. The others are called by the longer name that the method has for them. */
 const collectionsByName: ReadonlySet<string> = new Set(
   [...methods, ...version1].flatMap((method) => {
-    const domain = domainOf(method);
+    const domain = commandDomainOf(method);
     const words = resourceWordsOf(method, domain);
     return singularsOf(nounOf(method) ?? []).join() === singularsOf(words).join() ? [`${domain} ${words.join("-")}`] : [];
   }),
@@ -100,17 +93,14 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
 };
 
 const nameOf = (method: MethodFact): CommandName => {
-  const domain = domainOf(method);
+  const domain = commandDomainOf(method);
   const words = fullResourceWords(method, domain);
   const resource = withoutDomain(words, domain).join("-");
   return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
 };
 
-/**
- * True for what is a command: not the OCI protocol, which docker and its like speak, nor files, which have no shape that could
- * be shown (gantry api fetches them), nor what another shape of is.
- */
-const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !method.givesFile && !isViewed(method);
+/** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */
+const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !isViewed(method);
 
 const key = ({ domain, resource, verb }: CommandName): string => `${domain} ${resource} ${verb}`;
 

@@ -1,10 +1,11 @@
 // `npm run build`: the package as others install it, in dist/. Node strips no types below node_modules, so what is installed is
 // JavaScript with declarations. The tree is that of the checkout, file by file, with a package.json of its own: the imports that
-// begin with "#" lead to the same modules there. `npm pack ./dist` makes the archive.
+// begin with "#" lead to the same modules there. `npm pack ./dist` makes the archive. A folder as the argument is taken in place
+// of dist/; what it held is removed.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 interface Manifest {
   readonly name: string;
@@ -16,10 +17,10 @@ interface Manifest {
 }
 
 const root = join(import.meta.dirname, "..");
-const dist = join(root, "dist");
-const read = (path: string): string => readFileSync(path, "utf8");
-const manifest: Manifest = JSON.parse(read(join(root, "package.json")));
-const modules: Readonly<Record<string, unknown>> = JSON.parse(read(join(root, "modules.json"))).modules;
+const dist = resolve(process.argv[2] ?? join(root, "dist"));
+const readSource = (path: string): string => readFileSync(path, "utf8");
+const manifest: Manifest = JSON.parse(readSource(join(root, "package.json")));
+const modules: Readonly<Record<string, unknown>> = JSON.parse(readSource(join(root, "modules.json"))).modules;
 
 /** What only this checkout needs. */
 const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
@@ -40,7 +41,7 @@ const copyFiles = (): void => {
 /** Programs and threads that are started by the path of their file: tsc rewrites imports, and no other texts. */
 const renameStarted = (): void => {
   for (const path of globSync("**/*.js", { cwd: dist })) {
-    const source = read(join(dist, path));
+    const source = readSource(join(dist, path));
     const renamed = source.replaceAll(/"((?:\.{1,2}\/)?[\w/-]+)\.ts"/g, (whole, name: string) => {
       const places = path.startsWith("bin/") ? ["cli"] : [dirname(path)];
       return places.some((place) => existsSync(join(dist, place, `${name}.js`))) ? `"${name}.js"` : whole;
@@ -79,8 +80,11 @@ const writeManifest = (): void => {
 };
 
 rmSync(dist, { recursive: true, force: true });
-execFileSync(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
+execFileSync(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json", "--outDir", dist], {
+  cwd: root,
+  stdio: "inherit",
+});
 copyFiles();
 renameStarted();
 writeManifest();
-process.stdout.write(`dist/ is ${manifest.name} ${manifest.version}; npm pack ./dist makes the archive\n`);
+process.stdout.write(`${manifest.name} ${manifest.version}; this makes the archive:  npm pack ${dist}\n`);

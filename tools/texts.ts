@@ -47,21 +47,21 @@ const addFile = (file: FileDescriptorProto): void => {
   const addEnum = (described: EnumDescriptorProto, scope: string, path: string): void => {
     const name = `${scope}.${described.name}`;
     add(name, path);
-    described.value.forEach((value, index) => add(`${name}.${value.name}`, `${path}.2.${index}`));
+    described.value.forEach((value, index) => void add(`${name}.${value.name}`, `${path}.2.${index}`));
   };
   const addMessage = (described: DescriptorProto, scope: string, path: string): void => {
     const name = `${scope}.${described.name}`;
     add(name, path);
-    described.field.forEach((field, index) => add(`${name}.${field.name}`, `${path}.2.${index}`));
-    described.nestedType.forEach((inner, index) => addMessage(inner, name, `${path}.3.${index}`));
-    described.enumType.forEach((inner, index) => addEnum(inner, name, `${path}.4.${index}`));
+    described.field.forEach((field, index) => void add(`${name}.${field.name}`, `${path}.2.${index}`));
+    described.nestedType.forEach((inner, index) => void addMessage(inner, name, `${path}.3.${index}`));
+    described.enumType.forEach((inner, index) => void addEnum(inner, name, `${path}.4.${index}`));
   };
-  file.messageType.forEach((message, index) => addMessage(message, file.package, `4.${index}`));
-  file.enumType.forEach((described, index) => addEnum(described, file.package, `5.${index}`));
+  file.messageType.forEach((message, index) => void addMessage(message, file.package, `4.${index}`));
+  file.enumType.forEach((described, index) => void addEnum(described, file.package, `5.${index}`));
   file.service.forEach((service, index) => {
     const name = `${file.package}.${service.name}`;
     add(name, `6.${index}`);
-    service.method.forEach((method, at) => add(`${name}/${method.name}`, `6.${index}.2.${at}`));
+    service.method.forEach((method, at) => void add(`${name}/${method.name}`, `6.${index}.2.${at}`));
   });
 };
 

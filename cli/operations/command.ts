@@ -162,10 +162,14 @@ const examplesOf = (words: string, shape: CommandShape): string[] => {
   const base = ["gantry", words, ...places].join(" ");
   const given = flags.flatMap((flag) => {
     const value = isFlagOnly(flag) ? undefined : exampleValue(flag, shape);
-    const wanted = flag.field.required || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
+    // What a message needs only if it is there at all belongs into no first example.
+    const own = flag.message === method.input || flag.message === body?.message;
+    const wanted = (own && flag.field.required) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
-  const full = [base, ...(kind === "update" ? given.slice(0, 1) : given)].join(" ");
+  const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];
+  // A long one goes on in further lines, as a shell takes it.
+  const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
   if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
   if (kind === "delete") return [base, `${base} --yes --allow-missing`];
   if (kind === "file") return [`${base} > FILE`];

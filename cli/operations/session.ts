@@ -68,7 +68,11 @@ const endWithReader = (stream: NodeJS.WriteStream): void => {
 /** An operation that asks for no token is called without one: it needs no sign-in. */
 const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number | undefined): Client => {
   const { server, credential } = context;
-  return createClient({ server, ...(method.open && !method.groupFilter ? {} : { token: credential.token }), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+  return createClient({
+    server,
+    ...(method.open && !method.groupFilter ? {} : { token: credential.token }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
 };
 
 const formatOf = (options: SessionOptions, context: FoundContext | undefined): OutputFormat => {

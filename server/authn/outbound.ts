@@ -190,6 +190,7 @@ const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
   issuer: () => openShares({ all: limits.issuerFetchesMax, each: limits.issuerFetchesEachMax }, "issuers"),
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
   feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
+  client: () => openShares({ all: limits.clientFetchesMax, each: limits.clientFetchesEachMax }, "clients"),
 };
 
 export interface OutboundOptions {

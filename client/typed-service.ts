@@ -4,7 +4,7 @@
 import type { DescMessage, DescService, MessageJsonType } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
 import type { Answer } from "./answer.ts";
-import type { CallOptions, Client } from "./client.ts";
+import type { Caller, CallOptions } from "./caller.ts";
 import type { PagesOptions } from "./pages.ts";
 
 /** What a list's answer lists: the entries of its list of messages. */
@@ -38,7 +38,7 @@ export type ServiceClient<Service extends DescService> = {
 };
 
 /** The service's operations, called through this client. */
-export const serviceClient = <Service extends DescService>(client: Client, service: Service): ServiceClient<Service> => {
+export const serviceClient = <Service extends DescService>(client: Caller, service: Service): ServiceClient<Service> => {
   const functions = service.methods.map((descriptor) => {
     const call = (request: JsonObject, options?: CallOptions): Promise<JsonObject> => client.call(descriptor, request, options);
     return [

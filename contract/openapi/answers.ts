@@ -1,0 +1,344 @@
+// What an operation is answered: its message, its headers, and the errors of AIP-193 with their typed details. Pure.
+
+import type { Json, JsonObject } from "#base/json.ts";
+import { codes } from "#base/fault.ts";
+import type { HttpFact, MethodFact } from "../facts.ts";
+import { isRehearsable } from "./parameters.ts";
+import type { Schemas } from "./schemas.ts";
+
+const type = (name: string): JsonObject => ({ const: `type.googleapis.com/${name}` });
+
+const text = (description: string): JsonObject => ({ type: "string", description });
+
+const detail = (name: string, description: string, properties: JsonObject, required: readonly string[]): JsonObject => ({
+  type: "object",
+  description,
+  properties: { "@type": type(name), ...properties },
+  required: ["@type", ...required],
+});
+
+const violations = (description: string, properties: JsonObject, required: readonly string[]): JsonObject => ({
+  type: "array",
+  description,
+  items: { type: "object", properties, required: [...required] },
+  minItems: 1,
+});
+
+/** The details that errors have, by the name of their schema. */
+const details: Readonly<Record<string, JsonObject>> = {
+  ErrorInfo: detail(
+    "google.rpc.ErrorInfo",
+    "Which error it is, for programs. It is the first detail of every error.",
+    {
+      reason: text("The name of the code, or a more exact one such as `RATE_LIMIT_EXCEEDED`."),
+      domain: text("The domain of the service that refused, and the name of this server: `iam.example.com`."),
+      metadata: { type: "object", description: "What belongs to the reason, such as the limit that was met.", additionalProperties: { type: "string" } },
+    },
+    ["reason", "domain"],
+  ),
+  BadRequest: detail(
+    "google.rpc.BadRequest",
+    "Everything that is wrong with the request, field by field.",
+    {
+      fieldViolations: violations(
+        "As many as are shown; the message names the first.",
+        {
+          field: text("Path of the field: in a body by its JSON names (`claimMatch.issuer`), beside it by its proto name (`page_size`)."),
+          description: text("What the field must be."),
+        },
+        ["field", "description"],
+      ),
+    },
+    ["fieldViolations"],
+  ),
+  PreconditionFailure: detail(
+    "google.rpc.PreconditionFailure",
+    "What stands in the way, although the request is right.",
+    {
+      violations: violations(
+        "Each thing that stands in the way.",
+        {
+          type: text("The kind of obstacle, for programs: `RESOURCE_NOT_EMPTY`, `RESOURCE_IN_USE`, …"),
+          subject: text("What it is about."),
+          description: text("The same for people."),
+        },
+        ["type", "description"],
+      ),
+    },
+    ["violations"],
+  ),
+  ResourceInfo: detail(
+    "google.rpc.ResourceInfo",
+    "Which resource does not exist, or exists already.",
+    {
+      resourceType: text("Its domain, this server's name and its message: `registry.example.com/Repo`."),
+      resourceName: text("Its uid, or the name that is taken."),
+    },
+    ["resourceType", "resourceName"],
+  ),
+  QuotaFailure: detail(
+    "google.rpc.QuotaFailure",
+    "The quota that is used up. It does not pass by waiting.",
+    {
+      violations: violations("The quota.", { subject: text("What it is of, as the operator names it."), description: text("How much there is.") }, [
+        "subject",
+        "description",
+      ]),
+    },
+    ["violations"],
+  ),
+  RetryInfo: detail(
+    "google.rpc.RetryInfo",
+    "From when on another try is worth it.",
+    { retryDelay: { type: "string", description: "In seconds: `1.500s`.", pattern: "^[0-9]+\\.[0-9]{3}s$" } },
+    ["retryDelay"],
+  ),
+  RequestInfo: detail(
+    "google.rpc.RequestInfo",
+    "Of an error of the server itself: what its log calls the request.",
+    { requestId: text("The same as in the header `X-Request-Id`.") },
+    ["requestId"],
+  ),
+  TermsNotAcceptedDetail: detail(
+    "chainguard.platform.iam.v2.TermsNotAcceptedDetail",
+    "Documents that somebody of the organization must accept first (AcceptTerms).",
+    {
+      missing: {
+        type: "array",
+        description: "Each document.",
+        items: {
+          type: "object",
+          properties: { id: text("Its name in AcceptTerms."), label: text("What people call it."), url: text("Where it can be read.") },
+          required: ["id", "label", "url"],
+        },
+      },
+    },
+    ["missing"],
+  ),
+};
+
+const errorSchema = (items: JsonObject, description: string): JsonObject => ({
+  type: "object",
+  description,
+  properties: {
+    code: { type: "integer", description: "Code of google.rpc.Code: 3 is INVALID_ARGUMENT.", minimum: 1, maximum: 16 },
+    message: text("For people. Programs look at the code and the details."),
+    details: { type: "array", description: "What belongs to the error, each with its type.", items },
+  },
+  required: ["code", "message", "details"],
+});
+
+const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
+
+/** The headers of answers. */
+export const sharedHeaders: JsonObject = {
+  RequestId: header("Names this request in errors and in the server's log.", { type: "string" }),
+  ETag: header("The state of the resource: for `If-Match` and `If-None-Match`.", { type: "string" }),
+  PageRestarted: header("`true`: the page token was older than three days, and this is the first page again.", { const: "true" }),
+  Replayed: header("`true`: this is the first answer to the same idempotency key.", { const: "true" }),
+  LeftOut: header("Fields of a replayed answer that are shown once and so are not in it.", { type: "string" }),
+  ValidateOnly: header("`true`: nothing was done.", { const: "true" }),
+  Challenge: header("How to say who asks (RFC 9110, 11.6.1).", { type: "string" }),
+  RetryAfter: header("Seconds after which another try is worth it.", { type: "integer" }),
+  RateLimitPolicy: header("The limit that was met, and its time.", { type: "string" }),
+  RateLimit: header("What is left of it.", { type: "string" }),
+};
+
+const headerReference = (name: string): JsonObject => ({ $ref: `#/components/headers/${name}` });
+
+/** Status, name of the response, and when it is given. `codes`: those of google.rpc.Code that come with it. */
+interface ErrorAnswer {
+  readonly status: string;
+  readonly name: string;
+  readonly description: string;
+  readonly headers?: readonly (readonly [string, string])[];
+}
+
+const limitHeaders = [
+  ["Retry-After", "RetryAfter"],
+  ["RateLimit-Policy", "RateLimitPolicy"],
+  ["RateLimit", "RateLimit"],
+] as const;
+
+const errorAnswers = {
+  badRequest: {
+    status: "400",
+    name: "BadRequest",
+    description:
+      "INVALID_ARGUMENT: the request is wrong, and BadRequest says where. FAILED_PRECONDITION: it is right, and PreconditionFailure says what is in the way.",
+  },
+  unauthenticated: {
+    status: "401",
+    name: "Unauthenticated",
+    description: "UNAUTHENTICATED: there is no token, or it is none of a caller that exists.",
+    headers: [["WWW-Authenticate", "Challenge"]],
+  },
+  denied: {
+    status: "403",
+    name: "PermissionDenied",
+    description: "PERMISSION_DENIED: the caller lacks a capability at that place. Whether anything is there is not told.",
+  },
+  missing: { status: "404", name: "NotFound", description: "NOT_FOUND: what the request names does not exist." },
+  slow: { status: "408", name: "RequestTimeout", description: "DEADLINE_EXCEEDED: the request's body took too long to arrive." },
+  conflict: {
+    status: "409",
+    name: "Conflict",
+    description: "ALREADY_EXISTS: the name is taken. ABORTED: another write was in the way; try again.",
+  },
+  changed: { status: "412", name: "PreconditionFailed", description: "ABORTED: the resource is no longer what `If-Match` says.", headers: [["ETag", "ETag"]] },
+  tooLarge: { status: "413", name: "ContentTooLarge", description: "INVALID_ARGUMENT: the request's body is larger than the server reads." },
+  longUrl: { status: "414", name: "UriTooLong", description: "INVALID_ARGUMENT: the URL is longer than the server reads." },
+  mediaType: { status: "415", name: "UnsupportedMediaType", description: "INVALID_ARGUMENT: the body is not of a type that is read here." },
+  exhausted: {
+    status: "429",
+    name: "ResourceExhausted",
+    description: "RESOURCE_EXHAUSTED: a limit of requests, which passes (RetryInfo), or a quota, which does not (QuotaFailure).",
+    headers: limitHeaders,
+  },
+  headers: { status: "431", name: "HeadersTooLarge", description: "INVALID_ARGUMENT: the request's headers are larger than the server reads." },
+  internal: { status: "500", name: "Internal", description: "INTERNAL: an error of the server; RequestInfo names the request in its log." },
+  unimplemented: { status: "501", name: "Unimplemented", description: "UNIMPLEMENTED: the operation is not served here." },
+  unavailable: { status: "503", name: "Unavailable", description: "UNAVAILABLE: the server or its database cannot answer now; try again." },
+  deadline: { status: "504", name: "DeadlineExceeded", description: "DEADLINE_EXCEEDED: the answer took longer than the server waits." },
+} as const satisfies Readonly<Record<string, ErrorAnswer>>;
+
+type ErrorName = keyof typeof errorAnswers;
+
+const standingHeaders = { "X-Request-Id": headerReference("RequestId") };
+
+/** The error answers as components. `examples`: bodies from a run, by the status's name. */
+export const errorResponses = (isVersion1: boolean, examples: Readonly<Record<string, JsonObject>>): JsonObject =>
+  Object.fromEntries(
+    Object.values(errorAnswers).map(({ name, description, ...rest }): [string, Json] => {
+      const found = examples[name];
+      const own = "headers" in rest ? Object.fromEntries(rest.headers.map(([header, component]) => [header, headerReference(component)])) : {};
+      return [
+        name,
+        {
+          description,
+          headers: { ...standingHeaders, ...own },
+          content: {
+            "application/json": {
+              schema: { $ref: "#/components/schemas/Error" },
+              ...(found === undefined || isVersion1 ? {} : { examples: found }),
+            },
+          },
+        },
+      ];
+    }),
+  );
+
+const responseReference = (name: ErrorName): JsonObject => ({ $ref: `#/components/responses/${errorAnswers[name].name}` });
+
+/** Which errors an operation can be answered with, by status. */
+export const errorsOf = (method: MethodFact, http: HttpFact, has: { readonly body: boolean; readonly ifMatch: boolean }): JsonObject => {
+  const isOpen = method.open && method.capabilities.length === 0;
+  const names: ErrorName[] = [
+    "badRequest",
+    // What is open may read a token by itself: the exchange does.
+    ...(isOpen && !method.credentials ? [] : (["unauthenticated", "denied"] as const)),
+    "missing",
+    ...(has.body ? (["slow"] as const) : []),
+    ...(method.writes ? (["conflict"] as const) : []),
+    ...(has.ifMatch ? (["changed"] as const) : []),
+    ...(has.body ? (["tooLarge"] as const) : []),
+    "longUrl",
+    ...(http.verb === "GET" || http.verb === "DELETE" ? [] : (["mediaType"] as const)),
+    "exhausted",
+    "headers",
+    "internal",
+    "unimplemented",
+    "unavailable",
+    "deadline",
+  ];
+  return Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
+};
+
+/** The errors of what is no operation of the contract. */
+export const errorsOfPath = (names: readonly ErrorName[]): JsonObject =>
+  Object.fromEntries(names.map((name): [string, Json] => [errorAnswers[name].status, responseReference(name)]));
+
+/** The schemas of errors. Version 1 has one detail alone. */
+export const addErrorSchemas = (schemas: Schemas, isVersion1: boolean): void => {
+  if (isVersion1) {
+    const { description, ...rest } = details.TermsNotAcceptedDetail ?? {};
+    const terms = {
+      ...rest,
+      description: description ?? "",
+      properties: { ...(rest.properties as JsonObject), "@type": type("chainguard.platform.iam.TermsNotAcceptedDetail") },
+    };
+    schemas.add(
+      "Error",
+      errorSchema(schemas.add("TermsNotAcceptedDetail", terms), "An error (AIP-193) as version 1 has it: with no details but documents to accept."),
+    );
+    return;
+  }
+  const references = Object.entries(details).map(([name, schema]) => schemas.add(name, schema));
+  const mapping = Object.fromEntries(
+    Object.entries(details).map(([name, { properties }]): [string, Json] => {
+      const named = (properties as JsonObject)["@type"] as JsonObject;
+      return [String(named.const), `#/components/schemas/${name}`];
+    }),
+  );
+  schemas.add("ErrorDetail", {
+    description: "A detail of an error; `@type` says which.",
+    oneOf: references,
+    discriminator: { propertyName: "@type", mapping },
+  });
+  schemas.add(
+    "Error",
+    errorSchema(
+      { $ref: "#/components/schemas/ErrorDetail" },
+      `An error (AIP-193). The codes are ${Object.entries(codes)
+        .map(([name, code]) => `${code} ${name}`)
+        .join(", ")}.`,
+    ),
+  );
+};
+
+/** The headers of an answer that is no error. */
+const headersOf = (method: MethodFact, hasEtag: boolean): JsonObject => {
+  const optional: [string, string][] = [];
+  const { rpc, output } = method.view?.of ?? method;
+  if (hasEtag || ((rpc.startsWith("Get") || rpc.startsWith("Update")) && output.byName.has("uid")))
+    if (output.name !== "google.protobuf.Empty") optional.push(["ETag", "ETag"]);
+  if (method.input.byName.has("page_token")) optional.push(["Gantry-Page-Restarted", "PageRestarted"]);
+  if (method.writes && !method.open) optional.push(["Gantry-Replayed", "Replayed"], ["Gantry-Left-Out", "LeftOut"]);
+  if (isRehearsable(method)) optional.push(["Gantry-Validate-Only", "ValidateOnly"]);
+  return { ...standingHeaders, ...Object.fromEntries(optional.map(([name, component]): [string, Json] => [name, headerReference(component)])) };
+};
+
+/** Media types of the files that are given (docs/decisions/0043-files-with-a-token.md). */
+const fileTypes = [
+  "application/json",
+  "application/gzip",
+  "application/zip",
+  "application/yaml",
+  "application/pgp-signature",
+  "application/pgp-keys",
+  "text/csv",
+  "text/html",
+  "text/plain",
+];
+
+const successText = (method: MethodFact): string => (method.output.name === "google.protobuf.Empty" ? "Done. The answer has no body." : "The answer.");
+
+/** Every answer of an operation by status. */
+export const answersOf = (
+  schemas: Schemas,
+  method: MethodFact,
+  http: HttpFact,
+  given: { readonly hasEtag: boolean; readonly hasBody: boolean; readonly example: Json | undefined },
+): JsonObject => {
+  const headers = headersOf(method, given.hasEtag);
+  const isEmpty = method.output.name === "google.protobuf.Empty";
+  const example = given.example === undefined ? {} : { example: given.example };
+  const content: JsonObject = method.givesFile
+    ? Object.fromEntries(fileTypes.map((each): [string, Json] => [each, {}]))
+    : { "application/json": { schema: schemas.ofMessage(method.output, "answer"), ...example } };
+  return {
+    "200": { description: method.givesFile ? "The file." : successText(method), headers, ...(isEmpty ? {} : { content }) },
+    ...(given.hasEtag && !method.writes ? { "304": { description: "It is still what `If-None-Match` says.", headers } } : {}),
+    ...errorsOf(method, http, { body: given.hasBody, ifMatch: given.hasEtag && method.writes }),
+  };
+};

@@ -1,0 +1,286 @@
+// The OpenAPI documents: one of everything but version 1, one of each domain, one of version 1. Made from the contract's facts and the
+// texts of its comments by tools/openapi.ts; the server serves what that writes. Pure.
+
+import type { Json, JsonObject } from "#base/json.ts";
+import { methods, version1 } from "../catalog.ts";
+import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
+import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
+import { pathsBeside, tagsBeside } from "./beside.ts";
+import { withEarlierTexts } from "./earlier-texts.ts";
+import { documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
+import {
+  takesForm,
+  formSchema,
+  hasCurrentState,
+  mayEndBefore,
+  parametersOf,
+  type PathField,
+  pathFieldsOf,
+  pathParameter,
+  sharedParameters,
+} from "./parameters.ts";
+import { basicText, bearerText, descriptionOf, textsOf } from "./prose.ts";
+import { openSchemas, type Schemas, type Texts } from "./schemas.ts";
+
+/** What was asked and answered in a run, by operation id. */
+export interface Example {
+  readonly request?: Json;
+  readonly answer?: Json;
+}
+
+export interface Sources {
+  /** contract/gen/texts.ts */
+  readonly comments: Texts;
+  readonly examples: Readonly<Record<string, Example>>;
+  /** Error bodies of a run, by the name of their response, each by its own name. */
+  readonly errorExamples: Readonly<Record<string, JsonObject>>;
+}
+
+/** One binding of an operation. */
+interface Binding {
+  readonly method: MethodFact;
+  readonly http: HttpFact;
+  readonly operationId: string;
+  /** With the fields in JSON names of their own. */
+  readonly template: string;
+  readonly inPath: readonly PathField[];
+}
+
+const bindingsOf = (method: MethodFact): Binding[] => {
+  const rules = method.http.flatMap((http): HttpFact[] =>
+    mayEndBefore(method, http) ? [http, { ...http, template: http.template.slice(0, http.template.lastIndexOf("/{")) }] : [http],
+  );
+  return rules.map((http, index) => ({
+    method,
+    http,
+    operationId: operationIdOf(method, index),
+    template: http.template,
+    inPath: pathFieldsOf(method, http.template),
+  }));
+};
+
+const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/**
+ * OpenAPI takes two paths that differ in the names of their parameters for one path: so the parameters of such are called alike. What
+ * names the thing itself gives the name.
+ */
+const namesInPath = (bindings: readonly Binding[]): Map<string, string[]> => {
+  const names = new Map<string, string[]>();
+  for (const { template, inPath } of bindings) {
+    const form = template.replace(/\{[^{}]*\}/g, "{}");
+    const own = inPath.map(({ path }) => camelCase(path.slice(path.lastIndexOf(".") + 1)));
+    const held = names.get(form);
+    names.set(
+      form,
+      held === undefined ? own : own.map((name, index) => ["uid", "id"].find((each) => each === name || each === held[index]) ?? held[index] ?? name),
+    );
+  }
+  return names;
+};
+
+const sentence = /^.*?[.:!?](?=\s|$)/s;
+
+/** The first sentence, without its full stop. */
+const firstSentenceOf = (text: string): string => (sentence.exec(text)?.[0] ?? text).replace(/[.:]$/, "").replaceAll("\n", " ");
+
+const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
+
+const accessText = (method: MethodFact): string => {
+  const { capabilities, open, unscoped, scope, anonymous, groupFilter } = method;
+  if (open && capabilities.length === 0) return "Open: no token is needed.";
+  if (open) return `Open; where the request names a group (\`${groupFilter ?? ""}\`), the caller needs ${listed(capabilities)} there.`;
+  const anyone = anonymous ? " What is open to everybody is answered without a token, too." : "";
+  if (capabilities.length === 0) return `Every caller with a token may ask.${anyone}`;
+  if (unscoped && method.writes) return `Needs ${listed(capabilities)} where it is made.${anyone}`;
+  if (unscoped) return `Needs ${listed(capabilities)}: the answer is about the groups where the caller holds that, and all below them.${anyone}`;
+  return `Needs ${listed(capabilities)} at \`${(scope ?? []).at(-1) ?? ""}\`.${anyone}`;
+};
+
+const eventText = (event: EventFact | undefined): string =>
+  event === undefined ? "" : event.audience === "customer" ? `Records the event \`${event.type}\`.` : `Records \`${event.type}\` for the audit log alone.`;
+
+const withoutToken = (method: MethodFact): boolean => method.anonymous || method.givesFile || method.service === "gantry.feeds.v1.OsvService";
+
+const securityOf = (method: MethodFact): Json => {
+  if (method.credentials) return [{ bearer: [] }];
+  if (method.open && method.capabilities.length === 0) return [];
+  return [...(method.open || withoutToken(method) ? [{}] : []), { bearer: [] }, ...(method.basic ? [{ basic: [] }] : [])];
+};
+
+const paragraphs = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("\n\n");
+
+const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding, example: Json | undefined): JsonObject | undefined => {
+  const examples = example === undefined ? {} : { example };
+  if (takesForm(http)) return { content: { "application/x-www-form-urlencoded": { schema: formSchema(schemas, method) } } };
+  if (http.body === "") return undefined;
+  const left = new Set(inPath.flatMap(({ path, field }) => (path.includes(".") ? [] : [field.json])));
+  const field = http.body === "*" ? undefined : method.input.byName.get(http.body);
+  const isUpdate = method.input.byName.has("update_mask") || http.verb === "PATCH" || http.verb === "PUT";
+  const schema: JsonObject =
+    field === undefined
+      ? schemas.ofBody(method.input, left)
+      : field.shape === "list"
+        ? schemas.ofField(method.input, field, "request")
+        : schemas.ofMessage(field.message ?? method.input, isUpdate ? "update" : "request");
+  return { required: true, content: { "application/json": { schema, ...examples } } };
+};
+
+const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, binding: Binding, names: readonly string[]): JsonObject => {
+  const { method, http, operationId, inPath } = binding;
+  const text = texts[method.name] ?? "";
+  const hasEtag = hasCurrentState(method, methods);
+  const example = examples[operationId];
+  const requestBody = requestBodyOf(schemas, binding, example?.request);
+  const parameters = [
+    ...inPath.map((found, index) => pathParameter(texts, found, names[index] ?? found.field.json)),
+    ...parametersOf(schemas, texts, method, http, { inPath, hasEtag }),
+  ];
+  const isDeprecated = method.descriptor.deprecated;
+  const root = mayEndBefore(method, method.http[0] ?? http) && inPath.length === 0 ? "Without a parent: an organization, at the root." : "";
+  return {
+    operationId,
+    tags: [tagOf(method)],
+    summary: firstSentenceOf(text),
+    description: paragraphs(text, root, accessText(method), eventText(method.event)),
+    ...(isDeprecated ? { deprecated: true } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(requestBody ? { requestBody } : {}),
+    responses: answersOf(schemas, method, http, { hasEtag, hasBody: requestBody !== undefined, example: example?.answer }),
+    security: securityOf(method),
+  };
+};
+
+const securitySchemes: JsonObject = {
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "JWT",
+    description: bearerText,
+  },
+  basic: {
+    type: "http",
+    scheme: "basic",
+    description: basicText,
+  },
+};
+
+/** What a schema refers to, and what that refers to. */
+const referredFrom = (value: Json, all: JsonObject, found: Set<string>): void => {
+  if (Array.isArray(value)) for (const entry of value) referredFrom(entry, all, found);
+  else if (typeof value === "object" && value !== null) {
+    for (const [key, inner] of Object.entries(value)) {
+      const name = key === "$ref" && typeof inner === "string" && inner.startsWith("#/components/") ? inner.slice("#/components/".length) : undefined;
+      if (name === undefined) referredFrom(inner, all, found);
+      else if (!found.has(name)) {
+        found.add(name);
+        const [kind = "", part = ""] = name.split("/");
+        const held = all[kind];
+        if (typeof held === "object" && held !== null && !Array.isArray(held)) referredFrom(held[part] ?? null, all, found);
+      }
+    }
+  }
+};
+
+/** The components that these paths need, and no others. */
+const componentsFor = (paths: JsonObject, all: JsonObject): JsonObject => {
+  const found = new Set<string>();
+  referredFrom(paths, all, found);
+  const used = Object.entries(all).map(([kind, parts]): [string, Json] => [
+    kind,
+    Object.fromEntries(Object.entries(parts as JsonObject).filter(([name]) => kind === "securitySchemes" || found.has(`${kind}/${name}`))),
+  ]);
+  return Object.fromEntries(used.filter(([, parts]) => Object.keys(parts as JsonObject).length > 0));
+};
+
+const documentFrom = (name: string, entries: readonly Entry[], components: JsonObject, tags: Readonly<Record<string, string>>): JsonObject => {
+  const paths: JsonObject = {};
+  for (const { path, verb, operation } of entries) paths[path] = { ...(paths[path] as JsonObject | undefined), [verb]: operation };
+  const sorted = Object.fromEntries(Object.entries(paths).sort(([one], [other]) => (one < other ? -1 : 1)));
+  const used = [...new Set(entries.flatMap(({ operation }) => operation.tags as string[]))].sort();
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: name === "whole" ? "Gantry" : `Gantry: ${name}`,
+      version: name === version1Document ? "v1" : "v2",
+      description: descriptionOf(name),
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "This server." }],
+    tags: used.map((tag) => ({ name: tag, description: tags[tag] ?? "" })),
+    paths: sorted,
+    components: componentsFor(sorted, components),
+  };
+};
+
+interface Entry {
+  readonly document: string;
+  readonly path: string;
+  readonly verb: string;
+  readonly operation: JsonObject;
+}
+
+const entriesOf = (schemas: Schemas, texts: Texts, sources: Sources, from: readonly MethodFact[]): Entry[] => {
+  const bindings = from.flatMap(bindingsOf);
+  const names = namesInPath(bindings);
+  return bindings.map((binding) => {
+    const own = names.get(binding.template.replace(/\{[^{}]*\}/g, "{}")) ?? [];
+    let at = 0;
+    const path = binding.template.replace(/\{[^{}]*\}/g, () => `{${own[at++] ?? ""}}`);
+    return { document: documentOf(binding.method), path, verb: binding.http.verb.toLowerCase(), operation: operationOf(schemas, texts, sources, binding, own) };
+  });
+};
+
+const requireDistinctIds = (entries: readonly Entry[]): void => {
+  const seen = new Set<string>();
+  for (const { operation, path } of entries) {
+    const id = String(operation.operationId);
+    if (seen.has(id)) throw new Error(`two operations are called ${id}; one is at ${path}`);
+    seen.add(id);
+  }
+};
+
+const tagTexts = (texts: Texts, from: readonly MethodFact[]): Record<string, string> => ({
+  ...Object.fromEntries(from.map((method) => [tagOf(method), texts[method.service] ?? ""])),
+  ...tagsBeside,
+});
+
+const componentsOf = (schemas: Schemas, isVersion1: boolean, { errorExamples }: Sources): JsonObject => ({
+  schemas: schemas.all(),
+  parameters: sharedParameters,
+  headers: sharedHeaders,
+  responses: errorResponses(isVersion1, errorExamples),
+  securitySchemes,
+});
+
+/** Every document by its name: "whole", the domains, "v1". */
+export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObject> => {
+  const documents = new Map<string, JsonObject>();
+  const texts = withEarlierTexts(textsOf(sources.comments), version1);
+  const current = openSchemas(texts);
+  addErrorSchemas(current, false);
+  const operations = entriesOf(current, texts, sources, methods);
+  const names = [...new Set([...operations.map(({ document }) => document), "health", version1Document])].sort();
+  const entries = [...operations, ...pathsBeside(names)];
+  requireDistinctIds(entries);
+  const components = componentsOf(current, false, sources);
+  const tags = tagTexts(texts, methods);
+  documents.set("whole", documentFrom("whole", entries, components, tags));
+  for (const name of names.filter((each) => each !== version1Document)) {
+    documents.set(
+      name,
+      documentFrom(
+        name,
+        entries.filter(({ document }) => document === name),
+        components,
+        tags,
+      ),
+    );
+  }
+  const earlier = openSchemas(texts);
+  addErrorSchemas(earlier, true);
+  const earlierEntries = entriesOf(earlier, texts, sources, version1);
+  requireDistinctIds(earlierEntries);
+  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, true, sources), tagTexts(texts, version1)));
+  return documents;
+};

@@ -1,0 +1,235 @@
+// JSON schemas (2020-12, the dialect of OpenAPI 3.1) of the contract's messages, as the server takes and renders them. Pure.
+//
+// A message that is both taken and given has two schemas: "Group" is what an answer shows, "GroupInput" what a request may say.
+// Requests are closed, because the server refuses what it does not know; answers are open, because it may show more some day.
+
+import type { Json, JsonObject } from "#base/json.ts";
+import type { EnumFact, FieldFact, MessageFact } from "../facts.ts";
+import { schemaNameOf } from "./names.ts";
+
+/** Whether a schema is of what is asked, of what an update asks, of what is answered, or of what is shown of it to whoever is no member. */
+export type Direction = "request" | "update" | "answer" | "excerpt";
+
+const isAnswered = (direction: Direction): boolean => direction === "answer" || direction === "excerpt";
+
+/** The texts of the contract by name. */
+export type Texts = Readonly<Record<string, string>>;
+
+export interface Schemas {
+  /** A reference to the message's schema, which is made where nobody has asked for it before. */
+  readonly ofMessage: (message: MessageFact, direction: Direction) => JsonObject;
+  /** The schema of a field's value, with what the contract says of it. */
+  readonly ofField: (owner: MessageFact, field: FieldFact, direction: Direction) => JsonObject;
+  /** The schema of a request's body that is the message itself, without these fields, which are in the path. */
+  readonly ofBody: (message: MessageFact, left: ReadonlySet<string>) => JsonObject;
+  /** Adds a schema that is none of the contract. */
+  readonly add: (name: string, schema: JsonObject) => JsonObject;
+  /** Everything that was asked for, by name. */
+  readonly all: () => JsonObject;
+}
+
+/** 40 hex characters, and 16 more for each level below. */
+export const uidPattern = "^[0-9a-f]{40}(/[0-9a-f]{16})*$";
+
+/** What a list or map may hold where the contract sets no maximum (server/kernel/field-behavior.ts). */
+const entriesMax = 1_000;
+
+const reference = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
+
+/** An anchored pattern as it is; any other matches the whole value, as the server matches it. */
+const wholePattern = (pattern: string): string => (/^\^.*\$$/s.test(pattern) ? pattern : `^(?:${pattern})$`);
+
+const isListResponse = ({ short, fields }: MessageFact): boolean =>
+  short.startsWith("List") && fields.some(({ name }) => name === "next_page_token") && fields.some(({ name }) => name === "total_count");
+
+/** What an answer always carries (decisions: JSON): of a list its entries and its counts, of a resource its common fields and its flags. */
+const isAlwaysAnswered = (
+  message: MessageFact,
+  { name, kind, shape, message: inner, additive, presence, oneof, version1Only, inputOnly }: FieldFact,
+): boolean => {
+  if (inputOnly || version1Only) return false;
+  if (isListResponse(message)) return name === "total_count" || name === "skipped" || (shape === "list" && inner !== undefined);
+  if (!message.resource) return false;
+  if (name === "uid" || name === "create_time" || name === "update_time") return true;
+  return shape === "one" && kind === "bool" && !additive && !presence && oneof === undefined;
+};
+
+/** What the schema of a field cannot say. */
+const remarksOf = (field: FieldFact, direction: Direction): string[] => {
+  const remarks: string[] = [];
+  if (field.shownOnce) remarks.push("Shown once: in the answer of the call that made it, and never again.");
+  if (isAnswered(direction)) return remarks;
+  if (field.immutable) remarks.push("Cannot be changed once it is set.");
+  if (field.fixedWhile !== "") remarks.push(`Cannot be changed while \`${field.fixedWhile}\` is true.`);
+  if (field.namedOnly) remarks.push("Changed only by an update that names it: a full replacement (`updateMask=*`) leaves it as it is.");
+  return remarks;
+};
+
+const joined = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part !== undefined && part !== "").join("\n\n");
+
+/** What the server understands of a text of this kind. */
+const scalarSchema = (field: FieldFact): JsonObject => {
+  switch (field.kind) {
+    case "bool":
+      return { type: "boolean" };
+    case "int32":
+      return { type: "integer", format: "int32", ...numberLimitsOf(field) };
+    case "int64":
+      return { type: "string", format: "int64", pattern: "^-?(0|[1-9][0-9]{0,18})$" };
+    case "double":
+      return { type: "number", format: "double" };
+    case "bytes":
+      return { type: "string", contentEncoding: "base64" };
+    case "timestamp":
+      return { type: "string", format: "date-time" };
+    case "duration":
+      return { type: "string", pattern: "^-?[0-9]{1,12}(\\.[0-9]{1,9})?s$" };
+    case "any":
+      return { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] };
+    default:
+      return { type: "string", ...textLimitsOf(field) };
+  }
+};
+
+const numberLimitsOf = ({ minimum, maximum }: FieldFact): JsonObject =>
+  minimum === 0 && maximum === 0 ? {} : { minimum, ...(maximum === 0 ? {} : { maximum }) };
+
+const textLimitsOf = ({ uid, pattern, maxLength, shape }: FieldFact): JsonObject => ({
+  ...(pattern === undefined ? (uid ? { pattern: uidPattern } : {}) : { pattern: wholePattern(pattern) }),
+  ...(maxLength > 0 && shape === "one" ? { maxLength } : {}),
+});
+
+/** google.protobuf.Struct and its parts: any JSON. */
+const freeForms: Readonly<Record<string, JsonObject>> = {
+  "google.protobuf.Struct": { type: "object" },
+  "google.protobuf.ListValue": { type: "array" },
+  "google.protobuf.Value": {},
+};
+
+export const openSchemas = (texts: Texts): Schemas => {
+  const made = new Map<string, JsonObject>();
+  const owners = new Map<string, string>();
+
+  const claim = (name: string, owner: string): void => {
+    const holder = owners.get(name);
+    if (holder !== undefined && holder !== owner) throw new Error(`${holder} and ${owner} are both called ${name}: contract/openapi/names.ts tells them apart`);
+    owners.set(name, owner);
+  };
+
+  const ofEnum = (fact: EnumFact): JsonObject => {
+    const name = schemaNameOf(fact);
+    claim(name, fact.name);
+    if (!made.has(name)) {
+      // A zero that stands for absence is left out, and nobody need send it.
+      const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !/(?:UNSPECIFIED|UNKNOWN)$/.test(value)).map(([value]) => value);
+      const explained = names.flatMap((value) => {
+        const text = texts[`${fact.name}.${value}`];
+        return text === undefined ? [] : [`- \`${value}\`: ${text}`];
+      });
+      const description = joined(texts[fact.name], explained.join("\n"));
+      made.set(name, { type: "string", ...(description === "" ? {} : { description }), enum: names });
+    }
+    return reference(name);
+  };
+
+  const ofValue = (field: FieldFact, direction: Direction, isLookup: boolean): JsonObject => {
+    if (field.enum) return ofEnum(field.enum);
+    if (field.message) return ofMessage(field.message, direction === "answer" && isLookup && field.message.resource ? "excerpt" : direction);
+    return scalarSchema(field);
+  };
+
+  const ofShape = (field: FieldFact, direction: Direction, isLookup: boolean): JsonObject => {
+    const value = ofValue(field, direction, isLookup);
+    if (field.shape === "one") return value;
+    const most = field.maxLength > 0 ? field.maxLength : entriesMax;
+    if (field.shape === "list") {
+      // A resource's list may be left empty unless the field is required; a request's must hold as many as it says.
+      const least = field.minItems > 0 && field.required ? { minItems: field.minItems } : {};
+      return { type: "array", items: value, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
+    }
+    const keys: JsonObject = field.keyKind === "string" ? {} : { propertyNames: { pattern: "^-?(0|[1-9][0-9]{0,18})$" } };
+    return { type: "object", additionalProperties: value, ...keys, ...(isAnswered(direction) ? {} : { maxProperties: most }) };
+  };
+
+  const ofField: Schemas["ofField"] = (owner, field, direction) => {
+    const description = joined(texts[`${owner.name}.${field.name}`], ...remarksOf(field, direction));
+    const schema = ofShape(field, direction, owner.short.startsWith("Lookup"));
+    const isDeprecated = owner.descriptor.fields.some(({ number, deprecated }) => deprecated && number === field.number);
+    return {
+      ...schema,
+      ...(description === "" ? {} : { description }),
+      ...(field.outputOnly ? { readOnly: true } : {}),
+      ...(field.inputOnly ? { writeOnly: true } : {}),
+      ...(isDeprecated ? { deprecated: true } : {}),
+    };
+  };
+
+  const exclusionsOf = (shown: readonly FieldFact[]): JsonObject => {
+    const members = new Map<string, string[]>();
+    for (const { oneof, presence, json } of shown) if (oneof !== undefined && !presence) members.set(oneof, [...(members.get(oneof) ?? []), json]);
+    const pairs = [...members.values()].flatMap((names) =>
+      names.flatMap((one, index) => names.slice(index + 1).map((other) => ({ not: { required: [one, other] } }))),
+    );
+    return pairs.length === 0 ? {} : { allOf: pairs };
+  };
+
+  const nowhere: ReadonlySet<string> = new Set();
+
+  /** `isBody`: the message is the body itself; otherwise it stands in another one. */
+  const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false): JsonObject => {
+    const shown = message.fields.filter(
+      (field) => !left.has(field.json) && !(isAnswered(direction) && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")),
+    );
+    const required = shown
+      .filter((field) => {
+        if (direction === "excerpt") return field.name === "uid";
+        if (direction === "answer") return isAlwaysAnswered(message, field);
+        // What an update leaves out stays as it is; a flag's false is a value; a batch's entry may leave its place to the batch (AIP-233).
+        return direction === "request" && field.required && !field.outputOnly && field.kind !== "bool" && (isBody || !field.scope);
+      })
+      .map(({ json }) => json);
+    const inner = direction === "update" ? "request" : direction;
+    return {
+      type: "object",
+      ...(texts[message.name] === undefined ? {} : { description: texts[message.name] ?? "" }),
+      properties: Object.fromEntries(shown.map((field): [string, Json] => [field.json, ofField(message, field, inner)])),
+      ...(required.length > 0 ? { required } : {}),
+      ...(isAnswered(direction) ? {} : { ...exclusionsOf(shown), additionalProperties: false }),
+    };
+  };
+
+  const suffixes: Readonly<Record<Direction, string>> = { answer: "", excerpt: "Excerpt", request: "Input", update: "Update" };
+
+  const ofMessage: Schemas["ofMessage"] = (message, direction) => {
+    const free = freeForms[message.name];
+    if (free) return free;
+    const name = schemaNameOf(message) + suffixes[direction];
+    claim(name, `${message.name} (${direction})`);
+    if (!made.has(name)) {
+      // Before its fields, so that a message may contain itself.
+      made.set(name, {});
+      made.set(name, inPlace(message, direction));
+    }
+    return reference(name);
+  };
+
+  return {
+    ofMessage,
+    ofField,
+    ofBody: (message, left) => {
+      const base = schemaNameOf(message);
+      const name = base.endsWith("Request") ? base : `${base}Body`;
+      claim(name, `${message.name} (body)`);
+      if (!made.has(name)) {
+        made.set(name, inPlace(message, "request", left, true));
+      }
+      return reference(name);
+    },
+    add: (name, schema) => {
+      claim(name, name);
+      made.set(name, schema);
+      return reference(name);
+    },
+    all: () => Object.fromEntries([...made].sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
+};

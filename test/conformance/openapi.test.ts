@@ -1,0 +1,80 @@
+// The OpenAPI documents say what the server does (decisions: 0044): their form, how they are served, and that every path that is served
+// stands in them and the other way round.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { methods, version1 } from "#contract/catalog.ts";
+import { fetchDocument, operationsOf } from "../openapi/document.ts";
+import { openWorld } from "../world.ts";
+
+const world = await openWorld();
+after(() => world.close());
+
+const whole = await fetchDocument(world.url, "/openapi.json");
+const v1 = await fetchDocument(world.url, "/openapi/v1.json");
+const names = [...new Set(operationsOf(whole).flatMap(({ path, described }) => (path === "/openapi/{name}.json" ? [described] : [])))].flatMap(
+  ({ parameters }) => {
+    const [{ schema }] = parameters as unknown as [{ schema: { enum: string[] } }];
+    return schema.enum;
+  },
+);
+
+test("every document is valid OpenAPI 3.1", async () => {
+  assert.ok(names.length > 10);
+  for (const path of ["/openapi.json", ...names.map((name) => `/openapi/${name}.json`)]) {
+    const { valid, errors } = await new Validator().validate(await fetchDocument(world.url, path));
+    assert.ok(valid, `${path}: ${JSON.stringify(errors)}`);
+  }
+});
+
+test("what is no OpenAPI is seen: an operation without answers", async () => {
+  const broken = structuredClone(whole);
+  const [first] = operationsOf(broken);
+  delete first?.described.responses;
+  if (first) first.described.responses = [];
+  assert.equal((await new Validator().validate(broken)).valid, false);
+});
+
+test("every operation of the contract over HTTP stands in a document under its name, and nothing else does that is called like one", () => {
+  const served = (all: typeof methods): string[] => all.filter(({ http }) => http.length > 0).map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`);
+  const described = (document: typeof whole): string[] => operationsOf(document).map(({ id }) => id.replace(/_\d+$/, ""));
+  const beside = new Set(["OAuth", "Discovery", "Health", "Feed", "OpenApi"]);
+  assert.deepEqual([...new Set(described(whole).filter((id) => !beside.has(id.split("_")[0] ?? "")))].sort(), served(methods).sort());
+  assert.deepEqual([...new Set(described(v1))].sort(), served(version1).sort());
+});
+
+test("the parts together say what the whole says", async () => {
+  const parts = await Promise.all(names.filter((name) => name !== "v1").map((name) => fetchDocument(world.url, `/openapi/${name}.json`)));
+  const of = (documents: readonly (typeof whole)[]): string[] =>
+    documents.flatMap((document) => operationsOf(document).map((each) => JSON.stringify(each))).sort();
+  assert.deepEqual(
+    of(parts),
+    of([whole]).filter((each) => !each.includes('"OpenApi_')),
+  );
+});
+
+test("a document is open, cached by its ETag, and packed for whoever takes gzip", async () => {
+  const url = `${world.url}/openapi.json`;
+  const plain = await fetch(url, { headers: { "accept-encoding": "identity" } });
+  const etag = plain.headers.get("etag") ?? "";
+  const text = await plain.text();
+  assert.equal(text, await readFile("contract/gen/openapi/whole.json", "utf8"));
+  assert.equal(plain.headers.get("content-encoding"), null);
+  assert.equal(plain.headers.get("content-type"), "application/json");
+  assert.equal(plain.headers.get("vary"), "accept-encoding");
+  const same = await fetch(url, { headers: { "accept-encoding": "identity", "if-none-match": etag } });
+  assert.equal(same.status, 304);
+  assert.equal(await same.text(), "");
+  const packed = await fetch(url, { headers: { "accept-encoding": "gzip" } });
+  assert.equal(packed.headers.get("content-encoding"), "gzip");
+  assert.notEqual(packed.headers.get("etag"), etag);
+  assert.equal(await packed.text(), text);
+  assert.equal((await fetch(url, { headers: { "accept-encoding": "gzip;q=0, identity" } })).headers.get("content-encoding"), null);
+  const head = await fetch(url, { method: "HEAD" });
+  assert.equal(head.status, 200);
+  assert.equal(await head.text(), "");
+  assert.equal((await fetch(`${world.url}/openapi/nothing.json`)).status, 404);
+  assert.equal((await fetch(url, { method: "POST" })).status, 405);
+});
