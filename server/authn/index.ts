@@ -165,6 +165,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const issuers = openIssuers(outbound, clock, log);
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
   const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
+  const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
@@ -243,11 +244,11 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       if (address) clientLimits.take("exchanges", address());
       return authenticateAws(presented, identity);
     }
+    // A client of registries that nobody has logged in with: what it shows has no subject, and would be told as malformed.
+    if (await anonymousTokens.isAnonymous(header)) throw unauthenticated("nobody has logged in: log in first, this is not open to everybody");
     const token = readToken(presented, clock());
     return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
   };
-
-  const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
 
   return {
     clientLimits,

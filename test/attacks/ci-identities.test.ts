@@ -7,9 +7,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
-import { isObject, type JsonObject, part, text } from "#base/json.ts";
-import { blocksOf, type JobSection, jobSectionsOf, readGuide, sectionsOf, shownPattern } from "../guides/page.ts";
+import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
+import { blocksOf, jobSectionsOf, readGuide, sectionsOf, shownPattern } from "../guides/page.ts";
 import { missingPrograms, runLines } from "../guides/shell.ts";
+import { makeReaderHome } from "../guides/walk.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -22,6 +23,7 @@ let world: World;
 let issuer: Issuer;
 let stranger: Issuer;
 let folder: string;
+let home: string;
 
 before(async () => {
   [world, issuer, stranger, folder] = await Promise.all([
@@ -30,12 +32,13 @@ before(async () => {
     startIssuer(),
     mkdtemp(join(tmpdir(), "gantry-ci-")),
   ]);
+  home = await makeReaderHome();
   // The cluster's keys, as kubectl would give them.
   await writeFile(join(folder, "kubectl"), `#!/bin/sh\n[ "$*" = "get --raw /openid/v1/jwks" ] && exec curl -sS ${issuer.url}/keys\nexit 1\n`, { mode: 0o755 });
 });
 after(async () => {
   await Promise.all([world?.close(), issuer?.close(), stranger?.close()]);
-  await rm(folder, { recursive: true, force: true });
+  await Promise.all([folder, home].map((each) => rm(each, { recursive: true, force: true })));
 });
 
 /** What the index page has its readers set first, with the values of this test. */
@@ -45,18 +48,19 @@ const readPreparation = async (): Promise<string> => {
   const lines = (block?.content ?? "").split("\n");
   assert.deepEqual(
     lines.map((line) => line.split(/[=(]/)[0]),
-    ["BASE", "TOKEN", "api", "GROUP", ""],
+    ["BASE", "TOKEN", "export GANTRY_SERVER", "api", "GROUP", ""],
   );
-  return [`BASE=${world.url}`, `TOKEN=${await world.token()}`, lines[2], `GROUP=${world.organization}`, ""].join("\n");
+  return [`BASE=${world.url}`, `TOKEN=${await world.token()}`, lines[2], lines[3], `GROUP=${world.organization}`, ""].join("\n");
 };
 
 /** The issuer's documented address is the test's issuer here, and the other way round in what the server says. */
 const localize = (documented: string, words: string): string => words.replaceAll(`"${documented}"`, `"${issuer.url}"`);
 const documentedWords = (documented: string, words: string): string => words.replaceAll(issuer.url, documented);
 
-const makeIdentity = async (documented: string, { create }: JobSection): Promise<string> => {
+const makeIdentity = async (documented: string, create: string): Promise<string> => {
   const lines = `${await readPreparation()}${localize(documented, create)}\nprintf '\\n=====%s' "$IDENTITY"\n`;
-  const done = await runLines(lines, { PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` }, folder);
+  const path = [folder, join(home, "bin"), process.env.PATH ?? ""].join(delimiter);
+  const done = await runLines(lines, { PATH: path, HOME: home }, folder);
   const [said = "", uid = ""] = done.stdout.split("=====");
   assert.match(uid, /^[0-9a-f]{40}\/[0-9a-f]{16}$/, `${done.stderr}\n${done.stdout}`);
   assert.doesNotMatch(said, /"code":/, "a line of the page was refused");
@@ -90,7 +94,7 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
     assert.ok(sections.length > 0);
     for (const section of sections) {
       const documented = text(section.token, "iss");
-      const identity = await makeIdentity(documented, section);
+      const identity = await makeIdentity(documented, section.create);
       const claims = { ...section.token, iss: issuer.url };
       const tell = (what: string): string => `${page}, ${section.title}: ${what}`;
 
@@ -129,13 +133,41 @@ for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "bui
     }
   });
 
+/** What the command's match takes beside the job as the page shows it: the other form of a subject of the same repository. */
+const otherForm = ['{"sub":"repo:acme/shop:ref:refs/heads/main"}'];
+
+test("attack 150: the commands of the pages make identities that take the same jobs and refuse the same others", { skip }, async () => {
+  let count = 0;
+  for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
+    for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`))) {
+      if (section.command === undefined) continue;
+      count++;
+      const documented = text(section.token, "iss");
+      const identity = await makeIdentity(documented, section.command.replace(" -o uid", ` --claim-match-issuer ${issuer.url} -o uid`));
+      const claims = { ...section.token, iss: issuer.url };
+      const tell = (what: string): string => `${page}, ${section.title}: ${what}`;
+      const right = await present(identity, await issuer.token(claims));
+      assert.ok(right.ok, tell(right.says));
+      for (const { claims: other } of section.refusals) {
+        const got = await present(identity, await issuer.token({ ...claims, ...other }));
+        assert.equal(got.ok, otherForm.includes(JSON.stringify(other)), tell(JSON.stringify(other)));
+      }
+      const bindings = objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { pageSize: 200 }), "roleBindings");
+      assert.ok(
+        bindings.some((binding) => text(binding, "identityUid") === identity),
+        tell("the command has not bound it"),
+      );
+    }
+  assert.equal(count, 7);
+});
+
 test("attack 150: an identity for one repository of a service that all share takes no job of any other page", { skip }, async () => {
   const pages = ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"];
   const made: { readonly identity: string; readonly claims: JsonObject; readonly title: string }[] = [];
   for (const page of pages)
     for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`)))
       made.push({
-        identity: await makeIdentity(text(section.token, "iss"), section),
+        identity: await makeIdentity(text(section.token, "iss"), section.create),
         claims: { ...section.token, iss: issuer.url },
         title: `${page}, ${section.title}`,
       });

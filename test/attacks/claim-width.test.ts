@@ -25,6 +25,7 @@ const wide: readonly (readonly [string, JsonObject])[] = [
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "repo:.*" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "^repo:.+/.+:ref:refs/heads/main$" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "repo:[^/]+/[^:]+:pull_request" }],
+  ["any repository of GitHub Actions", { issuer: github, subjectPattern: "repo:[^@]+@[0-9]+/[^@]+@[0-9]+:ref:refs/heads/main" }],
   [
     "any repository of GitHub Actions",
     { issuerPattern: "https://token\\.actions\\.githubusercontent\\.com(?:/.*)?", subjectPattern: ".*:environment:production" },
@@ -36,6 +37,7 @@ const wide: readonly (readonly [string, JsonObject])[] = [
   ["any Google account", { issuer: "https://accounts.google.com", subjectPattern: "[0-9]+" }],
   ["any Google account", { issuer: "accounts.google.com", subjectPattern: ".+" }],
   ["any organization of Buildkite", { issuer: "https://agent.buildkite.com", subjectPattern: "organization:.*" }],
+  ["any organization of Buildkite", { issuer: "https://agent.buildkite.com", subjectPattern: "[0-9a-f-]{36}", claims: { build_branch: "main" } }],
   ["any workspace of HCP Terraform", { issuer: "https://app.terraform.io", subjectPattern: ".*:run_phase:apply" }],
   ["any organization of CircleCI", { issuerPattern: "https://oidc\\.circleci\\.com/org/.*", subjectPattern: "org/.*" }],
   [
@@ -53,6 +55,7 @@ const wide: readonly (readonly [string, JsonObject])[] = [
 const narrow: readonly JsonObject[] = [
   { issuer: github, subject: "repo:example/app:ref:refs/heads/main" },
   { issuer: github, subjectPattern: "repo:example/.*" },
+  { issuer: github, subjectPattern: "repo:example@1/app@2:.*" },
   { issuer: github, subjectPattern: ".*", claims: { repository_owner: "example" } },
   { issuer: github, subjectPattern: ".*", claimPatterns: { repository: "example/.*" } },
   { issuer: github, subjectPattern: ".*", claims: { repository_owner_id: "1" }, claimPatterns: { ref: ".*" } },

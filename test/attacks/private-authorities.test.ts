@@ -132,8 +132,11 @@ test("attack 148: a file that is none, holds no certificate, a broken one or a p
         return true;
       },
     );
-    for (const command of [["config"], ["doctor"], ["login"]])
-      assert.deepEqual(await gantry(command, { env: settings }).then(({ code, stderr }) => [code, stderr]), [1, `gantry: ${line}\n`]);
+    for (const command of ["config", "doctor", "login"]) {
+      const { code, stderr } = await gantry([command], { env: settings });
+      assert.notEqual(code, 0);
+      assert.equal(stderr, `gantry: ${line}\n`);
+    }
     return line;
   };
   assert.match(await read(undefined), /^GANTRY_CA_FILE names a file that cannot be read: ENOENT/);

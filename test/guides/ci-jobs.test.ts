@@ -19,6 +19,7 @@ import { setSuspended } from "../../server/application/organization.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 import { blocksOf, jobSectionsOf, readGuide, shownPattern } from "./page.ts";
 import { missingPrograms, runLines } from "./shell.ts";
+import { makeReaderHome } from "./walk.ts";
 
 const missing = missingPrograms(["bash", "curl", "jq"]);
 const skip = missing.length === 0 ? false : `NOT TESTED: ${missing.join(", ")} not installed`;
@@ -90,8 +91,8 @@ const jobs: Readonly<Record<string, () => Promise<Job>>> = {
   },
   "gitlab-ci": async () => {
     const job = part(await readYaml("gitlab-ci", "id_tokens"), "push");
-    const asked = part(part(job, "id_tokens"), "GANTRY_ID_TOKEN");
-    return { lines: texts(job, "script").join("\n"), prepare: async (_, token) => ({ GANTRY_ID_TOKEN: await token(audienceHere(text(asked, "aud"))) }) };
+    const asked = part(part(job, "id_tokens"), "GANTRY_IDENTITY_TOKEN");
+    return { lines: texts(job, "script").join("\n"), prepare: async (_, token) => ({ GANTRY_IDENTITY_TOKEN: await token(audienceHere(text(asked, "aud"))) }) };
   },
   kubernetes: async () => {
     const spec = part(await readYaml("kubernetes", "kind: Pod"), "spec");
@@ -156,6 +157,30 @@ for (const [page, readJob] of Object.entries(jobs))
     const [first] = section.refusals;
     assert.match(await runAs(first?.claims ?? {}), /curl: \(22\).*(?:401|403)/);
   });
+
+test("the lines by which a job's token is exchanged, by curl and by the command line, give what its identity may see", { skip }, async () => {
+  const [exchange, login] = blocksOf(await readGuide("ci-identities.md"))
+    .filter(({ kind, content }) => kind === "sh" && content.includes("$GANTRY_IDENTITY"))
+    .map(({ content }) => content);
+  const identity = { name: "job", claimMatch: { issuer: issuer.url, subject: "job" } };
+  const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity }), "uid");
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: world.organization,
+    roleBinding: { identityUid: uid, roleUid: builtInRoleUid("viewer") },
+  });
+  await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "seen-by-the-job" } });
+  const home = await makeReaderHome();
+  try {
+    const path = [join(home, "bin"), process.env.PATH ?? ""].join(delimiter);
+    const environment = { PATH: path, HOME: home, BASE: world.url, GANTRY_IDENTITY: uid, ID_TOKEN: await issuer.token({ sub: "job", aud: world.url }) };
+    const exchanged = await runLines(exchange ?? "", environment);
+    assert.equal((JSON.parse(Buffer.from(exchanged.stdout.split(".")[1] ?? "", "base64url").toString()) as JsonObject)["sub"], uid, exchanged.stderr);
+    const listed = await runLines(login ?? "", environment);
+    assert.match(listed.stdout, /^seen-by-the-job$/m, listed.stderr);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+});
 
 /** The answers that a page explains: what stands as code in the first column of its tables. */
 const explainedAnswers = (markdown: string): string[] => [...markdown.matchAll(/^\| `([^`]+)` \| /gm)].map(([, answer = ""]) => answer);
@@ -228,10 +253,11 @@ test("the program of the page on AWS signs what AWS believes; another role, anot
   };
   const sts = await startSts(Object.values(principals));
   const inAws = await openWorld({ GANTRY_AWS_STS_URL: sts.url });
+  const home = await makeReaderHome(t);
   t.after(() => Promise.all([sts.close(), inAws.close()]));
   const here = new URL(inAws.url).host;
 
-  const create = await blockOf("aws", "sh", "awsIdentity");
+  const create = await blockOf("aws", "sh", '"awsIdentity"');
   const [, body = ""] = /-d '(\{[\s\S]*?\n\})'/.exec(create) ?? [];
   const identity = JSON.parse(body) as JsonObject;
   const uid = text(await inAws.ok("iam.IdentitiesService/CreateIdentity", { parent: inAws.organization, identity }), "uid");
@@ -242,19 +268,33 @@ test("the program of the page on AWS signs what AWS believes; another role, anot
   await writeFile(join(folder, "aws-token.py"), await blockOf("aws", "python", "GetCallerIdentity"));
   const credentials = ({ id, secret, session: token }: typeof deployer): string =>
     `export AWS_ACCESS_KEY_ID=${id}\nexport AWS_SECRET_ACCESS_KEY=${secret}\nexport AWS_SESSION_TOKEN=${token}\n`;
-  const run = async (principal: typeof deployer, lines: string) => {
+  const run = async (principal: typeof deployer, lines: string, as = uid) => {
     await writeFile(join(folder, "aws"), `#!/bin/sh\n[ "$*" = "configure export-credentials --format env" ] && printf '${credentials(principal)}'\n`, {
       mode: 0o755,
     });
     const local = lines.replaceAll("https://gantry.example.com", inAws.url).replaceAll("gantry.example.com", here);
     const path = `${folder}${delimiter}${process.env.PATH ?? ""}`;
-    const home = await mkdtemp(join(folder, "home-"));
-    return runLines(local, { PATH: path, HOME: home, GANTRY_IDENTITY: uid }, folder);
+    return runLines(local, { PATH: path, HOME: await mkdtemp(join(folder, "home-")), GANTRY_IDENTITY: as }, folder);
   };
   const lines = await blockOf("aws", "sh", "export-credentials");
   const done = await run(deployer, lines);
   assert.equal(done.code, 0, done.stderr);
   assert.equal((await run(principals.other, lines)).code, 22);
+
+  // The command's identity takes the same role, and neither of the others.
+  const byCommand = await runLines(`GROUP=${inAws.organization}\n${await blockOf("aws", "sh", "--aws-role")}\nprintf %s "$IDENTITY"`, {
+    PATH: [join(home, "bin"), process.env.PATH ?? ""].join(delimiter),
+    HOME: home,
+    GANTRY_SERVER: inAws.url,
+    GANTRY_TOKEN: await inAws.token(),
+  });
+  for (const [principal, code] of [
+    [deployer, 0],
+    [principals.other, 22],
+    [principals.elsewhere, 22],
+    [principals.anew, 22],
+  ] as const)
+    assert.equal((await run(principal, lines, byCommand.stdout)).code, code, `${principal.arn} ${byCommand.stderr}`);
 
   const sign = async (principal: typeof deployer, server = "https://gantry.example.com", by = "$GANTRY_IDENTITY"): Promise<string> =>
     (await run(principal, `eval "$(aws configure export-credentials --format env)"\npython3 aws-token.py "${server}" "${by}"`)).stdout.trim();

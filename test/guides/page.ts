@@ -38,6 +38,8 @@ export interface JobSection {
   readonly title: string;
   readonly token: JsonObject;
   readonly create: string;
+  /** The same by the command line, where the section has it. */
+  readonly command: string | undefined;
   /** The answer to a token that has other claims than the job's; null takes a claim out. */
   readonly refusals: readonly { readonly claims: JsonObject; readonly answer: string }[];
 }
@@ -53,10 +55,11 @@ export const jobSectionsOf = (markdown: string): JobSection[] =>
     const blocks = blocksOf(content);
     const token = blocks.find((block) => block.kind === "json" && block.content.includes('"iss"'));
     const create = blocks.find((block) => block.kind === "sh" && block.content.includes("/iam/v2/identities/"));
+    const command = blocks.find((block) => block.kind === "sh" && block.content.includes("gantry iam identities create"))?.content;
     if (token === undefined || create === undefined) return [];
     const refusals = [...content.matchAll(/^\| `(\{.*?\})` \| `(.+?)` \|/gm)].map(([, claims = "", answer = ""]) => ({
       claims: parseJsonObject(claims),
       answer,
     }));
-    return [{ title, token: parseJsonObject(token.content), create: create.content, refusals }];
+    return [{ title, token: parseJsonObject(token.content), create: create.content, command, refusals }];
   });

@@ -62,6 +62,8 @@ const strangers: readonly Stranger[] = [
 const chosen: ReadonlySet<string> = new Set([
   "aud",
   "base_ref",
+  "build_branch",
+  "build_source",
   "deployment_tier",
   "email_verified",
   "environment",
