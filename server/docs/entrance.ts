@@ -1,4 +1,4 @@
-// The front door: people are led to the docs, programs are told what there is and where.
+// What "/" answers: people are led to the docs, programs are told what there is and where.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";

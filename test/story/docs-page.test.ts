@@ -3,11 +3,10 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import axe from "axe-core";
 import { builtInRoleUid } from "#authz";
 import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { shortOrLong } from "../length.ts";
@@ -206,8 +205,6 @@ test("a page that has not changed is not sent again, and a file's address says w
 
 const kinds = ["/docs", "/docs/operations", "/docs/reference/iam", listGroups, "/docs/reference/iam/IdentitiesService_CreateIdentity", "/docs/search?q=groups"];
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 test("pages are wide and narrow, light and dark, without anything cut off, asked of others, or in anybody's way", async () => {
   const looks = [
     [1280, "light"],
@@ -224,7 +221,7 @@ test("pages are wide and narrow, light and dark, without anything cut off, asked
       await page.goto(world.url + kind);
       assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${kind} is wider than ${width}`);
       // What looks for faults is none of ours: it comes past the policy, through the debugger.
-      await page.evaluate(axe);
+      await page.evaluate(axe.source);
       const faults = await page.evaluate("axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
       assert.deepEqual(faults, [], `${kind}, ${width}, ${colorScheme}`);
     }

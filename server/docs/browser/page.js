@@ -53,7 +53,7 @@ const claimsOf = (text) => {
 };
 
 /** @param {string} text @returns {HeldToken} */
-const readToken = (text) => {
+const heldTokenOf = (text) => {
   const claims = claimsOf(text);
   const { sub, email, exp, iss, act } = claims;
   const actor = typeof act === "object" && act !== null ? Object(act) : {};
@@ -113,7 +113,7 @@ const askWhose = async (token) => {
 /** @param {string} text */
 const holdToken = (text) => {
   try {
-    held = readToken(text.trim());
+    held = heldTokenOf(text.trim());
   } catch (thrown) {
     say("#account-status", messageOf(thrown), true);
     return;
@@ -248,10 +248,12 @@ const requestOf = (form) => {
     if (place === "path") path = path.replaceAll(`{${name}}`, pathPart(value));
     else if (value === "") continue;
     else if (place === "header") headers[name] = value;
-    else for (const each of list === undefined ? [value] : value.split(/\s*\n\s*/)) query.append(name, each);
+    else for (const each of list === undefined ? [value] : value.split("\n")) query.append(name, each.trim());
   }
   const search = query.size > 0 ? `?${query}` : "";
-  const url = new URL(path.replace(/(?<=.)\/+$/, "") + search, location.origin);
+  // A path may end before its last value: what is made then lies at the root.
+  const ended = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  const url = new URL(ended + search, location.origin);
   if (url.origin !== location.origin) throw new Error("The path leads to another server.");
   const text = find(".body", HTMLTextAreaElement, form)?.value;
   if (text !== undefined && form.dataset.type !== undefined) headers["content-type"] = form.dataset.type;
@@ -337,7 +339,7 @@ const offerNextPage = (form, next) => {
 };
 
 /** @param {HTMLFormElement} form */
-const send = async (form) => {
+const sendRequest = async (form) => {
   const outcome = find(".outcome", HTMLElement, form);
   const button = find("button:not([type])", HTMLButtonElement, form);
   if (!outcome || !button) return;
@@ -407,7 +409,7 @@ const preparePage = () => {
     form.hidden = false;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void send(form);
+      void sendRequest(form);
     });
     form.addEventListener("input", () => showCommand(form));
     showCommand(form);
