@@ -566,11 +566,34 @@ export const limits = {
   sessionTokenLeftMs: 60 * 1000,
   sessionLockMs: 40_000,
   sessionLockLookMs: 50,
+  /**
+   * The client (client/index.ts): a call with all its tries, the tries, the pause before the second one and the longest (each next
+   * one is twice as long), the largest answer (lists of version 1 that have no pages), and how long before its end a token is renewed.
+   */
+  clientTimeoutMs: 60_000,
+  clientTriesMax: 4,
+  clientPauseMs: 200,
+  clientPauseMaxMs: 10_000,
+  clientAnswerBytesMax: 100 * 1024 * 1024,
+  clientTokenLeftMs: 5 * 60 * 1000,
   credentialHelperMs: 60_000,
+  /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
+  requestFileBytesMax: 8 * 1024 * 1024,
+  /** What takes longer shows how far it is. */
+  progressAfterMs: 1_000,
+  /** The longest time limit that a command takes. */
+  longestWaitMs: 24 * 60 * 60 * 1000,
   /** All that one command asks of a server. */
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */
   registryFileBytesMax: 1024 * 1024,
+  /** The user's contexts: some 200 bytes each. How long one program waits for another that changes them, longer than its lock is believed. */
+  contextFileBytesMax: 256 * 1024,
+  contextFileLockMs: 45_000,
+  /** `gantry login --identity-token -`, and the files that hold tokens. */
+  identityTokenBytesMax: 16 * 1024,
+  /** What `gantry whoami` shows in one line: a uid of the deepest group, an address, a path. */
+  whoamiTextLengthMax: 1_000,
 
   /**
    * The document behind a client's id (Client ID Metadata Documents): the draft's own bound is 5 KB; logos and texts in many
@@ -837,6 +860,17 @@ export const limits = {
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
+
+  /**
+   * A tool's result (MCP) goes into a conversation, of which a page of 25 entries and 20 kB take a noticeable part; more is asked for by
+   * page. Keys of one map, and sentences about what was left out.
+   */
+  mcpItemsMax: 25,
+  mcpResultBytesMax: 20_000,
+  mcpKeysMax: 100,
+  mcpNotesMax: 10,
+  /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
+  mcpListLifetimeMs: 60 * 60 * 1000,
 } as const;
 
 /**

@@ -25,6 +25,10 @@ const steps: Readonly<Record<string, Step>> = {
   proto: { command: ["buf", "lint"] },
   "proto-format": { command: ["buf", "format", "-d", "--exit-code", "contract/proto"], hint: "npx buf format -w contract/proto writes it as it must be" },
   "proto-breaking": { command: ["node", "tools/breaking.ts"] },
+  "openapi-breaking": {
+    command: ["node", "tools/openapi-breaking.ts"],
+    hint: "what a document has promised stays; a new field or operation beside it breaks nobody",
+  },
   unused: { command: ["knip", "--no-progress"], hint: "an export that only its own file uses needs no export" },
   migrations: { command: ["node", "tools/freeze.ts", "--check"] },
   modules: { command: ["node", "--test", "test/modules.test.ts", "test/tables.test.ts", "test/tidy.test.ts", "test/names.test.ts"] },

@@ -6,6 +6,7 @@ import { methods, version1 } from "../catalog.ts";
 import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
 import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
 import { pathsBeside, tagsBeside } from "./beside.ts";
+import { withEarlierTexts } from "./earlier-texts.ts";
 import { documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
 import {
   takesForm,
@@ -18,7 +19,7 @@ import {
   pathParameter,
   sharedParameters,
 } from "./parameters.ts";
-import { basicText, bearerText, descriptionOf } from "./prose.ts";
+import { basicText, bearerText, descriptionOf, textsOf } from "./prose.ts";
 import { openSchemas, type Schemas, type Texts } from "./schemas.ts";
 
 /** What was asked and answered in a run, by operation id. */
@@ -28,7 +29,8 @@ export interface Example {
 }
 
 export interface Sources {
-  readonly texts: Texts;
+  /** contract/gen/texts.ts */
+  readonly comments: Texts;
   readonly examples: Readonly<Record<string, Example>>;
   /** Error bodies of a run, by the name of their response, each by its own name. */
   readonly errorExamples: Readonly<Record<string, JsonObject>>;
@@ -124,12 +126,10 @@ const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding, exam
   return { required: true, content: { "application/json": { schema, ...examples } } };
 };
 
-const operationOf = (schemas: Schemas, { texts, examples }: Sources, binding: Binding, names: readonly string[]): JsonObject => {
+const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, binding: Binding, names: readonly string[]): JsonObject => {
   const { method, http, operationId, inPath } = binding;
   const text = texts[method.name] ?? "";
-  const home = method.view?.of ?? method;
-  const service = [...methods, ...version1].filter((other) => other.service === home.service);
-  const hasEtag = hasCurrentState(method, (rpc) => service.find((other) => other.rpc === rpc));
+  const hasEtag = hasCurrentState(method, methods);
   const example = examples[operationId];
   const requestBody = requestBodyOf(schemas, binding, example?.request);
   const parameters = [
@@ -220,14 +220,14 @@ interface Entry {
   readonly operation: JsonObject;
 }
 
-const entriesOf = (schemas: Schemas, sources: Sources, from: readonly MethodFact[]): Entry[] => {
+const entriesOf = (schemas: Schemas, texts: Texts, sources: Sources, from: readonly MethodFact[]): Entry[] => {
   const bindings = from.flatMap(bindingsOf);
   const names = namesInPath(bindings);
   return bindings.map((binding) => {
     const own = names.get(binding.template.replace(/\{[^{}]*\}/g, "{}")) ?? [];
     let at = 0;
     const path = binding.template.replace(/\{[^{}]*\}/g, () => `{${own[at++] ?? ""}}`);
-    return { document: documentOf(binding.method), path, verb: binding.http.verb.toLowerCase(), operation: operationOf(schemas, sources, binding, own) };
+    return { document: documentOf(binding.method), path, verb: binding.http.verb.toLowerCase(), operation: operationOf(schemas, texts, sources, binding, own) };
   });
 };
 
@@ -256,14 +256,15 @@ const componentsOf = (schemas: Schemas, isVersion1: boolean, { errorExamples }: 
 /** Every document by its name: "whole", the domains, "v1". */
 export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObject> => {
   const documents = new Map<string, JsonObject>();
-  const current = openSchemas(sources.texts);
+  const texts = withEarlierTexts(textsOf(sources.comments), version1);
+  const current = openSchemas(texts);
   addErrorSchemas(current, false);
-  const operations = entriesOf(current, sources, methods);
+  const operations = entriesOf(current, texts, sources, methods);
   const names = [...new Set([...operations.map(({ document }) => document), "health", version1Document])].sort();
   const entries = [...operations, ...pathsBeside(names)];
   requireDistinctIds(entries);
   const components = componentsOf(current, false, sources);
-  const tags = tagTexts(sources.texts, methods);
+  const tags = tagTexts(texts, methods);
   documents.set("whole", documentFrom("whole", entries, components, tags));
   for (const name of names.filter((each) => each !== version1Document)) {
     documents.set(
@@ -276,10 +277,10 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
       ),
     );
   }
-  const earlier = openSchemas(sources.texts);
+  const earlier = openSchemas(texts);
   addErrorSchemas(earlier, true);
-  const earlierEntries = entriesOf(earlier, sources, version1);
+  const earlierEntries = entriesOf(earlier, texts, sources, version1);
   requireDistinctIds(earlierEntries);
-  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, true, sources), tagTexts(sources.texts, version1)));
+  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, true, sources), tagTexts(texts, version1)));
   return documents;
 };

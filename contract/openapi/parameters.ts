@@ -141,11 +141,18 @@ const headerReference = (name: string): JsonObject => ({ $ref: `#/components/par
 /** True for a write that can be tried and repeated (decisions: Safe writes). */
 export const isRehearsable = ({ writes, credentials }: MethodFact): boolean => writes && !credentials;
 
-/** True for the Get, Update and Delete of a resource whose state an ETag names: `partner` finds an operation of the same service. */
-export const hasCurrentState = (method: MethodFact, partner: (rpc: string) => MethodFact | undefined): boolean => {
-  const { rpc } = method.view?.of ?? method;
-  const noun = /^(?:Get|Update|Delete)(.+)$/.exec(rpc)?.[1];
-  return noun !== undefined && partner(`Get${noun}`)?.output.byName.has("uid") === true;
+/**
+ * True for the Get, Update and Delete of a resource whose state an ETag names: something reads it again (AIP-131, AIP-134, AIP-135).
+ * Files of the feed have one, too.
+ */
+export const hasCurrentState = (method: MethodFact, all: readonly MethodFact[]): boolean => {
+  const of = method.view?.of ?? method;
+  if (of.service.startsWith("gantry.feeds.")) return of.http[0]?.verb === "GET";
+  const [, verb, noun] = /^(Get|Update|Delete)(.+)$/.exec(of.rpc) ?? [];
+  return all.some(
+    ({ rpc, service, output }) =>
+      rpc === `Get${noun}` && output.byName.has("uid") && (verb === "Delete" ? service === of.service : output.name === of.output.name),
+  );
 };
 
 /** Every parameter of one binding of an operation but those of its path. */

@@ -2,14 +2,13 @@
 
 import { limits } from "#base/limits.ts";
 import { version1Document } from "./names.ts";
+import type { Texts } from "./schemas.ts";
 
-/** Lines of a paragraph as one; paragraphs stay apart. */
-const unwrapped = (text: string): string =>
-  text
-    .trim()
-    .split("\n\n")
-    .map((paragraph) => paragraph.split("\n").join(" "))
-    .join("\n\n");
+/** Lines of a paragraph as one; paragraphs, and what is listed, stay apart. */
+const unwrapped = (text: string): string => text.trim().replace(/([^\n])\n(?!\n|- )/g, "$1 ");
+
+/** What the contract's comments say (contract/gen/texts.ts) as texts of the documents. */
+export const textsOf = (comments: Texts): Texts => Object.fromEntries(Object.entries(comments).map(([name, comment]) => [name, unwrapped(comment)]));
 
 const conventions = `
 **JSON.** Field names are camelCase; the server takes snake_case as well. Times are RFC 3339 in UTC with three decimals, 64-bit

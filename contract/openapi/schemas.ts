@@ -7,10 +7,12 @@ import type { Json, JsonObject } from "#base/json.ts";
 import type { EnumFact, FieldFact, MessageFact } from "../facts.ts";
 import { schemaNameOf } from "./names.ts";
 
-/** Whether a schema is of what is asked, of what an update asks, or of what is answered. */
-export type Direction = "request" | "update" | "answer";
+/** Whether a schema is of what is asked, of what an update asks, of what is answered, or of what is shown of it to whoever is no member. */
+export type Direction = "request" | "update" | "answer" | "excerpt";
 
-/** The texts of the contract by name (contract/gen/texts.ts). */
+const isAnswered = (direction: Direction): boolean => direction === "answer" || direction === "excerpt";
+
+/** The texts of the contract by name. */
 export type Texts = Readonly<Record<string, string>>;
 
 export interface Schemas {
@@ -40,7 +42,7 @@ const wholePattern = (pattern: string): string => (/^\^.*\$$/s.test(pattern) ? p
 const isListResponse = ({ short, fields }: MessageFact): boolean =>
   short.startsWith("List") && fields.some(({ name }) => name === "next_page_token") && fields.some(({ name }) => name === "total_count");
 
-/** What an answer always carries (decisions: JSON): of a list its entries and its counts, of a resource its common fields, flags and numbers. */
+/** What an answer always carries (decisions: JSON): of a list its entries and its counts, of a resource its common fields and its flags. */
 const isAlwaysAnswered = (
   message: MessageFact,
   { name, kind, shape, message: inner, additive, presence, oneof, version1Only, inputOnly }: FieldFact,
@@ -49,14 +51,14 @@ const isAlwaysAnswered = (
   if (isListResponse(message)) return name === "total_count" || name === "skipped" || (shape === "list" && inner !== undefined);
   if (!message.resource) return false;
   if (name === "uid" || name === "create_time" || name === "update_time") return true;
-  return shape === "one" && (kind === "bool" || kind === "int32" || kind === "int64" || kind === "double") && !additive && !presence && oneof === undefined;
+  return shape === "one" && kind === "bool" && !additive && !presence && oneof === undefined;
 };
 
 /** What the schema of a field cannot say. */
 const remarksOf = (field: FieldFact, direction: Direction): string[] => {
   const remarks: string[] = [];
   if (field.shownOnce) remarks.push("Shown once: in the answer of the call that made it, and never again.");
-  if (direction === "answer") return remarks;
+  if (isAnswered(direction)) return remarks;
   if (field.immutable) remarks.push("Cannot be changed once it is set.");
   if (field.fixedWhile !== "") remarks.push(`Cannot be changed while \`${field.fixedWhile}\` is true.`);
   if (field.namedOnly) remarks.push("Changed only by an update that names it: a full replacement (`updateMask=*`) leaves it as it is.");
@@ -116,10 +118,10 @@ export const openSchemas = (texts: Texts): Schemas => {
 
   const ofEnum = (fact: EnumFact): JsonObject => {
     const name = schemaNameOf(fact);
+    claim(name, fact.name);
     if (!made.has(name)) {
-      claim(name, fact.name);
-      // The zero stands for absence: it is left out, and nobody need send it.
-      const names = [...fact.numbers].filter(([, number]) => number !== 0).map(([value]) => value);
+      // A zero that stands for absence is left out, and nobody need send it.
+      const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !/(?:UNSPECIFIED|UNKNOWN)$/.test(value)).map(([value]) => value);
       const explained = names.flatMap((value) => {
         const text = texts[`${fact.name}.${value}`];
         return text === undefined ? [] : [`- \`${value}\`: ${text}`];
@@ -130,28 +132,28 @@ export const openSchemas = (texts: Texts): Schemas => {
     return reference(name);
   };
 
-  const ofValue = (field: FieldFact, direction: Direction): JsonObject => {
+  const ofValue = (field: FieldFact, direction: Direction, isLookup: boolean): JsonObject => {
     if (field.enum) return ofEnum(field.enum);
-    if (field.message) return ofMessage(field.message, direction);
+    if (field.message) return ofMessage(field.message, direction === "answer" && isLookup && field.message.resource ? "excerpt" : direction);
     return scalarSchema(field);
   };
 
-  const ofShape = (field: FieldFact, direction: Direction): JsonObject => {
-    const value = ofValue(field, direction);
+  const ofShape = (field: FieldFact, direction: Direction, isLookup: boolean): JsonObject => {
+    const value = ofValue(field, direction, isLookup);
     if (field.shape === "one") return value;
     const most = field.maxLength > 0 ? field.maxLength : entriesMax;
     if (field.shape === "list") {
       // A resource's list may be left empty unless the field is required; a request's must hold as many as it says.
       const least = field.minItems > 0 && field.required ? { minItems: field.minItems } : {};
-      return { type: "array", items: value, ...(direction === "answer" ? {} : { ...least, maxItems: most }) };
+      return { type: "array", items: value, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
     }
     const keys: JsonObject = field.keyKind === "string" ? {} : { propertyNames: { pattern: "^-?(0|[1-9][0-9]{0,18})$" } };
-    return { type: "object", additionalProperties: value, ...keys, ...(direction === "answer" ? {} : { maxProperties: most }) };
+    return { type: "object", additionalProperties: value, ...keys, ...(isAnswered(direction) ? {} : { maxProperties: most }) };
   };
 
   const ofField: Schemas["ofField"] = (owner, field, direction) => {
     const description = joined(texts[`${owner.name}.${field.name}`], ...remarksOf(field, direction));
-    const schema = ofShape(field, direction);
+    const schema = ofShape(field, direction, owner.short.startsWith("Lookup"));
     const isDeprecated = owner.descriptor.fields.some(({ number, deprecated }) => deprecated && number === field.number);
     return {
       ...schema,
@@ -176,10 +178,11 @@ export const openSchemas = (texts: Texts): Schemas => {
   /** `isBody`: the message is the body itself; otherwise it stands in another one. */
   const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false): JsonObject => {
     const shown = message.fields.filter(
-      (field) => !left.has(field.json) && !(direction === "answer" && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")),
+      (field) => !left.has(field.json) && !(isAnswered(direction) && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")),
     );
     const required = shown
       .filter((field) => {
+        if (direction === "excerpt") return field.name === "uid";
         if (direction === "answer") return isAlwaysAnswered(message, field);
         // What an update leaves out stays as it is; a flag's false is a value; a batch's entry may leave its place to the batch (AIP-233).
         return direction === "request" && field.required && !field.outputOnly && field.kind !== "bool" && (isBody || !field.scope);
@@ -191,18 +194,18 @@ export const openSchemas = (texts: Texts): Schemas => {
       ...(texts[message.name] === undefined ? {} : { description: texts[message.name] ?? "" }),
       properties: Object.fromEntries(shown.map((field): [string, Json] => [field.json, ofField(message, field, inner)])),
       ...(required.length > 0 ? { required } : {}),
-      ...(direction === "answer" ? {} : { ...exclusionsOf(shown), additionalProperties: false }),
+      ...(isAnswered(direction) ? {} : { ...exclusionsOf(shown), additionalProperties: false }),
     };
   };
 
-  const suffixes: Readonly<Record<Direction, string>> = { answer: "", request: "Input", update: "Update" };
+  const suffixes: Readonly<Record<Direction, string>> = { answer: "", excerpt: "Excerpt", request: "Input", update: "Update" };
 
   const ofMessage: Schemas["ofMessage"] = (message, direction) => {
     const free = freeForms[message.name];
     if (free) return free;
     const name = schemaNameOf(message) + suffixes[direction];
+    claim(name, `${message.name} (${direction})`);
     if (!made.has(name)) {
-      claim(name, `${message.name} (${direction})`);
       // Before its fields, so that a message may contain itself.
       made.set(name, {});
       made.set(name, inPlace(message, direction));
@@ -214,9 +217,10 @@ export const openSchemas = (texts: Texts): Schemas => {
     ofMessage,
     ofField,
     ofBody: (message, left) => {
-      const name = schemaNameOf(message);
+      const base = schemaNameOf(message);
+      const name = base.endsWith("Request") ? base : `${base}Body`;
+      claim(name, `${message.name} (body)`);
       if (!made.has(name)) {
-        claim(name, `${message.name} (body)`);
         made.set(name, inPlace(message, "request", left, true));
       }
       return reference(name);

@@ -30,6 +30,7 @@ import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
+import { openMcpEndpoints } from "./mcp.ts";
 import { watchMemory } from "./memory.ts";
 import { openApiSource } from "./openapi-source.ts";
 import { openOpenApi } from "./openapi.ts";
@@ -102,6 +103,9 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const mcp = openMcpEndpoints(application, settings, options.log);
+    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
+    const openFeed = limitedDocuments(open, authn.clientLimits);
     const transport = await openTransport(
       {
         host: settings.host,
@@ -118,10 +122,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(
-          [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()],
-          authn.clientLimits,
-        ),
+        documents: (path) => mcp(path) ?? openFeed(path),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

@@ -26,10 +26,9 @@ const docsRedirectPath = "/docs/signed-in";
 /** This server's own pages: they ask nobody for consent, since they are where the person is already. */
 export const isOwnClient = ({ host }: Client): boolean => host === "";
 
-const unfit = (why: string, log: SignInSettings["log"], client: string): Fault => {
-  log("signin.client.refused", { client, why });
-  return new Fault("INVALID_ARGUMENT", "the client's document does not fit", { details: [{ kind: "reason", reason: "invalid_client" }] });
-};
+/** A document that names its own address is its client's, who may know what is wrong with it. */
+const unfitDocument = (why: string): Fault =>
+  new Fault("INVALID_ARGUMENT", `the client's document does not fit: ${why}`, { details: [{ kind: "reason", reason: "invalid_client" }] });
 
 /** RFC 8252, 7.1: by a name in a domain, turned around. Nothing that browsers run or open by themselves has a dot. */
 const isPrivateScheme = (scheme: string): boolean => scheme.includes(".");
@@ -44,15 +43,15 @@ const isRedirectAddress = (address: string): boolean => {
 /** The client that a document describes; a text: why it cannot be one here. */
 const readClient = (id: string, document: JsonObject): Client | string => {
   const redirectUris = texts(document, "redirect_uris");
-  if (!Array.isArray(document.redirect_uris) || redirectUris.length !== document.redirect_uris.length) return "redirect_uris is no list of texts";
-  if (redirectUris.length === 0 || redirectUris.length > limits.clientRedirectsMax) return "redirect_uris is empty or too long";
-  // All of them: a document with one that leads astray is not one to trust in the others.
-  if (!redirectUris.every(isRedirectAddress)) return "redirect_uris has an address that a code may not be sent to";
-  if ("client_secret" in document || "client_secret_expires_at" in document) return "it has a secret";
-  if (document.token_endpoint_auth_method !== undefined && document.token_endpoint_auth_method !== "none") return "it is no public client";
-  if (document.grant_types !== undefined && !texts(document, "grant_types").includes("authorization_code")) return "it does not use this grant";
-  if (document.response_types !== undefined && !texts(document, "response_types").includes("code")) return "it does not use this response type";
-  return { id, name: text(document, "client_name"), host: new URL(id).host, redirectUris };
+  if (!Array.isArray(document.redirect_uris) || redirectUris.length !== document.redirect_uris.length) return "redirect_uris is not a list of texts";
+  if (redirectUris.length > limits.clientRedirectsMax) return "redirect_uris is too long";
+  if ("client_secret" in document || "client_secret_expires_at" in document) return "it has a secret, and everybody can read it";
+  if (document.token_endpoint_auth_method !== undefined && document.token_endpoint_auth_method !== "none")
+    return "only public clients are known here: token_endpoint_auth_method must be none";
+  if (document.grant_types !== undefined && !texts(document, "grant_types").includes("authorization_code"))
+    return "it does not use the grant authorization_code";
+  if (document.response_types !== undefined && !texts(document, "response_types").includes("code")) return "it does not use the response type code";
+  return { id, name: text(document, "client_name"), host: new URL(id).host, redirectUris: redirectUris.filter(isRedirectAddress) };
 };
 
 /** The client of that id. Throws INVALID_ARGUMENT for whatever is none, RESOURCE_EXHAUSTED. */
@@ -60,7 +59,7 @@ export const findClient = async (settings: SignInSettings, id: string, address: 
   const own = urlOfPath(settings, docsPath);
   if (id === own) return { id, name: "", host: "", redirectUris: [urlOfPath(settings, docsRedirectPath)] };
   const client = readClient(id, await settings.authn.clientDocument(id, address));
-  if (typeof client === "string") throw unfit(client, settings.log, id);
+  if (typeof client === "string") throw unfitDocument(client);
   return client;
 };
 

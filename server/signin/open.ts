@@ -20,11 +20,12 @@ import { answerMembershipQuestion, membershipsPath } from "./membership-pages.ts
 import { singleParameter } from "./oauth-parameters.ts";
 import { openOpenRows } from "./open-rows.ts";
 import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
+import { hostOfIssuer } from "./person.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { chosenParameter, choicePage } from "./provider-choice.ts";
 import { openRegistryTokens, type RegistryTokenRequest } from "./registry-token.ts";
-import { isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
+import { findOfferedProviders, isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 import { openUserCodeGuesses } from "./user-code-guesses.ts";
@@ -240,6 +241,16 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
             authn.clientLimits.take("open-reads", request.origin.address);
             const { read } = ownOf(dependencies, request).store;
             return jsonAnswer(200, await isOrganizationWithProvider(read, singleParameter(request.query, "name")));
+          },
+        },
+      ],
+      [
+        "/oauth/providers",
+        {
+          GET: async (request) => {
+            authn.clientLimits.take("open-reads", request.origin.address);
+            const providers = await findOfferedProviders(ownOf(dependencies, request), singleParameter(request.query, "name").trim());
+            return jsonAnswer(200, { providers: providers.map(({ uid, name, issuer }) => ({ uid, name, host: hostOfIssuer(issuer) })) });
           },
         },
       ],

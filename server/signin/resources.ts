@@ -12,6 +12,7 @@ export const audienceOfResource = (settings: Pick<SignInSettings, "publicUrl">, 
   if (another !== undefined) throw oauthFault("invalid_target", "resource must be given once: a token is for one resource alone");
   if (resource === "" || withoutTrailing(resource, "/") === withoutTrailing(publicUrl, "/")) return publicUrl;
   const mcp = urlOfPath(settings, "/mcp");
-  if (resource === mcp) return mcp;
+  // Which of its paths a client uses, says which tools it is shown; the token is for all of them.
+  if (resource === mcp || resource.startsWith(`${mcp}/`)) return mcp;
   throw oauthFault("invalid_target", `resource must be ${publicUrl} or ${mcp}`);
 };

@@ -58,6 +58,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
           readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),
+          headerOf: (name) => (name === "host" ? headerOf(request, ":authority") : undefined) ?? headerOf(request, name),
           headers: {
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),

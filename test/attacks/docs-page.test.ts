@@ -127,6 +127,7 @@ test("attack 139: what a document or a search says is text, whatever stands in i
       form: new URLSearchParams(),
       readText: async () => "",
       headers: { cookie: undefined, authorization: undefined, origin: undefined },
+      headerOf: () => undefined,
       origin: { address: "", userAgent: "" },
       requestId: "",
     };

@@ -243,6 +243,8 @@ const seenAs = (row: JsonObject): string =>
 
 /** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
 const shares = shortOrLong(12, 4);
+/** Of what holders of issuers' tokens ask, too. */
+const issuerShares = shortOrLong(3, 1);
 let round = 0;
 
 const decide = async (share = shares): Promise<Decisions> => {
@@ -298,7 +300,8 @@ const decide = async (share = shares): Promise<Decisions> => {
     const { token, status } = begun === 400 ? { token: "", status: begun } : await signIn(world, provider, idp, { sub: "regular" });
     decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
   };
-  await Promise.all([...Object.keys(tokens).map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
+  const asked = Object.keys(tokens).filter((_, index) => index % Math.min(share, issuerShares) === round % Math.min(share, issuerShares));
+  await Promise.all([...asked.map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
   return decisions;
 };
 

@@ -1,0 +1,68 @@
+// The exit statuses of the command line, by kind of what went wrong, so that a script need not read what is written for people.
+// What works on the machine's own server (serve, import, …) knows 0, 1 and 2 alone (decisions: Command line).
+
+import { type Code, Fault } from "#base/fault.ts";
+
+export const exitStatus = {
+  done: 0,
+  failed: 1,
+  partly: 2,
+  declined: 3,
+  notSignedIn: 4,
+  denied: 5,
+  notFound: 6,
+  conflict: 7,
+  invalid: 8,
+  unavailable: 9,
+  unimplemented: 10,
+  found: 11,
+  usage: 64,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+/** What each means, as the help says it. */
+export const exitStatusText = `Exit status: 0 done (an empty list too), 1 another failure, 2 partly done, 3 declined, or nobody there to ask,
+4 not signed in, 5 not permitted (or not there: the two look the same), 6 not found, 7 exists already or is in the
+way, 8 the server refuses the values, or a name is ambiguous, 9 no answer, or busy, 10 the server does not have it,
+11 found what --exit-code asks about, 64 wrong usage, 130 and 143 stopped by a signal.`;
+
+const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
+  CANCELLED: exitStatus.interrupted,
+  UNAUTHENTICATED: exitStatus.notSignedIn,
+  PERMISSION_DENIED: exitStatus.denied,
+  NOT_FOUND: exitStatus.notFound,
+  ALREADY_EXISTS: exitStatus.conflict,
+  ABORTED: exitStatus.conflict,
+  FAILED_PRECONDITION: exitStatus.conflict,
+  INVALID_ARGUMENT: exitStatus.invalid,
+  OUT_OF_RANGE: exitStatus.invalid,
+  UNAVAILABLE: exitStatus.unavailable,
+  DEADLINE_EXCEEDED: exitStatus.unavailable,
+  RESOURCE_EXHAUSTED: exitStatus.unavailable,
+  UNIMPLEMENTED: exitStatus.unimplemented,
+};
+
+/** Reasons of our own, which stand for no answer of a server. */
+const statusOfReason: Readonly<Record<string, number>> = { USAGE: exitStatus.usage, DECLINED: exitStatus.declined };
+
+const reasoned = (code: Code, reason: string, message: string, cause?: unknown): Fault =>
+  new Fault(code, message, { details: [{ kind: "reason", reason }], cause });
+
+/** The arguments mean nothing: 64. */
+export const wrongUsage = (message: string, cause?: unknown): Fault => reasoned("INVALID_ARGUMENT", "USAGE", message, cause);
+
+/** Somebody said no, or had to be asked and is not there: 3. */
+export const declined = (message: string): Fault => reasoned("CANCELLED", "DECLINED", message);
+
+const ownReason = (thrown: Fault): string => thrown.details.flatMap((detail) => (detail.kind === "reason" ? [detail.reason] : []))[0] ?? "";
+
+/** True for arguments that mean nothing, as commander and the commands find them. */
+export const isWrongUsage = (thrown: unknown): boolean => thrown instanceof Fault && ownReason(thrown) === "USAGE";
+
+/** The status of a command that talks to a server, for whatever it threw: a Fault, or an error with a canonical code by name. */
+export const exitStatusOf = (thrown: unknown): number => {
+  if (thrown instanceof Fault && ownReason(thrown) in statusOfReason) return statusOfReason[ownReason(thrown)] ?? exitStatus.failed;
+  const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  return statusOfCode[code as Code] ?? exitStatus.failed;
+};

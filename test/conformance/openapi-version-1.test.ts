@@ -1,0 +1,6 @@
+// The OpenAPI document of version 1 is what the server does (test/openapi/answers.ts).
+
+import { version1 } from "#contract/catalog.ts";
+import { judgeEveryOperation } from "../openapi/answers.ts";
+
+await judgeEveryOperation(version1, "/openapi/v1.json");

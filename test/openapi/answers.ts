@@ -1,0 +1,116 @@
+// Every operation is called in the words of its OpenAPI document alone: a valid request is one that the document allows, and every
+// answer, refusals too, is one that it describes, with no field, header, status or type that it does not name. One suite for each
+// version: test/conformance/openapi-answers.test.ts, openapi-version-1.test.ts.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { isObject, type JsonObject } from "#base/json.ts";
+import { isViewed, type MethodFact } from "#contract/facts.ts";
+import { requestInView } from "#contract/views.ts";
+import { restRequest } from "../client.ts";
+import { type DescribedRequest, fetchDocument, judgeOf, sendDescribed } from "./document.ts";
+import { nonEmpty } from "../samples.ts";
+import { requestsOfGrown } from "../conformance/grown.ts";
+import { answerableRequest, folder, openStage, rowMessage, unusedUid } from "../conformance/stage.ts";
+
+/**
+ * What these answer comes of something that no request makes: a pushed image, a report, a person at an issuer, records of a feed. Their
+ * refusals are judged here, and their answers in the examples (test/golden-openapi.test.ts) as far as there are any.
+ */
+const unmade: ReadonlySet<string> = new Set([
+  "gantry.feeds.v1.FeedFilesService/ReadCsaf",
+  "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator",
+  "gantry.feeds.v1.FeedFilesService/ReadCsafDocument",
+  "gantry.feeds.v1.FeedFilesService/ReadGoDatabase",
+  "gantry.feeds.v1.FeedFilesService/ReadOpenVexDocument",
+  "gantry.feeds.v1.FeedFilesService/ReadOsvArchive",
+  "gantry.feeds.v1.FeedFilesService/ReadSecdb",
+  "gantry.feeds.v1.FeedFilesService/ReadSecdbDocument",
+  "gantry.feeds.v1.FeedFilesService/ReadVexRepository",
+  "gantry.feeds.v1.OsvService/QueryOsv",
+  "gantry.feeds.v1.OsvService/QueryOsvBatch",
+  "gantry.feeds.v1.OsvService/ReadOsvFile",
+  "gantry.feeds.v1.OsvService/ReadOsvRecord",
+  "chainguard.platform.iam.Identities/Lookup",
+  "chainguard.platform.registry.Registry/GetDeployment",
+  "chainguard.platform.registry.Registry/GetImageConfig",
+  "chainguard.platform.registry.Registry/GetPackageVersionMetadata",
+  "chainguard.platform.registry.Registry/GetRawSbom",
+  "chainguard.platform.registry.Registry/GetRegistrySettings",
+  "chainguard.platform.registry.Registry/GetSbom",
+  "chainguard.platform.registry.Registry/UpdateRegistrySettings",
+]);
+
+const bearer = (token: string | undefined): Record<string, string> => (token === undefined ? {} : { authorization: `Bearer ${token}` });
+
+const isRehearsed = ({ writes, credentials }: MethodFact): boolean => writes && !credentials;
+
+/** Opens a world, and declares two tests for each operation of the document at this address. */
+export const judgeEveryOperation = async (methods: readonly MethodFact[], address: string): Promise<void> => {
+  const stage = await openStage();
+  const { world } = stage;
+  after(() => stage.close());
+
+  const place = await folder(stage);
+  const operator = await stage.operator();
+  const stranger = await stage.stranger(world.organization);
+  const judge = judgeOf(await fetchDocument(world.url, address));
+
+  /** A valid request in the words of the document. */
+  const requestOf = async (method: MethodFact, whole: boolean): Promise<{ readonly request: JsonObject; readonly described: DescribedRequest }> => {
+    const of = isViewed(method) ? method.view.of : method;
+    const asked = { ...(await answerableRequest(stage, of, place, whole)), ...requestsOfGrown[rowMessage(of)?.name ?? ""] };
+    const request = isViewed(method) ? requestInView(method, asked) : asked;
+    const { verb, path: target, body } = restRequest(method, request);
+    // A path may end before the field that it names: what is made lies at the root then.
+    const path = target.replace(/\/(?=$|\?)/, "");
+    await stage.putBack(of, asked);
+    return { request, described: judge.describe(verb, path, body) };
+  };
+
+  for (const method of nonEmpty(
+    methods.filter((each) => each.http.length > 0 && stage.answers(each)),
+    "operation",
+  )) {
+    const name = `${method.version || method.domain} ${method.service.split(".").at(-1)}/${method.rpc}`;
+
+    const judged = async (described: DescribedRequest, headers: Readonly<Record<string, string>>, what: string): Promise<number> => {
+      const answer = await sendDescribed(world.url, described, headers);
+      assert.deepEqual(judge.judgeAnswer(described.operation, answer), [], `${what}: ${answer.status} ${answer.raw.slice(0, 400)}`);
+      return answer.status;
+    };
+
+    test(`${name}: a valid request is allowed by its document, and its answer is the described one`, async () => {
+      for (const whole of [false, true]) {
+        const { described } = await requestOf(method, whole);
+        assert.deepEqual(judge.judgeRequest(described), [], JSON.stringify(described.body));
+        const { token } = await stage.callerOf(method, { uid: "", token: operator });
+        if (isRehearsed(method)) {
+          const tried: DescribedRequest = { ...described, inQuery: [...described.inQuery, ["validateOnly", "true"]] };
+          assert.deepEqual(judge.judgeRequest(tried), []);
+          assert.equal((await judged(tried, bearer(token), "tried")) === 200, !unmade.has(method.name));
+        }
+        const status = await judged(described, bearer(token), "valid");
+        assert.equal(status === 200, !unmade.has(method.name), `${status}: the list of what is not made here is exact`);
+      }
+    });
+
+    test(`${name}: every refusal is described: nobody, a stranger, what is not there, what is no uid, what is not known`, async () => {
+      const { request, described } = await requestOf(method, true);
+      await judged(described, {}, "nobody");
+      await judged(described, bearer("garbage"), "a wrong token");
+      await judged(described, bearer(stranger.token), "a stranger");
+      await judged({ ...described, inQuery: [...described.inQuery, ["nonsense", "1"]] }, bearer(operator), "an unknown parameter");
+      if (isObject(described.body)) await judged({ ...described, body: { ...described.body, nonsense: 1 } }, bearer(operator), "an unknown field");
+      for (const [key, value] of Object.entries(described.inPath)) {
+        const others = /^[0-9a-f]{40}/.test(value) ? [unusedUid(value), "x", `${value}0`] : ["x", "%"];
+        for (const other of others) await judged({ ...described, inPath: { ...described.inPath, [key]: other } }, bearer(operator), `${key} = ${other}`);
+      }
+      if (isRehearsed(method)) {
+        const key = { "idempotency-key": `k${String(stage.next())}` };
+        await judged(described, { ...bearer(operator), ...key, "if-match": '"other"' }, "another state");
+      }
+      assert.ok(request);
+    });
+  }
+};
