@@ -90,7 +90,8 @@ test("people are led from / to the docs; programs are told the addresses, and ea
     assert.deepEqual([name, typeof version, Object.keys(isObject(grpc) ? grpc : {})], ["gantry", "string", ["reflection", "health"]]);
     for (const [what, address] of Object.entries(addresses)) {
       const { status } = await fetch(String(address));
-      assert.equal(status, what === "registry" ? 401 : 200, `${what}: ${address}`);
+      // The registry asks who calls; tools are called by POST.
+      assert.equal(status, { registry: 401, mcp: 405 }[what] ?? 200, `${what}: ${address}`);
     }
   }
   const icon = await fetch(`${world.url}/favicon.ico`);
@@ -140,10 +141,15 @@ test("the reference says of every operation what the documents say, and leaves n
     const expected = [
       `${verb.toUpperCase()} ${path}`,
       id,
-      ...objectList(operation, "parameters").map((each) => text(followed(document, each), "name")),
       ...Object.keys(part(operation, "responses")),
       ...schemas.flatMap((schema) => Object.keys(part(schema, "properties"))),
     ];
+    // The form has them, too: what is meant is what they are for.
+    const described = textOf(html.slice(html.indexOf('<h2 id="parameters"')));
+    for (const parameter of objectList(operation, "parameters")) {
+      const { name: named = "" } = followed(document, parameter);
+      assert.ok(described.includes(` ${String(named)} `), `the page of ${id} does not describe ${String(named)}`);
+    }
     for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
   }
 });
@@ -344,6 +350,22 @@ test("a token that this server does not take is told so and forgotten, and what 
   await said("a.b.c", /^This is no token/);
   await said(`${token.split(".").slice(0, 2).join(".")}.${"A".repeat(342)}`, /^This server does not take the token/);
   assert.equal(problems.filter((problem) => !problem.includes("401")).length, 0);
+  await page.close();
+});
+
+test("at another address of the same server a token can be pasted, and whoever wants to sign in is told where", async () => {
+  const other = world.url.replace("127.0.0.1", "localhost");
+  const page = await browser.context.newPage();
+  await page.goto(`${other}${listGroups}`);
+  await page.click("#account");
+  await page.click("#sign-in");
+  await says(page, "#account-status", new RegExp(`open ${world.url}/docs`));
+  await page.fill("#token", await world.token());
+  await page.click("#paste button");
+  await says(page, "#account-status", /^Requests are made/);
+  await page.click("#account-close");
+  await page.click("text=Send request");
+  await says(page, ".outcome", /^200 /);
   await page.close();
 });
 
