@@ -26,7 +26,7 @@ const say = (selector, text, isBad = false) => {
 };
 
 /** @param {unknown} thrown */
-const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+const thrownMessage = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
 
 // ---- the token ------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ const holdToken = (text) => {
   try {
     held = heldTokenOf(text.trim());
   } catch (thrown) {
-    say("#account-status", messageOf(thrown), true);
+    say("#account-status", thrownMessage(thrown), true);
     return;
   }
   clearTimeout(ending);
@@ -199,7 +199,7 @@ const listenForSignIns = () => {
     // RFC 9207: who answers says who it is.
     if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
     else if (typeof data.code === "string")
-      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${messageOf(thrown)}`, true));
+      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${thrownMessage(thrown)}`, true));
     else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in has ended without a code")}`, true);
   });
 };
@@ -248,12 +248,12 @@ const requestOf = (form) => {
     if (place === "path") path = path.replaceAll(`{${name}}`, pathPart(value));
     else if (value === "") continue;
     else if (place === "header") headers[name] = value;
-    else for (const each of list === undefined ? [value] : value.split("\n")) query.append(name, each.trim());
+    else for (const each of list === undefined ? [value] : value.split("\n").map((line) => line.trim())) if (each !== "") query.append(name, each);
   }
   const search = query.size > 0 ? `?${query}` : "";
   // A path may end before its last value: what is made then lies at the root.
-  const ended = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-  const url = new URL(ended + search, location.origin);
+  while (path.length > 1 && path.endsWith("/")) path = path.slice(0, -1);
+  const url = new URL(path + search, location.origin);
   if (url.origin !== location.origin) throw new Error("The path leads to another server.");
   const text = find(".body", HTMLTextAreaElement, form)?.value;
   if (text !== undefined && form.dataset.type !== undefined) headers["content-type"] = form.dataset.type;
@@ -281,7 +281,7 @@ const showCommand = (form) => {
   try {
     place.textContent = curlOf(requestOf(form), form.dataset.open !== undefined);
   } catch (thrown) {
-    place.textContent = messageOf(thrown);
+    place.textContent = thrownMessage(thrown);
   }
 };
 
@@ -373,7 +373,7 @@ const sendRequest = async (form) => {
     showAnswer(form, response, shown);
     offerNextPage(form, next);
   } catch (thrown) {
-    tell(`No answer: ${messageOf(thrown)}`, true);
+    tell(`No answer: ${thrownMessage(thrown)}`, true);
   } finally {
     button.disabled = false;
   }
@@ -459,7 +459,7 @@ const showPage = async (url, isNew) => {
 const goWithin = (url) => {
   const isWithin = url.origin === location.origin && (url.pathname === "/docs" || url.pathname.startsWith("/docs/"));
   if (!held || !isWithin || url.pathname + url.search === shownPath) return false;
-  showPage(url, true).catch((thrown) => say("#account-status", `The page cannot be shown: ${messageOf(thrown)}`, true));
+  showPage(url, true).catch((thrown) => say("#account-status", `The page cannot be shown: ${thrownMessage(thrown)}`, true));
   return true;
 };
 
