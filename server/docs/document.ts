@@ -86,7 +86,7 @@ const exampleOf = (media: JsonObject, schema: JsonObject): string | undefined =>
   return typeof example === "string" ? example : JSON.stringify(example, undefined, 2);
 };
 
-const contentOf = (resolve: Reference["resolve"], owner: JsonObject): Content | undefined => {
+const describedContent = (resolve: Reference["resolve"], owner: JsonObject): Content | undefined => {
   const found = Object.entries(part(owner, "content"))[0];
   if (!found || !isObject(found[1])) return undefined;
   const [type, media] = found;
@@ -119,7 +119,7 @@ export const readReference = (name: string, document: JsonObject): Reference => 
       if (!isObject(operation)) continue;
       const [tag = "Other"] = texts(operation, "tags");
       const sent = resolve(part(operation, "requestBody")).schema;
-      const content = contentOf(resolve, sent);
+      const content = describedContent(resolve, sent);
       const listed = byTag.get(tag) ?? [];
       byTag.set(tag, listed);
       listed.push({
@@ -135,7 +135,7 @@ export const readReference = (name: string, document: JsonObject): Reference => 
         answers: Object.entries(part(operation, "responses")).flatMap(([status, each]) => {
           if (!isObject(each)) return [];
           const answer = resolve(each).schema;
-          return [{ status, description: text(answer, "description"), content: contentOf(resolve, answer) }];
+          return [{ status, description: text(answer, "description"), content: describedContent(resolve, answer) }];
         }),
       });
     }

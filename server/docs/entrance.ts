@@ -1,4 +1,4 @@
-// The front door: people are led to the docs, programs are told what there is and where.
+// What "/" answers: people are led to the docs, programs are told what there is and where.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
@@ -12,6 +12,7 @@ const addresses = {
   readiness: { path: "/readyz", what: "the server can do its work" },
   discovery: { path: "/.well-known/openid-configuration", what: "the issuer of its tokens, with the addresses for signing in" },
   registry: { path: "/v2/", what: "the container registry (OCI Distribution)" },
+  mcp: { path: "/mcp", what: "the operations as tools (Model Context Protocol)" },
 } as const;
 
 /** gRPC has no path of its own: the same port answers it. */

@@ -20,10 +20,10 @@ const readingOrder = ["first-steps", "ci-identities", "registry", "advisories", 
 const base = "/docs/";
 const nameForm = /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+)*$/;
 
-const titleOf = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? "";
+const firstHeading = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? "";
 
 /** The file of a page, by its path below /docs/; a folder's is its README. Undefined where there is none. */
-const readText = async (name: string): Promise<string | undefined> => {
+const readPageText = async (name: string): Promise<string | undefined> => {
   if (!nameForm.test(name) || name.endsWith("README")) return undefined;
   for (const file of [`${name}.md`, posix.join(name, "README.md")]) {
     try {
@@ -55,7 +55,7 @@ export const readGuides = async (): Promise<Guide[]> => {
   const guides = await Promise.all(
     names.map(async (file) => {
       const markdown = await readFile(join(folder, file), "utf8");
-      return { name: file.replace(/\.md$/, ""), path: pathOfFile(file), title: titleOf(markdown), markdown };
+      return { name: file.replace(/\.md$/, ""), path: pathOfFile(file), title: firstHeading(markdown), markdown };
     }),
   );
   return guides.toSorted((one, other) => (orderOf(one.name) < orderOf(other.name) ? -1 : 1));
@@ -77,10 +77,10 @@ const linkFrom =
 /** The page at a path below /docs/; undefined where there is none. */
 export const findText = async (path: string): Promise<(RenderedText & { readonly title: string }) | undefined> => {
   const name = path.slice(base.length);
-  const markdown = await readText(name);
+  const markdown = await readPageText(name);
   if (markdown === undefined) return undefined;
   const pages = new Set(await namesBelow());
-  return { title: titleOf(markdown) || name, ...renderMarkdown(markdown, linkFrom(path, pages.has(posix.join(name, "README.md")), pages)) };
+  return { title: firstHeading(markdown) || name, ...renderMarkdown(markdown, linkFrom(path, pages.has(posix.join(name, "README.md")), pages)) };
 };
 
 export const guideSections = ({ markdown }: Guide): TextSection[] => sectionsOf(markdown);

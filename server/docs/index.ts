@@ -21,13 +21,13 @@ export interface DocsOptions {
   readonly publicUrl: string;
 }
 
-const get = (answer: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): DocsEndpoint => ({ GET: answer, requests });
+const reads = (answer: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): DocsEndpoint => ({ GET: answer, requests });
 
 /** The endpoint at a path of the docs, at "/" and at a browser's favicon; undefined at every other. */
 export const openDocs = ({ source, version, publicUrl }: DocsOptions): ((path: string) => DocsEndpoint | undefined) => {
   let pages: Promise<AnswerPage> | undefined;
   const page = (path: string): DocsEndpoint =>
-    get(
+    reads(
       async (request) => {
         pages ??= import("./pages.ts").then(({ openPages }) => openPages(source, publicUrl));
         return (await pages)(path, request);
@@ -35,14 +35,14 @@ export const openDocs = ({ source, version, publicUrl }: DocsOptions): ((path: s
       path.startsWith("/docs/files/") ? 1 : limits.docsPageRequests,
     );
   return (path) => {
-    if (path === "/") return get(async (request) => (await import("./entrance.ts")).answerEntrance(request, version, publicUrl));
+    if (path === "/") return reads(async (request) => (await import("./entrance.ts")).answerEntrance(request, version, publicUrl));
     if (path === "/favicon.ico") {
-      return get(async () => {
+      return reads(async () => {
         const [{ iconFile }, { fileAnswer }] = await Promise.all([import("./files.ts"), import("./answers.ts")]);
         return fileAnswer(iconFile.type, iconFile.text, "public, max-age=86400");
       });
     }
-    if (path === "/docs/") return get(async () => (await import("./answers.ts")).goTo("/docs"));
+    if (path === "/docs/") return reads(async () => (await import("./answers.ts")).goTo("/docs"));
     return path === "/docs" || path.startsWith("/docs/") ? page(path) : undefined;
   };
 };

@@ -68,7 +68,8 @@ const readLibrary = async (source: OpenApiSource): Promise<Library> => {
 };
 
 const homeHtml = ({ guides, references }: Library): string =>
-  `<h1>Gantry</h1><p>A self-hosted management API for a container platform: REST and gRPC from one contract, on one port.</p><h2 id="guides">Guides</h2><ul class="tiles">` +
+  `<h1>Gantry</h1><p>A self-hosted management API for a container platform: REST and gRPC from one contract, on one port.</p>` +
+  '<h2 id="guides">Guides</h2><ul class="tiles">' +
   `${linksOfGuides(guides)
     .map(({ href, text }) => `<li><a href="${href}">${escapeHtml(text)}</a></li>`)
     .join("")}</ul><h2 id="reference">Reference</h2><ul class="tiles">` +
@@ -85,17 +86,19 @@ const searchHtml = (index: SearchIndex, query: string): string => {
   const found = index.find(query);
   const heading = `<h1>Search: ${escapeHtml(query)}</h1>`;
   if (found.length === 0) return `${heading}<p>Nothing is found. Fewer words, or the beginning of one, may find more.</p>`;
-  const entries = found.map(
-    ({ href, title, where, text }) =>
-      `<li><a href="${escapeHtml(href)}">${escapeHtml(title)}</a><p class="quiet">${escapeHtml(where)}</p>${text === "" ? "" : `<p>${escapeHtml(text)}</p>`}</li>`,
-  );
+  const entries = found.map(({ href, title, where, text }) => {
+    const beginning = text === "" ? "" : `<p>${escapeHtml(text)}</p>`;
+    return `<li><a href="${escapeHtml(href)}">${escapeHtml(title)}</a><p class="quiet">${escapeHtml(where)}</p>${beginning}</li>`;
+  });
   return `${heading}<ol class="found">${entries.join("")}</ol>`;
 };
 
 const absent = (path: string): DocsPage => ({
   path,
   title: "No such page",
-  main: `<h1>No such page</h1><p>There is nothing at <code>${escapeHtml(path.slice(0, 200))}</code>. The contents and the search lead to everything there is.</p>`,
+  main:
+    `<h1>No such page</h1><p>There is nothing at <code>${escapeHtml(path.slice(0, 200))}</code>. ` +
+    "The contents and the search lead to everything there is.</p>",
 });
 
 export type AnswerPage = (path: string, request: EndpointRequest) => Promise<EndpointAnswer>;

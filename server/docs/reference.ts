@@ -65,7 +65,8 @@ const answerHtml = ({ resolve }: Reference, { status, description, content }: Op
   (content === undefined
     ? ""
     : `${content.type === "application/json" ? "" : `<p class="quiet">As <code>${escapeHtml(content.type)}</code></p>`}` +
-      `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}${schemaHtml({ resolve, describe, requiredWord: "" }, content.schema)}`);
+      `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}` +
+      schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
 
 const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
 

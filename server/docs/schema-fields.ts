@@ -95,7 +95,8 @@ const fieldHtml = (words: Words, name: string, field: JsonObject, required: Requ
   const again = inner.name !== "" && within.includes(inner.name);
   const fields = again || within.length >= depthMax ? "" : fieldsHtml(words, inner.schema, [...within, inner.name]);
   return (
-    `<dt><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeWords(resolve, field))}</span>${required === "" ? "" : ` <span class="must">${required}</span>`}</dt>` +
+    `<dt><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeWords(resolve, field))}</span>` +
+    `${required === "" ? "" : ` <span class="must">${required}</span>`}</dt>` +
     `<dd>${describe(text(schema, "description"))}${factsHtml(schema)}` +
     `${fields === "" ? "" : `<details><summary>Fields of <code>${escapeHtml(name)}</code></summary>${fields}</details>`}</dd>`
   );

@@ -33,7 +33,7 @@ const beginningOf = (text: string): string => {
 };
 
 /** Words as people type them: "GroupsService_ListGroups" is found by itself and by each of its words, and so is a path. */
-const wordsOf = (text: string): string[] =>
+const searchWords = (text: string): string[] =>
   text
     .split(/[^\p{L}\p{N}]+/u)
     .flatMap((word) => [word, ...(/\p{Ll}\p{Lu}/u.test(word) ? word.split(/(?<=\p{Ll})(?=\p{Lu})/u) : [])])
@@ -75,13 +75,13 @@ export interface SearchIndex {
 
 export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchIndex> => {
   const entries = [...(await guideEntries()), ...(await operationEntries(source))].map((entry, id) => ({ ...entry, id }));
-  const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: wordsOf });
+  const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: searchWords });
   index.addAll(entries);
   const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
   const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
   return {
     find: (query) => {
-      const words = wordsOf(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");
+      const words = searchWords(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");
       if (words === "") return [];
       const boostDocument = (id: unknown): number => (earlier.has(Number(id)) && !/\bv1\b/i.test(words) ? 0.4 : 1);
       const options = {

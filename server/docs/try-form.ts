@@ -75,12 +75,14 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
   const isJson = body !== undefined && /[/+]json$/.test(body.type);
   return (
     `<noscript><p>Requests are made by a script of this page, which your browser does not run.</p></noscript>` +
-    `<form class="try" hidden data-verb="${verb}" data-path="${escapeHtml(path)}"${body ? ` data-type="${escapeHtml(body.type)}"` : ""}${operation.open ? " data-open" : ""}>` +
+    `<form class="try" hidden data-verb="${verb}" data-path="${escapeHtml(path)}"` +
+    `${body ? ` data-type="${escapeHtml(body.type)}"` : ""}${operation.open ? " data-open" : ""}>` +
     shown.join("") +
     (hidden.length > 0 ? `<details><summary>${hidden.length} more parameters</summary>${hidden.join("")}</details>` : "") +
     (body === undefined
       ? ""
-      : `<div class="field"><label for="body-text">Body</label><textarea id="body-text" class="body" rows="${isJson ? 8 : 3}" spellcheck="false" autocomplete="off">` +
+      : `<div class="field"><label for="body-text">Body</label>` +
+        `<textarea id="body-text" class="body" rows="${isJson ? 8 : 3}" spellcheck="false" autocomplete="off">` +
         `\n${escapeHtml(bodyOf(reference, operation))}</textarea></div>`) +
     `<p class="actions"><button>Send request</button></p>` +
     `<details class="command"><summary>The same with curl</summary><div class="code"><pre tabindex="0"><code></code></pre></div></details>` +

@@ -3,11 +3,10 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import axe from "axe-core";
 import { builtInRoleUid } from "#authz";
 import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { shortOrLong } from "../length.ts";
@@ -91,7 +90,8 @@ test("people are led from / to the docs; programs are told the addresses, and ea
     assert.deepEqual([name, typeof version, Object.keys(isObject(grpc) ? grpc : {})], ["gantry", "string", ["reflection", "health"]]);
     for (const [what, address] of Object.entries(addresses)) {
       const { status } = await fetch(String(address));
-      assert.equal(status, what === "registry" ? 401 : 200, `${what}: ${address}`);
+      // The registry asks who calls; tools are called by POST.
+      assert.equal(status, { registry: 401, mcp: 405 }[what] ?? 200, `${what}: ${address}`);
     }
   }
   const icon = await fetch(`${world.url}/favicon.ico`);
@@ -141,10 +141,15 @@ test("the reference says of every operation what the documents say, and leaves n
     const expected = [
       `${verb.toUpperCase()} ${path}`,
       id,
-      ...objectList(operation, "parameters").map((each) => text(followed(document, each), "name")),
       ...Object.keys(part(operation, "responses")),
       ...schemas.flatMap((schema) => Object.keys(part(schema, "properties"))),
     ];
+    // The form has them, too: what is meant is what they are for.
+    const described = textOf(html.slice(html.indexOf('<h2 id="parameters"')));
+    for (const parameter of objectList(operation, "parameters")) {
+      const { name: named = "" } = followed(document, parameter);
+      assert.ok(described.includes(` ${String(named)} `), `the page of ${id} does not describe ${String(named)}`);
+    }
     for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
   }
 });
@@ -206,8 +211,6 @@ test("a page that has not changed is not sent again, and a file's address says w
 
 const kinds = ["/docs", "/docs/operations", "/docs/reference/iam", listGroups, "/docs/reference/iam/IdentitiesService_CreateIdentity", "/docs/search?q=groups"];
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 test("pages are wide and narrow, light and dark, without anything cut off, asked of others, or in anybody's way", async () => {
   const looks = [
     [1280, "light"],
@@ -224,7 +227,7 @@ test("pages are wide and narrow, light and dark, without anything cut off, asked
       await page.goto(world.url + kind);
       assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${kind} is wider than ${width}`);
       // What looks for faults is none of ours: it comes past the policy, through the debugger.
-      await page.evaluate(axe);
+      await page.evaluate(axe.source);
       const faults = await page.evaluate("axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
       assert.deepEqual(faults, [], `${kind}, ${width}, ${colorScheme}`);
     }
@@ -347,6 +350,22 @@ test("a token that this server does not take is told so and forgotten, and what 
   await said("a.b.c", /^This is no token/);
   await said(`${token.split(".").slice(0, 2).join(".")}.${"A".repeat(342)}`, /^This server does not take the token/);
   assert.equal(problems.filter((problem) => !problem.includes("401")).length, 0);
+  await page.close();
+});
+
+test("at another address of the same server a token can be pasted, and whoever wants to sign in is told where", async () => {
+  const other = world.url.replace("127.0.0.1", "localhost");
+  const page = await browser.context.newPage();
+  await page.goto(`${other}${listGroups}`);
+  await page.click("#account");
+  await page.click("#sign-in");
+  await says(page, "#account-status", new RegExp(`open ${world.url}/docs`));
+  await page.fill("#token", await world.token());
+  await page.click("#paste button");
+  await says(page, "#account-status", /^Requests are made/);
+  await page.click("#account-close");
+  await page.click("text=Send request");
+  await says(page, ".outcome", /^200 /);
   await page.close();
 });
 

@@ -26,7 +26,7 @@ const say = (selector, text, isBad = false) => {
 };
 
 /** @param {unknown} thrown */
-const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+const thrownMessage = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
 
 // ---- the token ------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ const claimsOf = (text) => {
 };
 
 /** @param {string} text @returns {HeldToken} */
-const readToken = (text) => {
+const heldTokenOf = (text) => {
   const claims = claimsOf(text);
   const { sub, email, exp, iss, act } = claims;
   const actor = typeof act === "object" && act !== null ? Object(act) : {};
@@ -113,9 +113,9 @@ const askWhose = async (token) => {
 /** @param {string} text */
 const holdToken = (text) => {
   try {
-    held = readToken(text.trim());
+    held = heldTokenOf(text.trim());
   } catch (thrown) {
-    say("#account-status", messageOf(thrown), true);
+    say("#account-status", thrownMessage(thrown), true);
     return;
   }
   clearTimeout(ending);
@@ -199,7 +199,7 @@ const listenForSignIns = () => {
     // RFC 9207: who answers says who it is.
     if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
     else if (typeof data.code === "string")
-      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${messageOf(thrown)}`, true));
+      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${thrownMessage(thrown)}`, true));
     else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in has ended without a code")}`, true);
   });
 };
@@ -251,6 +251,7 @@ const requestOf = (form) => {
     else for (const each of list === undefined ? [value] : value.split("\n").map((line) => line.trim())) if (each !== "") query.append(name, each);
   }
   const search = query.size > 0 ? `?${query}` : "";
+  // A path may end before its last value: what is made then lies at the root.
   while (path.length > 1 && path.endsWith("/")) path = path.slice(0, -1);
   const url = new URL(path + search, location.origin);
   if (url.origin !== location.origin) throw new Error("The path leads to another server.");
@@ -280,7 +281,7 @@ const showCommand = (form) => {
   try {
     place.textContent = curlOf(requestOf(form), form.dataset.open !== undefined);
   } catch (thrown) {
-    place.textContent = messageOf(thrown);
+    place.textContent = thrownMessage(thrown);
   }
 };
 
@@ -338,7 +339,7 @@ const offerNextPage = (form, next) => {
 };
 
 /** @param {HTMLFormElement} form */
-const send = async (form) => {
+const sendRequest = async (form) => {
   const outcome = find(".outcome", HTMLElement, form);
   const button = find("button:not([type])", HTMLButtonElement, form);
   if (!outcome || !button) return;
@@ -372,7 +373,7 @@ const send = async (form) => {
     showAnswer(form, response, shown);
     offerNextPage(form, next);
   } catch (thrown) {
-    tell(`No answer: ${messageOf(thrown)}`, true);
+    tell(`No answer: ${thrownMessage(thrown)}`, true);
   } finally {
     button.disabled = false;
   }
@@ -408,7 +409,7 @@ const preparePage = () => {
     form.hidden = false;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void send(form);
+      void sendRequest(form);
     });
     form.addEventListener("input", () => showCommand(form));
     showCommand(form);
@@ -458,7 +459,7 @@ const showPage = async (url, isNew) => {
 const goWithin = (url) => {
   const isWithin = url.origin === location.origin && (url.pathname === "/docs" || url.pathname.startsWith("/docs/"));
   if (!held || !isWithin || url.pathname + url.search === shownPath) return false;
-  showPage(url, true).catch((thrown) => say("#account-status", `The page cannot be shown: ${messageOf(thrown)}`, true));
+  showPage(url, true).catch((thrown) => say("#account-status", `The page cannot be shown: ${thrownMessage(thrown)}`, true));
   return true;
 };
 
