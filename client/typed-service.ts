@@ -7,6 +7,13 @@ import type { Answer } from "./answer.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import type { PagesOptions } from "./pages.ts";
 
+/** A request: fields may also be said to be undefined, which is the same as leaving them out, so that what was answered can be sent. */
+export type Sent<Value> = Value extends readonly (infer Entry)[]
+  ? readonly Sent<Entry>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]?: Sent<Value[Key]> | undefined }
+    : Value;
+
 /** What a list's answer lists: the entries of its list of messages. */
 export type ItemOf<Reply> = {
   [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Item : never) : never;
@@ -33,7 +40,7 @@ export type ServiceClient<Service extends DescService> = {
     readonly input: infer Input extends DescMessage;
     readonly output: infer Output extends DescMessage;
   }
-    ? FunctionOf<MessageJsonType<Input>, MessageJsonType<Output>>
+    ? FunctionOf<Sent<MessageJsonType<Input>>, MessageJsonType<Output>>
     : never;
 };
 
