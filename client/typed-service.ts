@@ -14,10 +14,21 @@ export type Sent<Value> = Value extends readonly (infer Entry)[]
     ? { readonly [Key in keyof Value]?: Sent<Value[Key]> | undefined }
     : Value;
 
-/** What a list's answer lists: the entries of its list of messages. */
-export type ItemOf<Reply> = {
-  [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Item : never) : never;
+type IsUnion<Type, Whole = Type> = Type extends unknown ? ([Whole] extends [Type] ? false : true) : never;
+
+/** The fields of an answer that hold lists of messages. */
+type ListedKey<Reply> = {
+  [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Key : never) : never;
 }[keyof Reply];
+
+type EntryOf<List> = List extends readonly (infer Item)[] ? Item : never;
+
+/** What a list's answer lists: the entries of its one list of messages; never, where it has none or several. */
+export type ItemOf<Reply> = [ListedKey<Reply>] extends [never]
+  ? never
+  : IsUnion<ListedKey<Reply>> extends false
+    ? EntryOf<NonNullable<Reply[ListedKey<Reply>]>>
+    : never;
 
 export interface OperationFunction<Request, Reply> {
   (request: Request, options?: CallOptions): Promise<Reply>;
