@@ -4,7 +4,7 @@
 export type { Answer, ApiFile } from "./answer.ts";
 export type { CallOptions } from "./caller.ts";
 export { type Client, type ClientOptions, createClient } from "./client.ts";
-export { ApiError, type ErrorDetail, type Reason } from "./error.ts";
+export { ApiError, type ErrorDetail, errorOfHttp, type Reason } from "./error.ts";
 export { exchangedToken, type ExchangeOptions } from "./exchange.ts";
 export type { Operation } from "./operation.ts";
 export type { PagesOptions } from "./pages.ts";

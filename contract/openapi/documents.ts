@@ -29,7 +29,7 @@ export interface Example {
 }
 
 export interface Sources {
-  /** contract/gen/comments.ts */
+  /** contract/gen/texts.ts */
   readonly comments: Texts;
   readonly examples: Readonly<Record<string, Example>>;
   /** Error bodies of a run, by the name of their response, each by its own name. */

@@ -149,7 +149,10 @@ export const hasCurrentState = (method: MethodFact, all: readonly MethodFact[]):
   const of = method.view?.of ?? method;
   if (of.service.startsWith("gantry.feeds.")) return of.http[0]?.verb === "GET";
   const [, verb, noun] = /^(Get|Update|Delete)(.+)$/.exec(of.rpc) ?? [];
-  return all.some(({ rpc, service, output }) => rpc === `Get${noun}` && output.byName.has("uid") && (verb === "Delete" ? service === of.service : output.name === of.output.name));
+  return all.some(
+    ({ rpc, service, output }) =>
+      rpc === `Get${noun}` && output.byName.has("uid") && (verb === "Delete" ? service === of.service : output.name === of.output.name),
+  );
 };
 
 /** Every parameter of one binding of an operation but those of its path. */
