@@ -27,7 +27,7 @@ const camelOf = (path: string): string => path.replace(/_([a-z])/g, (_, letter: 
 
 /** The flag or argument that a violation is about, as it was typed; the path itself where none is. */
 const flagOfViolation = (field: string, { flags, bodyPath }: FailureContext): string => {
-  const path = camelOf(field).replace(/\[.*$/, "");
+  const [path = ""] = camelOf(field).split("[");
   const found = flags.find((flag) => {
     const own = flag.path.join(".");
     return own === path || own === `${bodyPath}.${path}` || (flag.path[0] === "uidp" && own === `uidp.${path}`);

@@ -19,7 +19,8 @@ const furtherColumnsMax = 4;
 const prefixOf = ({ numbers }: EnumFact): string => {
   const names = [...numbers.keys()];
   let prefix = names[0] ?? "";
-  while (prefix !== "" && !names.every((name) => name.startsWith(prefix) && name !== prefix)) prefix = prefix.replace(/[^_]*_?$/, "");
+  while (prefix !== "" && !names.every((name) => name.startsWith(prefix) && name !== prefix))
+    prefix = prefix.slice(0, prefix.lastIndexOf("_", prefix.length - 2) + 1);
   return prefix;
 };
 

@@ -70,7 +70,8 @@ const messageSchema = (message: MessageFact, direction: Direction, above: readon
 
 /** Without these there is no call: what the contract requires of the request itself, and what stands in every path. */
 const requiredOf = ({ input, http }: MethodFact): string[] => {
-  const inEveryPath = (name: string): boolean => http.length > 0 && http.every(({ template }) => new RegExp(`\\{${name}[.=}]`).test(template));
+  const inEveryPath = (name: string): boolean =>
+    http.length > 0 && http.every(({ template }) => [".", "=", "}"].some((end) => template.includes(`{${name}${end}`)));
   return input.fields.filter(({ required, name }) => required || inEveryPath(name)).map(({ json }) => json);
 };
 

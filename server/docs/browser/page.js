@@ -248,10 +248,11 @@ const requestOf = (form) => {
     if (place === "path") path = path.replaceAll(`{${name}}`, pathPart(value));
     else if (value === "") continue;
     else if (place === "header") headers[name] = value;
-    else for (const each of list === undefined ? [value] : value.split(/\s*\n\s*/)) query.append(name, each);
+    else for (const each of list === undefined ? [value] : value.split("\n").map((line) => line.trim())) if (each !== "") query.append(name, each);
   }
   const search = query.size > 0 ? `?${query}` : "";
-  const url = new URL(path.replace(/(?<=.)\/+$/, "") + search, location.origin);
+  while (path.length > 1 && path.endsWith("/")) path = path.slice(0, -1);
+  const url = new URL(path + search, location.origin);
   if (url.origin !== location.origin) throw new Error("The path leads to another server.");
   const text = find(".body", HTMLTextAreaElement, form)?.value;
   if (text !== undefined && form.dataset.type !== undefined) headers["content-type"] = form.dataset.type;
