@@ -69,6 +69,9 @@ const headersOfCall = (own: ClientOptions, options: CallOptions, key: string | u
   return { ...own.headers, ...options.headers, ...Object.fromEntries(given) };
 };
 
+/** 128 random bits. Not randomUUID, which pages without TLS do not have. */
+const newIdempotencyKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** An earlier try was done and its answer lost; what it would have shown once is not shown again (decisions: Safe writes). */
 const answerLost = ({ requestId, headers }: Answer, method: MethodFact): ApiError =>
   new ApiError(
@@ -147,7 +150,7 @@ export const createClient = (own: ClientOptions): Client => {
 
   const answer = async (method: MethodFact, request: JsonObject, options: CallOptions): Promise<Answer> => {
     const keyed = takesIdempotencyKey(method) && options.validateOnly !== true;
-    const key = options.idempotencyKey ?? (keyed ? crypto.randomUUID() : undefined);
+    const key = options.idempotencyKey ?? (keyed ? newIdempotencyKey() : undefined);
     const { result, tries } = await tryUntilDone(method, request, options, transport.call, key);
     if (tries > 1 && result.headers["gantry-left-out"] !== undefined) throw answerLost(result, method);
     return result;

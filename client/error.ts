@@ -4,13 +4,13 @@ import type { DescMessage, MessageJsonType } from "@bufbuild/protobuf";
 import { type Code, codes, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
-/** Reasons that are more exact than the code's own name. The first line is the server's, the second the client's own. */
-const exactReasons = [
-  ...(["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID", "TERMS"] as const),
-  ...(["ANSWER_LOST", "ANSWER_TOO_LARGE", "NO_CONNECTION", "NO_TOKEN", "NOT_GANTRY", "PAGE_RESTARTED", "REDIRECTED", "TIME_LIMIT"] as const),
-] as const;
+/** Reasons that are more exact than the code's own name, as the server gives them. */
+export const serverReasons = ["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID"] as const;
 
-export type Reason = Code | (typeof exactReasons)[number];
+/** The client's own. */
+type ClientReason = "ANSWER_LOST" | "ANSWER_TOO_LARGE" | "NO_CONNECTION" | "NO_TOKEN" | "NOT_GANTRY" | "PAGE_RESTARTED" | "REDIRECTED" | "TIME_LIMIT";
+
+export type Reason = Code | (typeof serverReasons)[number] | ClientReason;
 
 /** A typed detail in proto JSON: its type, and the fields of that message. */
 export interface ErrorDetail extends JsonObject {
@@ -113,7 +113,7 @@ const codeOfStatus = (status: number): Code => {
 const retryAfterMs = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
-  const at = Date.parse(value);
+  const at = /^[A-Z][a-z]{2}, .* GMT$/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(at - nowMs, 0);
 };
 

@@ -32,7 +32,9 @@ const impliedMask = (method: MethodFact, request: JsonObject): string[] => {
 };
 
 /** The request as a message. A mask's paths go as they are: proto JSON takes camelCase alone. */
-const messageOf = (method: MethodFact, request: JsonObject): Message => {
+const messageOf = (method: MethodFact, given: JsonObject): Message => {
+  // Without what is undefined, as JSON has it.
+  const request = JSON.parse(JSON.stringify(given)) as JsonObject;
   const masks = method.input.fields.filter(({ kind, shape }) => kind === "mask" && shape === "one");
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json, name }) => key === json || key === name)));
   let message: Message;
@@ -42,8 +44,8 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
     throw new ApiError("INVALID_ARGUMENT", `Invalid argument: ${cause instanceof Error ? cause.message : "the request cannot be read"}`, { cause });
   }
   for (const { json, name, local } of masks) {
-    const given = request[json] ?? request[name];
-    const paths = typeof given === "string" && given !== "" ? given.split(",") : given === undefined || given === null ? impliedMask(method, request) : [];
+    const mask = request[json] ?? request[name];
+    const paths = typeof mask === "string" && mask !== "" ? mask.split(",") : mask === undefined || mask === null ? impliedMask(method, request) : [];
     if (paths.length > 0) Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
   }
   return message;

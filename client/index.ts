@@ -9,5 +9,5 @@ export { exchangedToken, type ExchangeOptions } from "./exchange.ts";
 export type { Operation } from "./operation.ts";
 export type { PagesOptions } from "./pages.ts";
 export type { Fetch } from "./rest.ts";
-export type { ItemOf, ListFunction, OperationFunction, ServiceClient } from "./typed-service.ts";
+export type { ItemOf, ListFunction, OperationFunction, Sent, ServiceClient } from "./typed-service.ts";
 export { fileToken, type IssuedToken, keptToken, type TokenSource, type TokenWanted } from "./tokens.ts";

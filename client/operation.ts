@@ -37,6 +37,8 @@ export const isSafeToRepeat = ({ writes }: MethodFact): boolean => !writes;
 /** True where the server keeps the first answer for an idempotency key (decisions: Safe writes): of whoever it knows. */
 export const takesIdempotencyKey = ({ writes, open, distribution }: MethodFact): boolean => writes && !open && distribution === undefined;
 
-/** The field of an answer that holds what is listed; undefined where nothing is. */
-export const listedField = ({ output }: MethodFact): FieldFact | undefined =>
-  output.fields.find(({ shape, message }) => shape === "list" && message !== undefined);
+/** The field of an answer that holds what is listed: its one list of messages; undefined where it has none or several. */
+export const listedField = ({ output }: MethodFact): FieldFact | undefined => {
+  const [first, second] = output.fields.filter(({ shape, message }) => shape === "list" && message !== undefined);
+  return second === undefined ? first : undefined;
+};

@@ -7,10 +7,28 @@ import type { Answer } from "./answer.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import type { PagesOptions } from "./pages.ts";
 
-/** What a list's answer lists: the entries of its list of messages. */
-export type ItemOf<Reply> = {
-  [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Item : never) : never;
+/** A request: fields may also be said to be undefined, which is the same as leaving them out, so that what was answered can be sent. */
+export type Sent<Value> = Value extends readonly (infer Entry)[]
+  ? readonly Sent<Entry>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]?: Sent<Value[Key]> | undefined }
+    : Value;
+
+type IsUnion<Type, Whole = Type> = Type extends unknown ? ([Whole] extends [Type] ? false : true) : never;
+
+/** The fields of an answer that hold lists of messages. */
+type ListedKey<Reply> = {
+  [Key in keyof Reply]-?: NonNullable<Reply[Key]> extends readonly (infer Item)[] ? (Item extends object ? Key : never) : never;
 }[keyof Reply];
+
+type EntryOf<List> = List extends readonly (infer Item)[] ? Item : never;
+
+/** What a list's answer lists: the entries of its one list of messages; never, where it has none or several. */
+export type ItemOf<Reply> = [ListedKey<Reply>] extends [never]
+  ? never
+  : IsUnion<ListedKey<Reply>> extends false
+    ? EntryOf<NonNullable<Reply[ListedKey<Reply>]>>
+    : never;
 
 export interface OperationFunction<Request, Reply> {
   (request: Request, options?: CallOptions): Promise<Reply>;
@@ -33,7 +51,7 @@ export type ServiceClient<Service extends DescService> = {
     readonly input: infer Input extends DescMessage;
     readonly output: infer Output extends DescMessage;
   }
-    ? FunctionOf<MessageJsonType<Input>, MessageJsonType<Output>>
+    ? FunctionOf<Sent<MessageJsonType<Input>>, MessageJsonType<Output>>
     : never;
 };
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { ApiError, createClient } from "#client";
+import { methods, version1 } from "#contract/catalog.ts";
 import { GroupsService } from "../../contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { RolesService } from "../../contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { Groups } from "../../contract/gen/chainguard/platform/iam/groups_pb.js";
@@ -93,6 +94,12 @@ for (const transport of ["rest", "grpc"] as const) {
     assert.ok((await collect(client.service(RolesService).listRoles.all({}))).length > 0);
   });
 }
+
+test("every list of the contract that has pages has one list of messages, which is what it lists", () => {
+  const paged = [...methods, ...version1].filter(({ output, distribution }) => output.byName.has("next_page_token") && distribution === undefined);
+  assert.ok(paged.length > 30);
+  for (const method of paged) assert.equal(method.output.fields.filter(({ shape, message }) => shape === "list" && message).length, 1, method.name);
+});
 
 test("only an absent token ends a list: empty pages do not, and a page that leads to itself is an error", async () => {
   const server = await openScriptedServer();

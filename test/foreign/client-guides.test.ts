@@ -1,0 +1,101 @@
+// The guides to clients, done as they are written: each program of theirs runs against a server. The long form installs what Python
+// and Go need; where the machine or its registries do not have it, that program is left out, and the test says why.
+
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { shortOrLong } from "../length.ts";
+import { openWorld } from "../world.ts";
+
+const execute = promisify(execFile);
+const root = join(import.meta.dirname, "..", "..");
+const world = await openWorld();
+const folder = await mkdtemp(join(tmpdir(), "gantry-guides-"));
+after(async () => {
+  await world.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The blocks of a guide in this language. */
+const blocksOf = (guide: string, language: string): string[] =>
+  [...readFileSync(join(root, "docs", "guides", guide), "utf8").matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].flatMap(([, kind, content = ""]) =>
+    kind === language ? [content] : [],
+  );
+
+const environment = async (): Promise<Record<string, string>> => {
+  await writeFile(join(folder, "token"), await world.token());
+  return { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? folder, BASE: world.url, TOKEN: await world.token(), TOKEN_FILE: join(folder, "token") };
+};
+
+test("the programs in TypeScript are checked strictly, and do what the guide says", async () => {
+  const place = join(folder, "typescript");
+  await mkdir(join(place, "node_modules"), { recursive: true });
+  await symlink(root, join(place, "node_modules", "gantry"));
+  await writeFile(join(place, "package.json"), '{ "type": "module" }');
+  const programs = blocksOf("clients.md", "ts");
+  assert.equal(programs.length, 2);
+  for (const [index, program] of programs.entries()) await writeFile(join(place, `program-${index}.ts`), program);
+  const compilerOptions = { strict: true, noEmit: true, module: "nodenext", target: "esnext", lib: ["esnext"], types: ["node"], skipLibCheck: true };
+  const options = { ...compilerOptions, allowImportingTsExtensions: true, exactOptionalPropertyTypes: true, typeRoots: [join(root, "node_modules", "@types")] };
+  await writeFile(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
+  const checked = spawnSync(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", place], { encoding: "utf8" });
+  assert.equal(checked.stdout, "");
+  const [first, second] = await Promise.all(
+    programs.map(async (_, index) => execute(process.execPath, [`program-${index}.ts`], { cwd: place, env: await environment() })),
+  );
+  assert.deepEqual([first?.stdout, first?.stderr], [`${world.organization} first-organization\n`, ""]);
+  assert.match(second?.stdout ?? "", /issuer: 'http/);
+});
+
+const generator = join(root, "node_modules", ".cache", "clients", "python");
+
+/** Why there is no generator for Python; false where there is. */
+const pythonMissing = (): string | false => {
+  if (existsSync(join(generator, "bin", "openapi-python-client"))) return false;
+  if (spawnSync("python3", ["-m", "venv", generator]).status !== 0) return "python3 with venv is not here";
+  const [, version = ""] = /openapi-python-client==(\S+)/.exec(blocksOf("clients-python.md", "sh").join("")) ?? [];
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", `openapi-python-client==${version}`];
+  return spawnSync(join(generator, "bin", "python"), pip, { timeout: 180_000 }).status === 0 ? false : "openapi-python-client cannot be installed";
+};
+
+const onlyLong = (missing: () => string | false): string | false => shortOrLong<() => string | false>(() => "in the long form", missing)();
+
+test("the program in Python, with a client made from the OpenAPI document, does what the guide says", { skip: onlyLong(pythonMissing) }, async () => {
+  const [install = "", exchange = ""] = blocksOf("clients-python.md", "sh");
+  const generate = install.split("\n").find((line) => line.startsWith("openapi-python-client ")) ?? "";
+  const own = await environment();
+  const env = { ...own, PATH: `${join(generator, "bin")}:${process.env.PATH}` };
+  await execute("/bin/sh", ["-ec", generate], { cwd: folder, env });
+  await writeFile(join(folder, "groups.py"), blocksOf("clients-python.md", "python").join("\n"));
+  const { stdout } = await execute("python", ["groups.py"], { cwd: folder, env });
+  assert.deepEqual(stdout.split("\n").slice(0, 2), [`${world.organization} first-organization`, "True"]);
+  assert.match(stdout, /^3 Invalid argument: uid/m);
+  const asked = await execute("/bin/sh", ["-ec", `${exchange}\necho "$TOKEN"`], { cwd: folder, env: { ...env, JOB_TOKEN: own.TOKEN ?? "", IDENTITY: "" } });
+  assert.match(asked.stdout, /^eyJ/);
+});
+
+/** Why the public SDK is not to be had; false where it is. */
+const goMissing = (): string | false => {
+  if (spawnSync("go", ["version"]).status !== 0) return "go is not here";
+  const [, version = ""] = /chainguard\.dev\/sdk@(\S+)/.exec(blocksOf("clients-go.md", "sh").join("")) ?? [];
+  const { status } = spawnSync("go", ["mod", "download", `chainguard.dev/sdk@${version}`], {
+    cwd: tmpdir(),
+    timeout: 120_000,
+    env: { ...process.env, GOFLAGS: "-mod=mod" },
+  });
+  return status === 0 ? false : "the module proxy of this machine does not give chainguard.dev/sdk";
+};
+
+test("the program in Go, with the public platform's SDK, does what the guide says", { skip: onlyLong(goMissing) }, async () => {
+  const place = join(folder, "go");
+  await mkdir(place);
+  await writeFile(join(place, "main.go"), blocksOf("clients-go.md", "go").join("\n"));
+  const lines = blocksOf("clients-go.md", "sh").join("").split("\n");
+  const { stdout } = await execute("/bin/sh", ["-ec", lines.join("\n")], { cwd: place, env: await environment() });
+  assert.ok(stdout.includes(`${world.organization} first-organization`), stdout);
+});
