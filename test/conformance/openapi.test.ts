@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { part } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
-import { fetchDocument, operationsOf } from "../openapi/document.ts";
+import { fetchDocument, judgeOf, operationsOf } from "../openapi/document.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld();
@@ -77,4 +78,24 @@ test("a document is open, cached by its ETag, and packed for whoever takes gzip"
   assert.equal(await head.text(), "");
   assert.equal((await fetch(`${world.url}/openapi/nothing.json`)).status, 404);
   assert.equal((await fetch(url, { method: "POST" })).status, 405);
+});
+
+test("the examples of the document are ones that it describes", () => {
+  const judge = judgeOf(whole);
+  let judged = 0;
+  for (const operation of judge.operations) {
+    const content = part(part(part(part(operation.described, "responses"), "200"), "content"), "application/json");
+    const body = part(part(part(operation.described, "requestBody"), "content"), "application/json").example;
+    if (content.example === undefined) continue;
+    judged++;
+    const answer = { status: 200, headers: new Headers({ "content-type": "application/json" }), raw: JSON.stringify(content.example) };
+    assert.deepEqual(judge.judgeAnswer(operation, answer), [], operation.id);
+    const asked = body === undefined ? [] : judge.judgeRequest({ operation, inPath: {}, inQuery: [], body });
+    assert.deepEqual(
+      asked.filter((problem) => problem.startsWith("body")),
+      [],
+      operation.id,
+    );
+  }
+  assert.ok(judged > 80);
 });
