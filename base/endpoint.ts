@@ -12,10 +12,13 @@ export interface EndpointRequest extends RequestSource {
   readonly form: URLSearchParams;
   /** Reads the body of an endpoint that takes JSON, as text; of any other it is empty. */
   readonly readText: () => Promise<string>;
+  /** Any header by its name in lower case; "host": whom the request names as its host, in either protocol. */
+  readonly headerOf: (name: string) => string | undefined;
   readonly headers: {
     readonly cookie: string | undefined;
     readonly authorization: string | undefined;
     readonly origin: string | undefined;
+    readonly accept?: string | undefined;
     readonly ifNoneMatch?: string | undefined;
     readonly ifModifiedSince?: string | undefined;
     readonly acceptEncoding?: string | undefined;

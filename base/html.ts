@@ -18,11 +18,15 @@ export const visibleText = (text: string, lengthMax: number): string => {
 
 // The colours have a contrast of 4.5 to 1 and more with what they stand on (WCAG 2.2, 1.4.3), lines of controls 3 to 1 (1.4.11);
 // what is pressed is 44 pixels high (2.5.5).
-export const pageStyle =
+/** The colours of every page, as properties that follow light and dark. */
+export const palette =
   ":root{color-scheme:light dark;--text:#1b1f24;--quiet:#57606a;--ground:#f3f5f8;--card:#fff;--edge:#d8dee4;--line:#767f89;--accent:#0b57d0;" +
   "--on-accent:#fff;--alert:#a40e26}" +
   "@media(prefers-color-scheme:dark){:root{--text:#e6edf3;--quiet:#9fa9b4;--ground:#0d1117;--card:#161b22;--edge:#30363d;--line:#7d8792;" +
-  "--accent:#8ab8ff;--on-accent:#0b1a33;--alert:#ff9492}}" +
+  "--accent:#8ab8ff;--on-accent:#0b1a33;--alert:#ff9492}}";
+
+export const pageStyle =
+  palette +
   "*{box-sizing:border-box}" +
   "body{font:16px/1.5 system-ui,sans-serif;margin:0;padding:clamp(1em,8vh,5em) 1em 2em;color:var(--text);background:var(--ground)}" +
   "header,main{max-width:30em;margin:0 auto}" +
@@ -44,7 +48,7 @@ export const pageStyle =
   ".code{font:600 clamp(1.4em,8vw,2em)/1.2 ui-monospace,monospace;letter-spacing:.08em;margin:.7em 0}";
 
 /** A gantry: a beam on two legs, and what hangs from it. */
-const mark =
+export const mark =
   '<svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">' +
   '<path d="M2 5h20M5 5v16M19 5v16M3 21h4M17 21h4M12 5v4"/><path d="M9 9h6v6H9z" fill="currentColor"/></svg>';
 

@@ -188,6 +188,9 @@ export const limits = {
   sinkFetchesEachMax: 192,
   feedFetchesMax: 16,
   feedFetchesEachMax: 8,
+  /** What clients of sign-ins say of themselves: small documents, fetched for strangers, so few at a time. */
+  clientFetchesMax: 32,
+  clientFetchesEachMax: 2,
   issuerCacheEntries: 1_000,
   /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
   issuerShareKiB: 256,
@@ -217,6 +220,8 @@ export const limits = {
   openReadsPerMinute: 12_000,
   refusedRefreshTokensPerMinute: 300,
   wrongUserCodesPerMinute: 10,
+  /** Documents of clients that an address has us fetch; a company's people use some dozens, each fetched once in a while. */
+  clientDocumentsPerMinute: 30,
   /** Addresses in memory for each of these, some 200 bytes each. */
   clientAddressesMax: 20_000,
   /** How often the rows of all addresses together are counted, which takes up to 20 ms where there are many. */
@@ -561,11 +566,57 @@ export const limits = {
   sessionTokenLeftMs: 60 * 1000,
   sessionLockMs: 40_000,
   sessionLockLookMs: 50,
+  /**
+   * The client (client/index.ts): a call with all its tries, the tries, the pause before the second one and the longest (each next
+   * one is twice as long), the largest answer (lists of version 1 that have no pages), and how long before its end a token is renewed.
+   */
+  clientTimeoutMs: 60_000,
+  clientTriesMax: 4,
+  clientPauseMs: 200,
+  clientPauseMaxMs: 10_000,
+  clientAnswerBytesMax: 100 * 1024 * 1024,
+  clientTokenLeftMs: 5 * 60 * 1000,
   credentialHelperMs: 60_000,
+  /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
+  requestFileBytesMax: 8 * 1024 * 1024,
+  /** What takes longer shows how far it is. */
+  progressAfterMs: 1_000,
+  /** The longest time limit that a command takes. */
+  longestWaitMs: 24 * 60 * 60 * 1000,
   /** All that one command asks of a server. */
   callsOfCommandMs: 2 * 60 * 1000,
   /** docker's config.json and podman's auth.json: a line for each registry. */
   registryFileBytesMax: 1024 * 1024,
+  /** The user's contexts: some 200 bytes each. How long one program waits for another that changes them, longer than its lock is believed. */
+  contextFileBytesMax: 256 * 1024,
+  contextFileLockMs: 45_000,
+  /** `gantry login --identity-token -`, and the files that hold tokens. */
+  identityTokenBytesMax: 16 * 1024,
+  /** What `gantry whoami` shows in one line: a uid of the deepest group, an address, a path. */
+  whoamiTextLengthMax: 1_000,
+
+  /**
+   * The document behind a client's id (Client ID Metadata Documents): the draft's own bound is 5 KB; logos and texts in many
+   * languages make some longer. How long one is believed, and how long it is not asked for again where it was wrong; KiB in memory
+   * for each address that named them, and such addresses.
+   */
+  clientDocumentBytesMax: 16 * 1024,
+  clientDocumentTimeoutMs: 4_000,
+  clientDocumentLifetimeMs: 5 * 60 * 1000,
+  clientDocumentPauseMs: 15_000,
+  clientDocumentsShareKiB: 64,
+  clientDocumentPartiesMax: 200,
+  clientIdLengthMax: 1024,
+  clientRedirectsMax: 50,
+  /**
+   * From the end of a sign-in until its client has come with the code: one request behind a redirect (RFC 6749, 4.1.2, allows ten
+   * minutes). Codes that wait, 2 KB each: of one client address (a company whose day begins), and in all.
+   */
+  authorizationCodeLifetimeMs: 60 * 1000,
+  authorizationCodesPerAddressMax: 1_000,
+  authorizationCodesMax: 50_000,
+  /** The text that a client gives along and gets back; it is in an address. */
+  authorizationStateLengthMax: 1024,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,
@@ -618,6 +669,11 @@ export const limits = {
   osvAnswerBytes: 8 * 1024 * 1024,
   /** The ecosystems that a query without one is about. */
   osvEcosystemsMax: 100,
+  /**
+   * What a page of the docs stands for among them: it is made of a document when it is asked for, in some milliseconds, so that an
+   * address takes some seconds of a minute at most. A company behind one address opens 1,200 pages in it.
+   */
+  docsPageRequests: 10,
   /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,
@@ -804,6 +860,17 @@ export const limits = {
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
+
+  /**
+   * A tool's result (MCP) goes into a conversation, of which a page of 25 entries and 20 kB take a noticeable part; more is asked for by
+   * page. Keys of one map, and sentences about what was left out.
+   */
+  mcpItemsMax: 25,
+  mcpResultBytesMax: 20_000,
+  mcpKeysMax: 100,
+  mcpNotesMax: 10,
+  /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
+  mcpListLifetimeMs: 60 * 60 * 1000,
 } as const;
 
 /**

@@ -533,9 +533,9 @@ const checkPlans = (folder: Folder): Promise<number> => {
       // That of a connection for quick statements was one of them.
       await client.query(`set statement_timeout = ${limits.statementTimeoutMs}`);
       let bad = 0;
-      for (const caller of filled.callers) {
-        for (const [method, request] of lists(filled).filter(([method]) => wanted(method))) bad += await examine(client, application, caller, method, request);
-      }
+      const asked = lists(filled).filter(([method]) => wanted(method));
+      if (asked.length === 0) throw new Error(`no list is called ${values.only}`);
+      for (const caller of filled.callers) for (const [method, request] of asked) bad += await examine(client, application, caller, method, request);
       if (wanted(repos))
         bad += await withClient(await databaseOf(site), (writer) => examineNeighbours(client, writer, application, Math.ceil(Number(values.rows) / 10)));
       if (wanted(listAdvisories)) bad += await withClient(await databaseOf(site), (writer) => examineTexts(client, writer, application, filled));

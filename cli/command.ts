@@ -2,7 +2,7 @@
 // the declared options, so that it names each of them; what cannot be parsed becomes a Fault of one line.
 
 import { Command, type CommanderError, type Option } from "commander";
-import { Fault } from "#base/fault.ts";
+import { wrongUsage } from "./exit-status.ts";
 
 export interface CommandText {
   readonly name: string;
@@ -42,7 +42,7 @@ const commandHelp = (command: Command, { usage = "", notes }: CommandText): stri
 /** "error: unknown option '--jsn'\n(Did you mean --json?)" as one line, like every other of ours. */
 const parseErrorText = (command: Command, { message }: CommanderError): string => {
   const [text = "", suggestion = ""] = message.replace(/^error: /, "").split("\n");
-  const help = ["gantry help", ...commandPath(command).split(" ").slice(1, 2)].join(" ");
+  const help = ["gantry help", ...commandPath(command).split(" ").slice(1)].join(" ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${suggestionText(suggestion)}; ${help} shows what there is`;
 };
 
@@ -57,7 +57,7 @@ export const throwFaults = (command: Command, wrongArguments: (error: CommanderE
   command.configureOutput({ writeErr: () => {}, outputError: () => {} }).exitOverride((error) => {
     // Help was shown, or the version.
     if (error.exitCode === 0) throw error;
-    throw new Fault("INVALID_ARGUMENT", argumentErrors.has(error.code) ? wrongArguments(error) : parseErrorText(command, error), { cause: error });
+    throw wrongUsage(argumentErrors.has(error.code) ? wrongArguments(error) : parseErrorText(command, error), error);
   });
 
 export const newCommand = (text: CommandText): Command =>

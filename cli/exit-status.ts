@@ -46,7 +46,8 @@ const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
 /** Reasons of our own, which stand for no answer of a server. */
 const statusOfReason: Readonly<Record<string, number>> = { USAGE: exitStatus.usage, DECLINED: exitStatus.declined };
 
-const reasoned = (code: Code, reason: string, message: string, cause?: unknown): Fault => new Fault(code, message, { details: [{ kind: "reason", reason }], cause });
+const reasoned = (code: Code, reason: string, message: string, cause?: unknown): Fault =>
+  new Fault(code, message, { details: [{ kind: "reason", reason }], cause });
 
 /** The arguments mean nothing: 64. */
 export const wrongUsage = (message: string, cause?: unknown): Fault => reasoned("INVALID_ARGUMENT", "USAGE", message, cause);

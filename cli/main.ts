@@ -1,6 +1,7 @@
-// The command line. Exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line).
+// The command line. Exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line); of what talks to a
+// server, the kind of the failure (exit-status.ts).
 
-import { version } from "#application";
+import { trustAuthorities, version } from "#application";
 import { Fault } from "#base/fault.ts";
 import { jsonLog } from "#base/log.ts";
 import type { Terminal } from "./terminal.ts";
@@ -20,13 +21,33 @@ const main = async (args: readonly string[]): Promise<number> => {
     return 0;
   }
   const terminal: Terminal = { environment: process.env, log: jsonLog((line) => err.write(line)), out, err, status: 0 };
+  if (args[0] !== "serve") trustAuthorities(process.env);
   const { runCommand } = await import("./program.ts");
   return runCommand(args, terminal);
 };
 
+/** Says what a client command threw, with nothing in it that a terminal obeys. Gives the exit status. */
+const failAsClient = async (thrown: unknown): Promise<number> => {
+  const [{ exitStatusOf }, { onItsLines }] = await Promise.all([import("./exit-status.ts"), import("./output/escape.ts")]);
+  if (!(thrown instanceof Error) || thrown.name !== "ApiError") {
+    process.stderr.write(`gantry: ${onItsLines(failureText(thrown))}\n`);
+    return exitStatusOf(thrown);
+  }
+  const { failureText: apiFailureText } = await import("./operations/failure.ts");
+  const nothing = { flags: [], bodyPath: undefined, credential: undefined, server: undefined, serverOrigin: undefined };
+  process.stderr.write(apiFailureText(thrown, { asJson: false, colored: false, ...nothing }));
+  return exitStatusOf(thrown);
+};
+
+const args = process.argv.slice(2);
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(args);
 } catch (thrown) {
-  process.stderr.write(`gantry: ${failureText(thrown)}\n`);
-  process.exitCode = 1;
+  const { isClientCommand } = await import("./program.ts");
+  if (isClientCommand(args)) process.exitCode = await failAsClient(thrown);
+  else {
+    const { exitStatus, isWrongUsage } = await import("./exit-status.ts");
+    process.stderr.write(`gantry: ${failureText(thrown)}\n`);
+    process.exitCode = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
+  }
 }

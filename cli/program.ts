@@ -1,28 +1,43 @@
 // The tree of commands. Later ones find their place in it:
 //
-//   gantry serve | token | register | suspend | resume | import | export | explain | who-can | events | audit | config | doctor | health
+//   gantry serve | token | register | suspend | resume | import | export | explain | who-can | config | doctor | health
 //   gantry login | logout | mcp                       what a client does
-//   gantry iam pull-tokens                            the same, for what the API's resources are made of
 //   gantry admin migrate | quota | registry | end-of-life        what needs the data directory or the database
-//   gantry DOMAIN RESOURCES VERB                      the API
+//   gantry DOMAIN RESOURCES VERB                      the API, from the contract (cli/operations)
+//   gantry iam pull-tokens, events tail, audit verify beside the API's resources, what is none of its operations
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
 
 import { Command, CommanderError } from "commander";
 import { version } from "#application";
+import { domainSummaries, newDomainCommand, proposalElsewhere } from "./operations/branch.ts";
 import { suggestionText, throwFaults } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface CommandEntry {
   readonly summary: string;
+  /** It talks to a server wherever that is: its exit status says the kind of a failure (exit-status.ts). */
+  readonly isClient?: true;
   readonly load: () => Promise<(terminal: Terminal) => Command>;
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
-  login: { summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
-  logout: { summary: "remove the tokens of a sign-in from this machine", load: async () => (await import("./commands/logout.ts")).logoutCommand },
-  iam: { summary: "make, list and revoke tokens that pull images", load: async () => (await import("./commands/iam.ts")).iamCommand },
+  login: { isClient: true, summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
+  logout: {
+    isClient: true,
+    summary: "remove the tokens of a sign-in from this machine",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand,
+  },
+  whoami: { isClient: true, summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
+  context: { isClient: true, summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
+  api: { isClient: true, summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
+  completion: {
+    isClient: true,
+    summary: "print what completes commands in a shell",
+    load: async () => (await import("./commands/completion.ts")).completionCommand,
+  },
+  mcp: { isClient: true, summary: "serve the API as tools for language models", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
   token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
   register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
@@ -31,24 +46,59 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   export: { summary: "write images into files", load: async () => (await import("./commands/export.ts")).exportCommand },
   explain: { summary: "tell why an identity may do something, or may not", load: async () => (await import("./commands/explain.ts")).explainCommand },
   "who-can": { summary: "list who holds a capability at a place", load: async () => (await import("./commands/who-can.ts")).whoCanCommand },
-  events: { summary: "watch what happens", load: async () => (await import("./commands/events.ts")).eventsCommand },
-  audit: { summary: "check that the audit log is what was written", load: async () => (await import("./commands/audit.ts")).auditCommand },
   admin: { summary: "work in the database, beside the server or without it", load: async () => (await import("./commands/admin.ts")).adminCommand },
   config: { summary: "show the settings, and where they come from", load: async () => (await import("./commands/config.ts")).configCommand },
   doctor: { summary: "check whether this installation works", load: async () => (await import("./commands/doctor.ts")).doctorCommand },
   health: { summary: "ask the running server whether it is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 
-const listText = (program: Command): string => `gantry: a self-hosted server for the Platform API v2
+/** Commands that stand beside the resources of a domain and are none of the contract's operations. */
+const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal: Terminal) => Command)[]>>> = {
+  iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
+  events: async () => [(await import("./commands/events.ts")).tailCommand],
+  audit: async () => [(await import("./commands/audit.ts")).verifyCommand],
+};
 
-${program.commands.map((command) => `  ${command.name().padEnd(10)}${command.summary()}`).join("\n")}
+const lines = (list: readonly Command[]): string => list.map((command) => `  ${command.name().padEnd(17)}${command.summary()}`).join("\n");
+
+const isDomain = (command: Command): boolean => Object.hasOwn(domainSummaries, command.name());
+
+const listText = ({ commands: all }: Command): string => `gantry: a self-hosted server for the Platform API v2
+
+${lines(all.filter((command) => !isDomain(command)))}
+
+Every operation of the API, at any server:  gantry DOMAIN RESOURCE VERB
+
+${lines(all.filter(isDomain))}
 
 gantry help COMMAND tells more; gantry --version says which one this is.
 `;
 
 /** "gantry help lgoin" asks for a command, too. */
-const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message }: CommanderError): string =>
-  `there is no command ${JSON.stringify(first === "help" ? second : first)}${suggestionText(message.split("\n")[1] ?? "")}; gantry --help lists them`;
+const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message }: CommanderError): string => {
+  const typed = first === "help" ? second : first;
+  const proposal = suggestionText(message.split("\n")[1] ?? "") || proposalElsewhere(typed);
+  return `there is no command ${JSON.stringify(typed)}${proposal}; gantry --help lists them`;
+};
+
+/** What is typed behind a word. */
+const behind = (args: readonly string[], word: string): readonly string[] => args.slice(args.indexOf(word) + 1);
+
+const loadDomain = async (args: readonly string[], terminal: Terminal, domain: string): Promise<Command> => {
+  const own = (await besideResources[domain]?.()) ?? [];
+  return newDomainCommand(
+    terminal,
+    domain,
+    behind(args, domain),
+    own.map((make) => make(terminal)),
+  );
+};
+
+/** Help is data, too: it goes where the command's output goes. */
+const writeHelpTo = (command: Command, terminal: Terminal): void => {
+  command.configureOutput({ writeOut: (content) => void terminal.out.write(content) });
+  for (const each of command.commands) writeHelpTo(each, terminal);
+};
 
 /** The tree for these arguments: the commands that they name are ready to run. */
 const newProgram = async (args: readonly string[], terminal: Terminal): Promise<Command> => {
@@ -60,6 +110,11 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
   throwFaults(program, (error) => unknownCommand(program, error));
   for (const [name, { summary, load }] of Object.entries(commands))
     program.addCommand((args.includes(name) ? (await load())(terminal) : new Command(name)).summary(summary));
+  // The first word that is one: a resource can be called like a command.
+  const called = args.find((word) => !word.startsWith("-") && word !== "help");
+  for (const [domain, summary] of Object.entries(domainSummaries))
+    program.addCommand((called === domain ? await loadDomain(args, terminal, domain) : new Command(domain)).summary(summary));
+  writeHelpTo(program, terminal);
   // An option with an empty value is one that was not set, as in --group "$GROUP".
   program.hook("preAction", (_, command) => {
     for (const [name, value] of Object.entries(command.opts())) if (value === "") command.setOptionValue(name, undefined);
@@ -67,11 +122,35 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
   return program;
 };
 
+/** True for commands whose exit status says the kind of a failure; the machine's own know 0, 1 and 2 alone. */
+export const isClientCommand = (args: readonly string[]): boolean => {
+  const [first = "", second = ""] = args;
+  if ((first === "events" && second === "tail") || (first === "audit" && second === "verify")) return false;
+  const entry = Object.hasOwn(commands, first) ? commands[first] : undefined;
+  return entry?.isClient ?? (Object.hasOwn(domainSummaries, first) || (first === "token" && args.includes("--login")));
+};
+
+/** What completes the words behind "gantry" for a shell (cli/completion). It never fails: then there is nothing to choose from. */
+const complete = async (words: readonly string[], terminal: Terminal): Promise<void> => {
+  try {
+    const { candidateLines, findCandidates } = await import("./completion/candidates.ts");
+    terminal.out.write(candidateLines(findCandidates(await newProgram(words, terminal), terminal, words)));
+  } catch {
+    // A context file that is not to be read, for example: whoever runs the command is told.
+  }
+};
+
 /** Runs the command that the arguments call. Returns the exit status; throws what the command throws, a Fault for arguments that mean nothing. */
 export const runCommand = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   const [first = "", ...others] = args;
+  if (first === "__complete") {
+    await complete(others.slice(1), terminal);
+    return 0;
+  }
   // Help needs no more than the name of a command, wherever it stands.
-  const words = ["help", "--help", "-h"].includes(first) ? ["help", ...others.filter((word) => !word.startsWith("-")).slice(0, 1)] : args;
+  const named = others.filter((word) => !word.startsWith("-"));
+  const asksHelp = ["help", "--help", "-h"].includes(first);
+  const words = !asksHelp ? args : named.length > 1 ? [...named, "--help"] : ["help", ...named];
   const program = await newProgram(words, terminal);
   if (words.length === 0) {
     terminal.out.write(program.helpInformation());

@@ -7,6 +7,8 @@ export interface Terminal {
   readonly log: Log;
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
+  /** What somebody types, or pipes in; the process's own where it is left out. */
+  readonly input?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** The exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line). */
   status: number;
 }

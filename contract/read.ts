@@ -195,7 +195,7 @@ const readObject = (reader: Reader, message: MessageFact, json: JsonObject, pref
 };
 
 /** The body's keys as field paths in JSON names; unknown keys have been reported already. */
-const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
+export const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
   Object.entries(json).flatMap(([key, value]) => {
     const field = message.byName.get(key);
     if (!field) return [];
@@ -390,10 +390,13 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
   }
 };
 
+/** The values of any message of the contract. */
+export const jsonOfMessage = (fact: MessageFact, message: Message): JsonObject => jsonOf(fact, message as unknown as Readonly<Record<string, unknown>>);
+
 /** The request of a gRPC call: the same checks and the same names in problems as over REST. */
 export const readGrpc = (method: MethodFact, message: Message): Reading => {
   const problems: Violation[] = [];
-  const json = jsonOf(method.input, message as unknown as Readonly<Record<string, unknown>>);
+  const json = jsonOfMessage(method.input, message);
   const body = method.http[0]?.body ?? "";
   const request: JsonObject = {};
   for (const field of method.input.fields) {
@@ -405,4 +408,37 @@ export const readGrpc = (method: MethodFact, message: Message): Reading => {
     else assignField(reader, method.input, request, field, value, "");
   }
   return { request, problems, bodyPaths: undefined };
+};
+
+/**
+ * The request of a call whose message is one JSON object, fields of path, query and body side by side: the same checks and the same
+ * names in problems as over REST, and the body's own keys as the mask that an update has without one.
+ */
+export const readArguments = (method: MethodFact, given: JsonObject): Reading => {
+  const problems: Violation[] = [];
+  const body = method.http[0]?.body ?? "";
+  const request: JsonObject = {};
+  let bodyPaths: string[] | undefined;
+  const named = new Set<FieldFact>();
+  for (const [key, value] of Object.entries(given)) {
+    const field = method.input.byName.get(key);
+    if (!field) addProblem(problems, key, "unknown field");
+    else if (named.has(field)) addProblem(problems, key, "given twice");
+    else {
+      named.add(field);
+      if (value === null) continue;
+      const inBody = field.json === body || body === "*";
+      const reader: Reader = { problems, naming: inBody ? "json" : "name", texts: false };
+      if (field.json === body && field.message && field.shape === "one") {
+        if (!isObject(value)) addProblem(problems, field.json, expected.message);
+        else {
+          request[field.json] = readObject(reader, field.message, value, "");
+          bodyPaths = bodyPathsOf(field.message, value);
+        }
+      } else assignField(reader, method.input, request, field, value, "");
+    }
+  }
+  const size = method.input.byName.get("page_size");
+  if (size?.additive) request[size.json] ??= 0;
+  return { request, problems, bodyPaths };
 };

@@ -144,23 +144,37 @@ export const registerProvider = async (
 export interface FakeBrowser {
   readonly cookies: Map<string, string>;
   /** One request; redirects are answers like others. */
-  get(url: string | URL): Promise<{ readonly status: number; readonly location: string; readonly text: string; readonly headers: Headers }>;
+  get(url: string | URL): Promise<BrowserAnswer>;
+  /** The same with a form; `headers`: what another site's page would make a browser say. */
+  post(url: string | URL, form: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>): Promise<BrowserAnswer>;
+}
+
+export interface BrowserAnswer {
+  readonly status: number;
+  readonly location: string;
+  readonly text: string;
+  readonly headers: Headers;
 }
 
 export const openBrowser = (): FakeBrowser => {
   const cookies = new Map<string, string>();
+  const ask = async (
+    url: string | URL,
+    init: { method?: string; body?: URLSearchParams; headers?: Readonly<Record<string, string>> },
+  ): Promise<BrowserAnswer> => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const response = await fetch(url, { ...init, redirect: "manual", headers: { accept: "text/html", ...(cookie ? { cookie } : {}), ...init.headers } });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (/max-age=0/i.test(line)) cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    return { status: response.status, location: response.headers.get("location") ?? "", text: await response.text(), headers: response.headers };
+  };
   return {
     cookies,
-    async get(url) {
-      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-      const response = await fetch(url, { redirect: "manual", headers: { accept: "text/html", ...(cookie ? { cookie } : {}) } });
-      for (const line of response.headers.getSetCookie()) {
-        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-        if (/max-age=0/i.test(line)) cookies.delete(name);
-        else cookies.set(name, value);
-      }
-      return { status: response.status, location: response.headers.get("location") ?? "", text: await response.text(), headers: response.headers };
-    },
+    get: (url) => ask(url, {}),
+    post: (url, form, headers = {}) => ask(url, { method: "POST", body: new URLSearchParams(form), headers }),
   };
 };
 

@@ -18,6 +18,8 @@ interface Step {
 const steps: Readonly<Record<string, Step>> = {
   gen: { command: ["node", "tools/current.ts"] },
   types: { command: ["tsc", "--noEmit", "-p", "."] },
+  // What browsers run: JavaScript, with the names that they have.
+  "types-browser": { command: ["tsc", "--noEmit", "-p", "server/docs/browser"] },
   lint: { command: ["biome", "lint", "--error-on-warnings", "--max-diagnostics=200", "."], hint: "npx biome lint --write . mends what is safe to mend" },
   format: { command: ["biome", "format", "."], hint: "npx biome format --write . writes it as it must be" },
   proto: { command: ["buf", "lint"] },

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 
 /** The tests that compare with golden files, besides those of the modules. */
-export const goldenTests: readonly string[] = globSync("test/golden*.test.ts").sort();
+export const goldenTests: readonly string[] = [...globSync("test/golden*.test.ts").sort(), "test/expressions.test.ts"];
 
 if (process.argv[1] === import.meta.filename) {
   const { status } = spawnSync(process.execPath, ["test/run.ts", "test/modules.test.ts", "test/tables.test.ts", ...goldenTests], {

@@ -1,11 +1,11 @@
-// Writes the OpenAPI documents that the server serves: contract/gen/openapi. Part of `npm run gen`, behind the comments.
+// Writes the OpenAPI documents that the server serves: contract/gen/openapi. Part of `npm run gen`, behind the texts.
 //
 //   node tools/openapi.ts [FOLDER]   into this folder instead of the project's own
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "#base/json.ts";
-import { comments } from "#contract/gen/comments.ts";
+import { contractTexts } from "#contract/gen/texts.ts";
 import { openApiDocuments } from "#contract/openapi/documents.ts";
 
 const readObject = (path: string): Record<string, JsonObject> => JSON.parse(readFileSync(path, "utf8"));
@@ -16,6 +16,6 @@ const errors = readObject("test/golden/errors.json");
 
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");
 mkdirSync(folder, { recursive: true });
-for (const [name, document] of openApiDocuments({ comments, examples, errors })) {
+for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, errors })) {
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
 }

@@ -5,7 +5,7 @@ import { Fault } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import { withApplication } from "../application.ts";
 import { reportAudit } from "../audit-report.ts";
-import { newCommand, newGroup } from "../command.ts";
+import { newCommand } from "../command.ts";
 import { openProgressBar } from "../progress-bar.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -17,7 +17,7 @@ interface Options {
 
 const wrongArguments = "what about audit? gantry audit verify checks the log";
 
-const verifyCommand = (terminal: Terminal): Command =>
+export const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
     usage: "[--group UID] [--known FILE] [--json]",
@@ -49,5 +49,3 @@ A log whose end was not known then is not compared`,
       bar.end();
       if (!whole) terminal.status = 1;
     });
-
-export const auditCommand = (terminal: Terminal): Command => newGroup("audit", verifyCommand(terminal), wrongArguments);

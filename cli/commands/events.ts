@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { withApplication } from "../application.ts";
-import { newCommand, newGroup } from "../command.ts";
+import { newCommand } from "../command.ts";
 import { tailEvents } from "../event-tail.ts";
 import { stopSignal } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
@@ -18,7 +18,7 @@ interface Options {
 
 const wrongArguments = "what about events? gantry events tail shows them";
 
-const tailCommand = (terminal: Terminal): Command =>
+export const tailCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "tail",
     usage: "[--group UID] [--type TYPE,…] [--past NUMBER] [--json]",
@@ -47,5 +47,3 @@ const tailCommand = (terminal: Terminal): Command =>
         }),
       );
     });
-
-export const eventsCommand = (terminal: Terminal): Command => newGroup("events", tailCommand(terminal), wrongArguments);

@@ -1,26 +1,46 @@
 // `gantry logout`: removes the tokens of a sign-in from this machine.
 
-import type { Command } from "commander";
-import { readPublicUrl } from "#application";
+import { type Command, Option } from "commander";
+import { changeContexts } from "#contexts";
 import { newCommand } from "../command.ts";
+import { findContext } from "../context.ts";
+import { exitStatusText, wrongUsage } from "../exit-status.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
+  readonly server?: string;
   readonly issuer?: string;
+  readonly context?: string;
   readonly audience?: string;
 }
 
-export const logoutCommand = ({ environment, out }: Terminal): Command =>
+export const logoutCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "logout",
-    usage: "[--issuer URL] [--audience AUDIENCE]",
+    usage: "[--server URL] [--context NAME] [--audience AUDIENCE]",
     description: `Removes what gantry login has kept for this server, or for this audience; of the server also what it has written for
-docker, podman and their like.`,
-    notes: "Example:  gantry logout --issuer https://gantry.example.com",
+docker, podman and their like. The context stays (gantry context delete removes it); the file of an identity token is not
+read any more. What stands in the environment (GANTRY_TOKEN) is not its to remove, and it says so.`,
+    notes: `${exitStatusText}
+
+Examples:  gantry logout
+           gantry logout --server https://gantry.example.com`,
   })
-    .option("--issuer <URL>", "the server's address (GANTRY_PUBLIC_URL, or else this machine's own server)")
+    .option("--server <URL>", "the server's address (GANTRY_SERVER, the current context's, GANTRY_PUBLIC_URL, or this machine's own server)")
+    .option("--context <NAME>", "the context whose sign-in it is (GANTRY_CONTEXT, or the current one)")
     .option("--audience <NAME>", "what the token was for (the server itself)")
-    .action(async ({ issuer, audience }: Options) => {
+    .addOption(new Option("--issuer <URL>").hideHelp())
+    .action(async ({ server: flag, issuer, context, audience }: Options) => {
+      if (flag !== undefined && issuer !== undefined) throw wrongUsage("choose one of --server and --issuer");
+      const { environment, out, err } = terminal;
+      const { name, stored, server } = findContext(terminal, { server: flag ?? issuer, context });
       const { signOut } = await import("#login");
-      signOut({ issuer: issuer ?? readPublicUrl(environment), audience, environment, out });
+      signOut({ issuer: server, audience, alias: stored?.alias, environment, out });
+      if (name !== undefined && audience === undefined && stored?.identityTokenFile !== undefined)
+        await changeContexts(environment, ({ current, contexts }) => ({
+          current,
+          contexts: new Map(contexts).set(name, { ...stored, identityTokenFile: undefined }),
+        }));
+      for (const variable of ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE", "GANTRY_IDENTITY_TOKEN", "GANTRY_IDENTITY_TOKEN_FILE"])
+        if (environment[variable]) err.write(`${variable} is set: commands go on with what it holds\n`);
     });

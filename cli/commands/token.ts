@@ -1,33 +1,78 @@
-// `gantry token`: mints a token for testing.
+// `gantry token`: mints a token for testing, as the operator; with --login, prints that of whoever is signed in.
 
 import type { Command } from "commander";
 import { mintToken } from "#application";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
+import { describeCredential } from "#contexts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
+import { findContext } from "../context.ts";
+import { exitStatusText, wrongUsage } from "../exit-status.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
   readonly identity?: string;
   readonly audience?: string;
+  readonly login?: boolean;
+  readonly capabilities?: readonly string[];
+  readonly scope?: readonly string[];
+  readonly server?: string;
+  readonly context?: string;
 }
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, ...value.split(",").filter((each) => each !== "")];
+
+const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
+  if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
+  return withApplication(terminal, async ({ services, call }) => {
+    if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
+    return mintToken(services, identity, audience);
+  });
+};
+
+/** The token that commands use, or a narrower one in exchange for it. */
+const signedInToken = async (terminal: Terminal, { audience, capabilities = [], scope = [], server: named, context }: Options): Promise<string> => {
+  const { server, credential } = findContext(terminal, { server: named, context });
+  const signal = AbortSignal.timeout(limits.callsOfCommandMs);
+  const token = await credential.token({ signal });
+  if (credential.isFromEnvironment) terminal.err.write(`This is ${describeCredential(credential)}.\n`);
+  if (audience === undefined && capabilities.length === 0 && scope.length === 0) return token;
+  const { exchangeToken } = await import("#login");
+  return exchangeToken(server, { token, audience: audience === undefined ? [] : [audience], capabilities, scopes: scope }, signal).catch((thrown: unknown) => {
+    if (!(thrown instanceof Fault) || thrown.code !== "UNAUTHENTICATED") throw thrown;
+    throw new Fault(thrown.code, `${thrown.message}; refused was ${describeCredential(credential)}`, { cause: thrown });
+  });
+};
+
+/** Options that say nothing of the operator's token. */
+const ofLogin = ["capabilities", "scope", "server", "context"] as const;
 
 export const tokenCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "token",
-    usage: "[--identity UID] [--audience AUDIENCE]",
+    usage: "[--identity UID] [--audience AUDIENCE] [--login] [--capabilities LIST] [--scope LIST] [--server URL] [--context NAME]",
     description: `Prints a token, valid for one hour, and nothing else. Without --identity it is the operator's, who may do
-everything. Works on the machine (or with the database) of the server, running or not.`,
-    notes: `Example:  curl -H "Authorization: Bearer $(gantry token)" http://127.0.0.1:8080/iam/v2/groups`,
+everything. Works on the machine (or with the database) of the server, running or not.
+
+With --login it is the token of whoever signed in with gantry login, at any server: that of this sign-in, or one made from it
+that is narrowed to capabilities, to groups, or meant for another audience. It ends when the one it was made from does.`,
+    notes: `With --login: ${exitStatusText.replace(/^Exit/, "exit")}
+
+Examples:  curl -H "Authorization: Bearer $(gantry token)" http://127.0.0.1:8080/iam/v2/groups
+           gantry token --login --capabilities repo.list,tag.list --scope UID`,
   })
     .option("--identity <UID>", "whose token (the operator's)")
     .option("--audience <AUDIENCE>", "what the token is for (the server itself)")
-    .action(async ({ identity, audience }: Options) => {
-      if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
-      const minted = await withApplication(terminal, async ({ services, call }) => {
-        if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
-        return mintToken(services, identity, audience);
-      });
-      terminal.out.write(`${minted}\n`);
+    .option("--login", "the token of whoever is signed in, instead of the operator's")
+    .option("--capabilities <LIST>", "with --login: names of capabilities, with commas between; it is good for no others", collect)
+    .option("--scope <LIST>", "with --login: uids of groups, with commas between; it is good in no others", collect)
+    .option("--server <URL>", "with --login: the server's address (GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "with --login: the context (GANTRY_CONTEXT, or the current one)")
+    .action(async (options: Options) => {
+      const stray = options.login ? undefined : ofLogin.find((name) => options[name] !== undefined);
+      if (stray !== undefined) throw wrongUsage(`--${stray} goes with --login; without it, gantry token mints the operator's`);
+      if (options.login && options.identity !== undefined) throw wrongUsage("choose one of --login and --identity");
+      terminal.out.write(`${await (options.login ? signedInToken : mint)(terminal, options)}\n`);
     });

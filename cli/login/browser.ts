@@ -74,7 +74,7 @@ const receiveTokens = (server: Server, state: string, describe: (token: string) 
     });
   });
 
-export const signInByBrowser = async ({ issuer, audience, idp, err, stop }: MethodOptions): Promise<Tokens> => {
+export const signInByBrowser = async ({ issuer, audience, idp, invite, err, stop }: MethodOptions): Promise<Tokens> => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -82,6 +82,7 @@ export const signInByBrowser = async ({ issuer, audience, idp, err, stop }: Meth
   const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback?state=${state}`;
   const query = new URLSearchParams({ exit: "redirect", redirect, audience, create_refresh_token: "true" });
   if (idp !== undefined) query.set("idp_id", idp);
+  if (invite !== undefined) query.set("invite", invite);
   const address = `${issuer.authorizationEndpoint}?${query}`;
   err.write(`To sign in to ${issuer.url}, your browser opens this address:\n\n    ${address}\n\n`);
   openInBrowser(address);

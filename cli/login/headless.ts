@@ -44,11 +44,12 @@ const waitForSession = async (issuer: Issuer, code: string, stop: AbortSignal): 
   throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login makes a new address");
 };
 
-export const signInHeadless = async ({ issuer, audience, idp, err, stop }: MethodOptions): Promise<Tokens> => {
+export const signInHeadless = async ({ issuer, audience, idp, invite, err, stop }: MethodOptions): Promise<Tokens> => {
   const { privateKey, publicKey } = generateKeyPairSync("x25519");
   const code = publicKey.export({ format: "jwk" }).x ?? "";
   const query = new URLSearchParams({ headless_code: code, audience });
   if (idp !== undefined) query.set("idp_id", idp);
+  if (invite !== undefined) query.set("invite", invite);
   err.write(`To sign in to ${issuer.url}, open this address in any browser:\n\n    ${issuer.authorizationEndpoint}?${query}\n\n`);
   const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
   try {

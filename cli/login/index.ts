@@ -2,33 +2,61 @@
 // a person at a terminal who may be far from the server: it knows the server's address and nothing of its database or settings.
 
 import { Fault } from "#base/fault.ts";
-import { discoverIssuer } from "./issuer-client.ts";
+import { text } from "#base/json.ts";
+import { withoutTrailing } from "#base/trailing.ts";
+import { isUid } from "#base/uid.ts";
+import { exchangeToken } from "./exchange.ts";
+import { discoverIssuer, type Issuer, printable } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
-import { fetchPerson } from "./person.ts";
+import { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./person.ts";
+import { fetchProviders, type OfferedProvider } from "./providers.ts";
 import { checkRegistryFiles, type RegistryLogin, removeRegistryLogin, writeRegistryLogin } from "./registry-files.ts";
 import { tokenEndMs } from "./session.ts";
 import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 export { answerCredentialRequest } from "./credential-helper.ts";
+export { exchangeToken } from "./exchange.ts";
 export { type JsonResponse, refusalText, requestJson, type RequestOptions } from "./issuer-client.ts";
-export { sessionToken } from "./session.ts";
+export { withLock } from "./lock.ts";
+export { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./person.ts";
+export { writePrivateFile } from "./private-file.ts";
+export type { OfferedProvider } from "./providers.ts";
+export { type SessionOptions, sessionToken, tokenEndMs } from "./session.ts";
+export { readStoredToken, removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A person in a browser, by one of three ways, or an identity by a token that somebody else vouches for. */
+export type SignInMethod =
+  | {
+      readonly by: "device" | "headless" | "browser";
+      /** An identity provider's uid, or the name of a verified organization. */
+      readonly idp: string | undefined;
+      readonly invite: string | undefined;
+      /** Which of several providers: asks the person, or throws where nobody can be asked. */
+      readonly choose: (offered: readonly OfferedProvider[]) => Promise<string>;
+    }
+  | { readonly by: "exchange"; readonly identity: string | undefined; readonly token: string };
 
 export interface SignInOptions {
   /** The server's address. */
   readonly issuer: string;
   /** What the token is for; undefined: the server itself. */
   readonly audience: string | undefined;
-  /** An identity provider's uid, or the name of a verified organization. */
-  readonly idp: string | undefined;
-  readonly method: "device" | "headless" | "browser";
+  readonly method: SignInMethod;
   /** Signs docker, podman and their like in, too: with the token, or by the credential helper. */
   readonly registry: RegistryLogin["by"] | undefined;
+  /** Which of this user's sign-ins at the server it is; undefined: the one that the platform's clients find. */
+  readonly alias: string | undefined;
   /** Where the user's cache is. */
   readonly environment: Environment;
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
+}
+
+export interface SignedIn {
+  /** Uids of the organizations in which the token may do anything, as the server says. */
+  readonly organizations: readonly string[];
 }
 
 export interface SignOutOptions {
@@ -36,14 +64,32 @@ export interface SignOutOptions {
   readonly issuer: string;
   /** What the token was for; undefined: the server itself. */
   readonly audience: string | undefined;
+  readonly alias: string | undefined;
   readonly environment: Environment;
   readonly out: NodeJS.WriteStream;
 }
 
-const obtainTokens = async (method: SignInOptions["method"], options: MethodOptions): Promise<Tokens> => {
-  if (method === "headless") return (await import("./headless.ts")).signInHeadless(options);
-  if (method === "browser") return (await import("./browser.ts")).signInByBrowser(options);
-  return (await import("./device.ts")).signInByDevice(options);
+/** The provider to sign in with; undefined where the server asks on its pages. */
+const chooseProvider = async (
+  { idp, choose }: Extract<SignInMethod, { readonly choose: unknown }>,
+  issuer: Issuer,
+  stop: AbortSignal,
+): Promise<string | undefined> => {
+  if (idp !== undefined && isUid(idp)) return idp;
+  const offered = await fetchProviders(issuer, idp ?? "", stop);
+  return offered.length > 1 ? choose(offered) : idp;
+};
+
+const obtainTokens = async (method: SignInMethod, options: Omit<MethodOptions, "idp" | "invite">): Promise<Tokens> => {
+  const { issuer, audience, stop } = options;
+  if (method.by === "exchange") {
+    const { token, identity } = method;
+    return { access: await exchangeToken(withoutTrailing(issuer.url, "/"), { token, identity, audience: [audience] }, stop), refresh: undefined };
+  }
+  const asked: MethodOptions = { ...options, idp: await chooseProvider(method, issuer, stop), invite: method.invite };
+  if (method.by === "headless") return (await import("./headless.ts")).signInHeadless(asked);
+  if (method.by === "browser") return (await import("./browser.ts")).signInByBrowser(asked);
+  return (await import("./device.ts")).signInByDevice(asked);
 };
 
 const formatExpiry = (token: string): string => {
@@ -57,7 +103,7 @@ const isLoopback = (hostname: string): boolean => hostname === "localhost" || ho
 const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
   const url = URL.parse(issuer);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:"))
-    throw new Fault("INVALID_ARGUMENT", `--issuer must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
+    throw new Fault("INVALID_ARGUMENT", `--server must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`Careful: ${issuer} is not encrypted, and whoever can listen in can take the token.\n`);
 };
 
@@ -72,8 +118,9 @@ const registryText = (environment: Environment, issuer: string, by: RegistryLogi
 
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** Signs the person in and stores the tokens. False where the person stopped it; throws a Fault where it cannot be done. */
-export const signIn = async ({ issuer: address, audience: wanted, idp, method, registry, environment, out, err }: SignInOptions): Promise<boolean> => {
+/** Signs in and stores the tokens. Undefined where the person stopped it; throws a Fault where it cannot be done. */
+export const signIn = async (options: SignInOptions): Promise<SignedIn | undefined> => {
+  const { issuer: address, audience: wanted, method, registry, alias, environment, out, err } = options;
   checkIssuerUrl(address, err);
   const stopping = new AbortController();
   const abort = (): void => stopping.abort();
@@ -83,32 +130,36 @@ export const signIn = async ({ issuer: address, audience: wanted, idp, method, r
   try {
     const issuer = await discoverIssuer(address, stop);
     const audience = wanted ?? issuer.url;
+    const place = { audience, alias };
     // Throws now, and not when somebody has signed in for nothing.
-    tokenFile(environment, audience, "oidc-token");
+    tokenFile(environment, place, "oidc-token");
     if (registry !== undefined) checkRegistryFiles(environment, new URL(issuer.url).host, registry);
-    const tokens = await obtainTokens(method, { issuer, audience, idp, err, stop });
+    const tokens = await obtainTokens(method, { issuer, audience, err, stop });
     if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
-    const name = await fetchPerson(issuer, tokens.access, stop);
-    const file = storeToken(environment, audience, "oidc-token", tokens.access);
-    storeToken(environment, audience, "refresh-token", tokens.refresh);
+    const whoAmI = await fetchWhoAmI(issuer.url, tokens.access, stop);
+    const file = storeToken(environment, place, "oidc-token", tokens.access);
+    storeToken(environment, place, "refresh-token", tokens.refresh);
+    const claims = unverifiedClaims(tokens.access);
+    const who = method.by === "exchange" ? `the identity ${printable(text(claims, "sub"))}` : personText(whoAmI ?? {}, claims);
     const renewal = tokens.refresh === undefined ? "" : "; clients renew it";
-    out.write(`Signed in to ${issuer.url} as ${name}\nThe token is in ${file}, good until ${formatExpiry(tokens.access)}${renewal}\n`);
+    out.write(`Signed in to ${issuer.url} as ${who}\nThe token is in ${file}, good until ${formatExpiry(tokens.access)}${renewal}\n`);
     if (registry !== undefined) out.write(registryText(environment, issuer.url, registry, tokens.access));
-    return true;
+    return { organizations: organizationsOf(whoAmI ?? {}) };
   } catch (thrown) {
     if (!stop.aborted) throw thrown;
     err.write("Stopped. Nobody has been signed in.\n");
-    return false;
+    return undefined;
   } finally {
     for (const signal of signals) process.off(signal, abort);
   }
 };
 
 /** Removes the tokens for this audience from the machine, and what docker and its like have of the server's. */
-export const signOut = ({ issuer, audience = issuer, environment, out }: SignOutOptions): void => {
-  const found = removeTokens(environment, audience);
+export const signOut = ({ issuer, audience = issuer, alias, environment, out }: SignOutOptions): void => {
+  const found = removeTokens(environment, { audience, alias });
   out.write(found ? `Signed out: the tokens for ${audience} are removed from this machine\n` : `There were no tokens for ${audience}\n`);
-  const host = audience === issuer ? URL.parse(issuer)?.host : undefined;
+  // What docker has is of the sign-in that the platform's clients find.
+  const host = audience === issuer && alias === undefined ? URL.parse(issuer)?.host : undefined;
   const files = host === undefined ? [] : removeRegistryLogin(environment, host);
   if (files.length > 0) out.write(`docker, podman, skopeo and their like are signed out of ${host} (${files.join(", ")})\n`);
 };

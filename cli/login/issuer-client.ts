@@ -38,7 +38,7 @@ const unreachableReason = (address: string, thrown: unknown): string => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   if (code === "ECONNREFUSED") return `nothing listens at ${host}: is Gantry running there?`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `there is no host ${hostname}`;
-  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; NODE_EXTRA_CA_CERTS may name the file of its authority`;
+  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; GANTRY_CA_FILE may name the file of its authority`;
   return `${host} cannot be reached: ${cause instanceof Error ? cause.message : String(thrown)}`;
 };
 
@@ -98,7 +98,7 @@ export const discoverIssuer = async (address: string, stop: AbortSignal): Promis
   const url = text(response.body, "issuer");
   if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${response.status})`);
   // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
-  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --issuer ${printable(url)}`);
+  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --server ${printable(url)}`);
   const endpoint = (name: string): string => {
     const value = text(response.body, name);
     // A browser goes to one of them, and secrets to the others: over HTTP alone, and over TLS where the server has it.

@@ -12,6 +12,8 @@ export interface MethodOptions {
   readonly audience: string;
   /** An identity provider's uid, or the name of a verified organization. */
   readonly idp: string | undefined;
+  /** The code of an invite to accept. */
+  readonly invite?: string | undefined;
   readonly err: NodeJS.WriteStream;
   /** Aborted when the person stops waiting. */
   readonly stop: AbortSignal;

@@ -1,9 +1,10 @@
 // Who has signed in, for the person at the terminal: by name and e-mail address, and by a uid only where nothing else is
 // known.
 
-import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { visibleText } from "#base/html.ts";
 import { limits } from "#base/limits.ts";
+import { isUid, rootOf } from "#base/uid.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { type Issuer, requestJson } from "./issuer-client.ts";
 
@@ -31,8 +32,22 @@ export const personText = (whoAmI: JsonObject, claims: JsonObject): string => {
   return issuer === "" ? called : `${called}, through ${shown(URL.parse(issuer)?.host || issuer)}`;
 };
 
-/** How the server calls whoever holds this token. A token for another audience is not the server's to look at: then it says so itself. */
-export const fetchPerson = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> => {
-  const response = await requestJson(`${withoutTrailing(issuer.url, "/")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
-  return personText(response?.status === 200 ? response.body : {}, unverifiedClaims(token));
+/** What the server says of whoever holds this token; undefined where it does not take it: it may be for another audience. */
+export const fetchWhoAmI = async (server: string, token: string, stop: AbortSignal): Promise<JsonObject | undefined> => {
+  const response = await requestJson(`${withoutTrailing(server, "/")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
+  return response?.status === 200 ? response.body : undefined;
 };
+
+/** How the server calls whoever holds this token. A token for another audience is not the server's to look at: then it says so itself. */
+export const fetchPerson = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> =>
+  personText((await fetchWhoAmI(issuer.url, token, stop)) ?? {}, unverifiedClaims(token));
+
+/** Uids of the organizations in which whoever this is may do anything. */
+export const organizationsOf = (whoAmI: JsonObject): string[] => [
+  ...new Set(
+    objectList(whoAmI, "capabilities")
+      .map((each) => text(part(each, "group"), "id"))
+      .filter(isUid)
+      .map(rootOf),
+  ),
+];

@@ -2,14 +2,12 @@
 // is about to end. A refresh token works once, and using it twice ends the sign-in (server/signin/refresh.ts), so that one
 // program of this machine renews at a time, and the others find what it has brought.
 
-import { closeSync, openSync, rmSync, statSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
 import { discoverIssuer, refusalText, requestJson } from "./issuer-client.ts";
+import { withLock } from "./lock.ts";
 import { unverifiedClaims } from "./person.ts";
-import { listStoredTokens, readStoredToken, storeToken, tokenFile } from "./token-cache.ts";
+import { listStoredTokens, readStoredToken, storeToken, tokenFile, type TokenPlace } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,39 +28,9 @@ export const listSessionIssuers = (environment: Environment): string[] =>
     return (protocol === "https:" || protocol === "http:") && tokenFile(environment, issuer, "oidc-token") === file ? [issuer] : [];
   });
 
-const takeLock = (file: string): boolean => {
-  try {
-    closeSync(openSync(file, "wx", 0o600));
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return false;
-  }
-};
-
-/** Left by a program that was killed while it renewed. */
-const removeStaleLock = (file: string): void => {
-  try {
-    if (Date.now() - statSync(file).mtimeMs > limits.sessionLockMs) rmSync(file, { force: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-};
-
-const withLock = async <T>(file: string, stop: AbortSignal, work: () => Promise<T>): Promise<T> => {
-  while (!takeLock(file)) {
-    removeStaleLock(file);
-    await sleep(limits.sessionLockLookMs, undefined, { signal: stop });
-  }
-  try {
-    return await work();
-  } finally {
-    rmSync(file, { force: true });
-  }
-};
-
 /** Uses the refresh token up. Throws UNAUTHENTICATED where the server takes it no longer. */
-const renewTokens = async (environment: Environment, issuer: string, refreshToken: string, stop: AbortSignal): Promise<string> => {
+const renewTokens = async (environment: Environment, place: TokenPlace, refreshToken: string, stop: AbortSignal): Promise<string> => {
+  const issuer = place.audience;
   const { tokenEndpoint } = await discoverIssuer(issuer, stop);
   const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken });
   const response = await requestJson(tokenEndpoint, stop, { form });
@@ -71,36 +39,60 @@ const renewTokens = async (environment: Environment, issuer: string, refreshToke
   const [access, refresh] = [text(body, "access_token"), text(body, "refresh_token")];
   if (status !== 200 || access === "" || refresh === "") {
     // Not to be asked again; another program may have stored the next one meanwhile.
-    if (readStoredToken(environment, issuer, "refresh-token") === refreshToken) storeToken(environment, issuer, "refresh-token", undefined);
+    if (readStoredToken(environment, place, "refresh-token") === refreshToken) storeToken(environment, place, "refresh-token", undefined);
     throw new Fault("UNAUTHENTICATED", `the sign-in at ${issuer} has ended: ${refusalText(response)}`);
   }
-  storeToken(environment, issuer, "refresh-token", refresh);
-  storeToken(environment, issuer, "oidc-token", access);
+  storeToken(environment, place, "refresh-token", refresh);
+  storeToken(environment, place, "oidc-token", access);
   return access;
 };
 
+/** Brings another token by other means than a refresh token: an identity token that lies in a file is exchanged anew. */
+type Renewal = (stop: AbortSignal) => Promise<string>;
+
+export interface SessionOptions {
+  /** Which of several sign-ins at the same server. */
+  readonly alias?: string | undefined;
+  readonly renew?: Renewal | undefined;
+  /** What signs in where nobody is. */
+  readonly remedy?: string;
+}
+
 /**
  * The access token of the sign-in at a server, good for `leftMs` more where it can be renewed, and for as long as it is where
- * it cannot. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
+ * it cannot; with Infinity it is a new one. Throws UNAUTHENTICATED where nobody is signed in, and UNAVAILABLE where the server must be asked and does not answer.
  */
-export const sessionToken = async (environment: Environment, issuer: string, leftMs: number, stop: AbortSignal): Promise<string> => {
-  const stored = (): string => readStoredToken(environment, issuer, "oidc-token") ?? "";
+export const sessionToken = async (
+  environment: Environment,
+  issuer: string,
+  leftMs: number,
+  stop: AbortSignal,
+  { alias, renew, remedy = `gantry login --server ${issuer}` }: SessionOptions = {},
+): Promise<string> => {
+  const place = { audience: issuer, alias };
+  const stored = (): string => readStoredToken(environment, place, "oidc-token") ?? "";
   const isGood = (token: string, forMs: number): boolean => tokenEndMs(token) > Date.now() + forMs;
   if (isGood(stored(), leftMs)) return stored();
-  const none = new Fault("UNAUTHENTICATED", `nobody is signed in at ${issuer} here; gantry login --issuer ${issuer} signs you in`);
-  if (readStoredToken(environment, issuer, "refresh-token") === undefined) {
-    if (isGood(stored(), 0)) return stored();
-    throw none;
+  const none = new Fault("UNAUTHENTICATED", `nobody is signed in at ${issuer} here; ${remedy} signs you in`);
+  if (renew === undefined && readStoredToken(environment, place, "refresh-token") === undefined) {
+    if (!isGood(stored(), 0)) throw none;
+    if (Number.isFinite(leftMs)) return stored();
+    throw new Fault("FAILED_PRECONDITION", `the sign-in at ${issuer} cannot be renewed; ${remedy} signs you in anew`);
   }
-  return withLock(`${tokenFile(environment, issuer, "refresh-token")}.lock`, stop, async () => {
+  return withLock(`${tokenFile(environment, place, "refresh-token")}.lock`, stop, async () => {
     if (isGood(stored(), leftMs)) return stored();
-    const refreshToken = readStoredToken(environment, issuer, "refresh-token");
+    const refreshToken = readStoredToken(environment, place, "refresh-token");
     try {
+      if (renew !== undefined) {
+        const access = await renew(stop);
+        storeToken(environment, place, "oidc-token", access);
+        return access;
+      }
       if (refreshToken === undefined) throw none;
-      return await renewTokens(environment, issuer, refreshToken, stop);
+      return await renewTokens(environment, place, refreshToken, stop);
     } catch (thrown) {
       // What there is serves for a while.
-      if (thrown instanceof Fault && isGood(stored(), 0)) return stored();
+      if (thrown instanceof Fault && Number.isFinite(leftMs) && isGood(stored(), 0)) return stored();
       throw thrown;
     }
   });

@@ -20,24 +20,35 @@ const userCacheFolder = (environment: Environment): string => {
   return configured;
 };
 
-const audienceFolder = (environment: Environment, audience: string): string => {
+/** Whose tokens these are: for which audience, and, where this user keeps several sign-ins for it, the alias of one (the SDK's WithAlias). */
+export interface TokenPlace {
+  readonly audience: string;
+  readonly alias?: string | undefined;
+}
+
+const aliasPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+const audienceFolder = (environment: Environment, place: string | TokenPlace): string => {
+  const { audience, alias }: TokenPlace = typeof place === "string" ? { audience: place } : place;
+  if (alias !== undefined && (!aliasPattern.test(alias) || alias === "oidc-token" || alias === "refresh-token"))
+    throw new Fault("INVALID_ARGUMENT", `tokens cannot be kept as ${JSON.stringify(alias)}`);
   const slashed = audience.replaceAll("/", "-");
   const name = process.platform === "win32" ? slashed.replaceAll(/[:\\]/g, "-") : slashed;
   // An audience is a name here and must not lead anywhere else.
   if (name === "" || name === "." || name === ".." || name.includes("\0"))
     throw new Fault("INVALID_ARGUMENT", `--audience cannot be ${JSON.stringify(audience)}`);
-  return join(userCacheFolder(environment), "chainguard", name);
+  return join(userCacheFolder(environment), "chainguard", name, alias ?? "");
 };
 
 /** The file of this kind of token for this audience. */
-export const tokenFile = (environment: Environment, audience: string, kind: TokenKind): string => join(audienceFolder(environment, audience), kind);
+export const tokenFile = (environment: Environment, place: string | TokenPlace, kind: TokenKind): string => join(audienceFolder(environment, place), kind);
 
 const cacheFault = (failure: string, error: unknown): Fault =>
   new Fault("FAILED_PRECONDITION", `${failure}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 
 /** Stores a token for its owner's eyes alone; undefined removes the one that is there. Returns the file. */
-export const storeToken = (environment: Environment, audience: string, kind: TokenKind, token: string | undefined): string => {
-  const file = tokenFile(environment, audience, kind);
+export const storeToken = (environment: Environment, place: string | TokenPlace, kind: TokenKind, token: string | undefined): string => {
+  const file = tokenFile(environment, place, kind);
   if (token === undefined) {
     rmSync(file, { force: true });
     return file;
@@ -51,9 +62,9 @@ export const storeToken = (environment: Environment, audience: string, kind: Tok
 };
 
 /** The token of this kind for this audience; undefined where there is none that can be read. */
-export const readStoredToken = (environment: Environment, audience: string, kind: TokenKind): string | undefined => {
+export const readStoredToken = (environment: Environment, place: string | TokenPlace, kind: TokenKind): string | undefined => {
   try {
-    return readFileSync(tokenFile(environment, audience, kind), "utf8").trim();
+    return readFileSync(tokenFile(environment, place, kind), "utf8").trim();
   } catch {
     return undefined;
   }
@@ -79,11 +90,11 @@ export const listStoredTokens = (environment: Environment): { readonly file: str
 };
 
 /** Removes the tokens for this audience. False where there were none. */
-export const removeTokens = (environment: Environment, audience: string): boolean => {
+export const removeTokens = (environment: Environment, place: string | TokenPlace): boolean => {
   let found = false;
   for (const kind of ["oidc-token", "refresh-token"] as const) {
     try {
-      rmSync(tokenFile(environment, audience, kind));
+      rmSync(tokenFile(environment, place, kind));
       found = true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw cacheFault("the token cannot be removed", error);

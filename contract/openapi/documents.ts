@@ -30,7 +30,7 @@ export interface Example {
 }
 
 export interface Sources {
-  /** contract/gen/comments.ts */
+  /** contract/gen/texts.ts */
   readonly comments: Texts;
   readonly examples: Readonly<Record<string, Example>>;
   /** Errors of a run by what they are of, each with `status` and `body` (test/golden/errors.json). */

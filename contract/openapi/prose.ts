@@ -7,7 +7,7 @@ import type { Texts } from "./schemas.ts";
 /** Lines of a paragraph as one; paragraphs, and what is listed, stay apart. */
 const unwrapped = (text: string): string => text.trim().replace(/([^\n])\n(?!\n|- )/g, "$1 ");
 
-/** What the contract's comments say (contract/gen/comments.ts) as texts of the documents. */
+/** What the contract's comments say (contract/gen/texts.ts) as texts of the documents. */
 export const textsOf = (comments: Texts): Texts => Object.fromEntries(Object.entries(comments).map(([name, comment]) => [name, unwrapped(comment)]));
 
 const conventions = `

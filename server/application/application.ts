@@ -57,6 +57,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
+      caFile: settings.caFile,
       issuerHosts: settings.issuerHosts,
       mailIssuers: settings.mailIssuers,
       awsStsUrl: settings.awsStsUrl,

@@ -10,6 +10,7 @@ import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { listProviderIssuers, type MigrationState, readDatabaseTime, readMigrationState } from "#store";
 import { type Application, openApplication } from "./application.ts";
 import type { Settings } from "./settings.ts";
+import { readAuthorities } from "./trusted-authorities.ts";
 
 export interface Finding {
   readonly is: "good" | "unsure" | "bad";
@@ -62,6 +63,25 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
       says: `${path}: ${textOf(thrown)}`,
       remedy: `let the user that runs Gantry write there, or name another place in ${variable}`,
     };
+  }
+};
+
+/** How long before its end an authority is told. */
+const renewalMs = 30 * 86_400_000;
+
+/** The operator's certificate authorities: how many, and the end of the one that ends first. */
+const examineAuthorities = (file: string): Finding => {
+  const subject = "ca";
+  const remedy = "renew it in GANTRY_CA_FILE: what its authority has signed is not connected to after that; a running server reads the file again";
+  try {
+    const authorities = readAuthorities(file);
+    const [first] = authorities.toSorted((one, other) => Date.parse(one.validTo) - Date.parse(other.validTo));
+    const endMs = Date.parse(first?.validTo ?? "");
+    const says = `${file}: ${authorities.length} beside the public ones; the first ends ${new Date(endMs).toISOString().slice(0, 10)}`;
+    if (endMs > Date.now() + renewalMs) return { is: "good", subject, says };
+    return { is: endMs > Date.now() ? "unsure" : "bad", subject, says: `${says}: ${(first?.subject ?? "").replaceAll("\n", ", ")}`, remedy };
+  } catch (thrown) {
+    return { is: "bad", subject, says: textOf(thrown), remedy };
   }
 };
 
@@ -137,7 +157,9 @@ async function* examineIssuers({ services: { store, authn } }: Application): Asy
         is: "bad",
         subject,
         says: `${issuer}: ${textOf(thrown)}`,
-        remedy: "people cannot sign in through it: it must answer this server; one at a private address must be in GANTRY_EGRESS_ALLOW",
+        remedy:
+          "people cannot sign in through it: it must answer this server; one at a private address must be in GANTRY_EGRESS_ALLOW, " +
+          "a private certificate authority in GANTRY_CA_FILE",
       };
     }
   }
@@ -177,6 +199,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   yield await examineFolder("GANTRY_DATA", settings.dataDirectory);
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
+  if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);
   const { finding, isCurrent } = await examineDatabase(options);
   yield finding;
   if (!isCurrent) return;

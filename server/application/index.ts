@@ -30,6 +30,7 @@ export {
 } from "./on-demand.ts";
 export { settingsInForce } from "./settings-in-force.ts";
 export type { Server } from "./server.ts";
-export { settingNames, type SettingText, settingTexts } from "./setting-names.ts";
+export { refuseUnknownNames, settingNames, type SettingText, settingTexts } from "./setting-names.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
+export { trustAuthorities } from "./trusted-authorities.ts";
 export { version } from "./version.ts";

@@ -10,7 +10,7 @@ import { gzip } from "node:zlib";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 
 /** Made by tools/openapi.ts. */
-const folder = join(import.meta.dirname, "../../contract/gen/openapi");
+export const openApiFolder = join(import.meta.dirname, "../../contract/gen/openapi");
 
 interface Document {
   readonly text: string;
@@ -19,7 +19,7 @@ interface Document {
 }
 
 const readOpenApiDocument = async (name: string): Promise<Document> => {
-  const text = await readFile(join(folder, `${name}.json`), "utf8");
+  const text = await readFile(join(openApiFolder, `${name}.json`), "utf8");
   const etag = createHash("sha256").update(text).digest("base64url").slice(0, 22);
   return { text, packed: await promisify(gzip)(text), etag };
 };
@@ -46,7 +46,7 @@ const answer = ({ text, packed, etag }: Document, { headers, isHead }: EndpointR
 /** The endpoints by path; undefined for paths of something else. */
 export const openOpenApi = (): ((path: string) => Endpoint | undefined) => {
   const paths = new Map(
-    readdirSync(folder)
+    readdirSync(openApiFolder)
       .filter((file) => file.endsWith(".json"))
       .map((file) => file.slice(0, -".json".length))
       .map((name) => [name === "whole" ? "/openapi.json" : `/openapi/${name}.json`, name]),

@@ -6,6 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
+import { openDocs } from "#docs";
 import {
   countOutdatedFeeds,
   openCsaf,
@@ -29,7 +30,9 @@ import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
+import { openMcpEndpoints } from "./mcp.ts";
 import { watchMemory } from "./memory.ts";
+import { openApiSource } from "./openapi-source.ts";
 import { openOpenApi } from "./openapi.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
@@ -98,7 +101,11 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
+    const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const mcp = openMcpEndpoints(application, settings, options.log);
+    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
+    const openFeed = limitedDocuments(open, authn.clientLimits);
     const transport = await openTransport(
       {
         host: settings.host,
@@ -115,7 +122,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()], authn.clientLimits),
+        documents: (path) => mcp(path) ?? openFeed(path),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

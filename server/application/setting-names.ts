@@ -23,6 +23,7 @@ export const settingTexts = {
   GANTRY_SERVICE_DOMAIN: { says: "the domain in error details", byDefault: "gantry.local" },
   GANTRY_AUDIENCES: { says: "further audiences whose tokens are accepted", byDefault: "none" },
   GANTRY_EGRESS_ALLOW: { says: "private addresses that may be reached, as CIDRs", byDefault: "none" },
+  GANTRY_CA_FILE: { says: "certificate authorities besides the public ones, as PEM, for what the server connects to", byDefault: "none" },
   GANTRY_ISSUER_HOSTS: { says: "hosts of issuers that patterns may lead to without naming them", byDefault: "none" },
   GANTRY_MAIL_ISSUERS: { says: "issuers believed about e-mail addresses, and of which domains: ISSUER=DOMAIN|DOMAIN,…", byDefault: "none" },
   GANTRY_SECRET_KEY_FILE: { says: "the key that seals secrets; required with DATABASE_URL", byDefault: "secret.key in GANTRY_DATA" },
@@ -55,8 +56,20 @@ export const settingNames = Object.keys(settingTexts) as readonly SettingName[];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands that are clients read. */
-const clientNames: readonly string[] = ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE"];
+/** What commands that are clients read (cli/contexts): docs/operations.md says what each is. */
+const clientNames: readonly string[] = [
+  "GANTRY_SERVER",
+  "GANTRY_CONTEXT",
+  "GANTRY_CONFIG",
+  "GANTRY_ORG",
+  "GANTRY_OUTPUT",
+  "GANTRY_TOKEN",
+  "GANTRY_TOKEN_FILE",
+  "GANTRY_IDENTITY",
+  "GANTRY_IDENTITY_TOKEN",
+  "GANTRY_IDENTITY_TOKEN_FILE",
+  "GANTRY_NO_INPUT",
+];
 
 /** What Kubernetes sets in every container for a service whose name begins with "gantry", by its ending. */
 const isServiceLink = (name: string): boolean =>

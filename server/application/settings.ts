@@ -13,6 +13,7 @@ import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
+import { readCaFile } from "./trusted-authorities.ts";
 
 /** Where the rows are. */
 export interface DatabaseSettings {
@@ -31,6 +32,8 @@ export interface Settings extends DatabaseSettings {
   readonly serviceDomain: string;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly egressAllow: string;
+  /** GANTRY_CA_FILE: an absolute path, whose content can be read. */
+  readonly caFile: string | undefined;
   readonly issuerHosts: string;
   readonly mailIssuers: string;
   readonly secretKeyFile: string | undefined;
@@ -292,6 +295,7 @@ export const readSettings = (environment: Environment): Settings => {
     serviceDomain: readDomain(given.GANTRY_SERVICE_DOMAIN ?? settingTexts.GANTRY_SERVICE_DOMAIN.byDefault),
     tls: cert && key ? readCertificate(cert, key) : undefined,
     egressAllow: given.GANTRY_EGRESS_ALLOW ?? "",
+    caFile: readCaFile(given.GANTRY_CA_FILE),
     issuerHosts: given.GANTRY_ISSUER_HOSTS ?? "",
     mailIssuers: given.GANTRY_MAIL_ISSUERS ?? "",
     secretKeyFile,

@@ -8,8 +8,13 @@ import { quoteForError } from "./token.ts";
 
 export interface Audiences {
   readonly accepted: ReadonlySet<string>;
-  /** Throws UNAUTHENTICATED where a token is meant for others only. */
-  check(audience: readonly string[]): void;
+  /** Whether a token with this audience is meant for the API. */
+  includesApi(audience: readonly string[]): boolean;
+  /**
+   * Throws UNAUTHENTICATED where a token is meant for others only. `resource`: a part of this server with an audience of its own
+   * (RFC 8707), whose tokens count there besides those of the API.
+   */
+  check(audience: readonly string[], resource?: string): void;
 }
 
 /** The public URL without its trailing slash: what paths are appended to. */
@@ -18,12 +23,14 @@ export const withoutTrailingSlash = (issuer: string): string => withoutTrailing(
 /** The audiences of the server at `issuer`. The host counts with and without its port. */
 export const audiencesOf = (issuer: string, more: readonly string[]): Audiences => {
   const accepted: ReadonlySet<string> = new Set([...ownAudiences(issuer), ...more]);
+  const includesApi = (audience: readonly string[]): boolean => audience.some((entry) => accepted.has(entry));
   return {
     accepted,
-    check: (audience) => {
-      if (audience.some((entry) => accepted.has(entry))) return;
+    includesApi,
+    check: (audience, resource) => {
+      if (includesApi(audience) || (resource !== undefined && audience.includes(resource))) return;
       const present = audience.length === 0 ? "none" : quoteForError(audience.join(", "));
-      const ours = [...accepted].map((entry) => JSON.stringify(entry)).join(", ");
+      const ours = [...(resource === undefined ? [] : [resource]), ...accepted].map((entry) => JSON.stringify(entry)).join(", ");
       throw unauthenticated(`the token has the wrong audience (${present}); expected one of ${ours}`);
     },
   };

@@ -21,6 +21,8 @@ export interface Caller {
   readonly email?: string;
   /** The sign-in that the token came from, where that gives rights of its own (resources: ExternalGroupRoleMappings). */
   readonly session?: string;
+  /** The authorization code that the token came from: it may be taken back (docs/decisions/0050). */
+  readonly grant?: string;
 }
 
 /** The caller, frozen with its lists. */

@@ -19,6 +19,7 @@ const purposes = {
   "device-authorizations": [limits.deviceAuthorizationsPerMinute, "sign-ins of terminals"],
   "open-reads": [limits.openReadsPerMinute, "requests without a token"],
   "refused-refresh-tokens": [limits.refusedRefreshTokensPerMinute, "refresh tokens that are none"],
+  "client-documents": [limits.clientDocumentsPerMinute, "documents of clients"],
   "wrong-user-codes": [limits.wrongUserCodesPerMinute, "wrong codes"],
 } as const satisfies Record<string, readonly [perMinute: number, what: string]>;
 

@@ -11,8 +11,6 @@ export const discoveryDocument = (issuer: string): JsonObject => {
     issuer,
     jwks_uri: `${base}/.well-known/jwks.json`,
     token_endpoint: `${base}/oauth/token`,
-    // For people: with our own parameters (authentication.md: 7), not those of RFC 6749.
-    authorization_endpoint: `${base}/oauth`,
     grant_types_supported: [tokenExchangeGrantType],
     response_types_supported: ["id_token"],
     subject_types_supported: ["public"],

@@ -41,6 +41,8 @@ interface TokenSubject {
   readonly email: string | undefined;
   /** The sign-in whose rights the token carries besides its subject's. */
   readonly session?: string | undefined;
+  /** The authorization code's grant: what takes it back takes back this token, too. */
+  readonly grant?: string | undefined;
 }
 
 interface ExchangeSubject extends TokenSubject {
@@ -82,6 +84,7 @@ export const issueToken = async (dependencies: IssueDependencies, request: Issue
     act: request.act,
     email: request.email,
     session: request.session,
+    grant: request.grant,
     capabilities,
     scopes,
     lifetimeMs: request.untilMs - clock(),
@@ -114,13 +117,13 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
     if (identity !== "" && identity !== own?.uid) {
       const identityEndMs = await foreignTokens.checkIdentity(identity, token, own !== undefined);
       // The e-mail address is the person's who presented it, not the identity's: it stays in `act`.
-      return { uid: identity, act: upstream.act, email: undefined, identityEndMs };
+      return { uid: identity, act: upstream.act, email: undefined, grant: own?.grant, identityEndMs };
     }
     if (own === undefined) return { uid: await foreignTokens.findPerson(token), ...upstream };
     // A token of ours for itself. What was made for another audience (a registry, a webhook's receiver) was shown
     // to others, who must not turn it into one for the API.
     audiences.check(own.audience);
-    return { uid: own.uid, act: own.act, email: own.email, session: own.session };
+    return { uid: own.uid, act: own.act, email: own.email, session: own.session, grant: own.grant };
   };
 
   const subjectOfAws = async (presented: string, identity: string): Promise<ExchangeSubject> => {

@@ -13,6 +13,7 @@ import { audiencesOf } from "./audiences.ts";
 import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
 import { type ClientLimits, openClientLimits } from "./client-limits.ts";
 import { actClaimOf, type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
+import { openClientDocuments } from "./client-documents.ts";
 import { openDeliveryTokens } from "./delivery-token.ts";
 import { discoveryDocument } from "./discovery.ts";
 import { type Downscoping, readDownscoping, type TokenRequest } from "./downscope.ts";
@@ -54,6 +55,8 @@ export interface AuthnOptions {
   readonly audiences: readonly string[];
   /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
   readonly egressAllow: string;
+  /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
+  readonly caFile?: string | undefined;
   /** GANTRY_ISSUER_HOSTS, as the operator wrote it. */
   readonly issuerHosts?: string;
   /** GANTRY_MAIL_ISSUERS, as the operator wrote it. */
@@ -71,6 +74,11 @@ export interface Authn {
    * foreign issuer does not answer. `address` is that of the request's origin: who has others asked (AWS) counts.
    */
   authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
+  /**
+   * The same at a part of this server that has an audience of its own (RFC 8707): tokens of ours for it, or for the API. Nobody
+   * else's, and no identity is chosen beside the token. Throws UNAUTHENTICATED.
+   */
+  authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
   /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
@@ -124,6 +132,11 @@ export interface Authn {
   reportIssuerPatterns(): Promise<void>;
   /** Tells the log, beside other work, of identities whose patterns are beyond today's bounds. */
   startPatternReport(): PatternReport;
+  /**
+   * The document of the client whose id is its address (Client ID Metadata Documents), as it was fetched or is remembered.
+   * `address`: who has it fetched. Throws `unknownClient`, whatever is wrong, or RESOURCE_EXHAUSTED.
+   */
+  clientDocument(clientId: string, address: string): Promise<JsonObject>;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
   /** Closes the connections to issuers. */
@@ -143,7 +156,7 @@ export const checkAuthnOptions = ({
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;
-  const outbound = openOutbound({ allow: options.egressAllow, clock });
+  const outbound = openOutbound({ allow: options.egressAllow, caFile: options.caFile, log, clock });
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const mailIssuers = readMailIssuers(options.mailIssuers ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
@@ -156,15 +169,15 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
   // verified is cached, so that wrong tokens cannot drive out right ones.
-  const ownCallers = lruCache<{ readonly caller: Caller; readonly endMs: number }>(limits.tokenCacheEntries);
+  const ownCallers = lruCache<{ readonly caller: Caller; readonly endMs: number; readonly isForApi: boolean }>(limits.tokenCacheEntries);
   const foreignCallers = lruCache<Caller>(limits.tokenCacheEntries);
 
-  const authenticateOwn = async (token: Token, header: string, identity: string | undefined): Promise<Caller> => {
+  const authenticateOwn = async (token: Token, header: string, identity: string | undefined, resource?: string): Promise<Caller> => {
     const caller = await readOwnToken(keys, token);
-    audiences.check(caller.audience);
+    audiences.check(caller.audience, resource);
     if (identity !== undefined && identity !== caller.uid)
       throw unauthenticated("a token of this server acts as its own subject: exchange it to act as another identity");
-    ownCallers.set(header, { caller, endMs: tokenEndMs(token) }, entryWeightOf(header));
+    ownCallers.set(header, { caller, endMs: tokenEndMs(token), isForApi: audiences.includesApi(caller.audience) }, entryWeightOf(header));
     return caller;
   };
 
@@ -245,8 +258,17 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       // An empty header, as some clients send it, names nobody.
       const assumed = identity === "" ? undefined : identity;
       const cached = ownCallers.peek(header);
-      if (cached !== undefined && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) return cached.caller;
+      if (cached?.isForApi && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) return cached.caller;
       return authenticateUncached(header, assumed, address);
+    },
+    authenticateAt: (resource, authorization) => {
+      const header = authorization ?? "";
+      const cached = ownCallers.peek(header);
+      if (cached !== undefined && cached.endMs > clock() && (cached.isForApi || cached.caller.audience.includes(resource))) return cached.caller;
+      const presented = readBearer(authorization);
+      const token = isAwsToken(presented) ? undefined : readToken(presented, clock());
+      if (token?.issuer !== issuer) throw unauthenticated("only tokens of this server are taken here: exchange this one first");
+      return authenticateOwn(token, header, undefined, resource);
     },
     upstream: async (authorization, audiencesFor) => {
       const token = readToken(readBearer(authorization), clock());
@@ -290,6 +312,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     },
     patternViolations: (holder) => patternViolations(patternsOf(holder)),
     startPatternReport: () => startPatternReport(store, log),
+    clientDocument: openClientDocuments({ outbound, clientLimits, clock, log }),
     outbound,
     close: () => outbound.close(),
   };

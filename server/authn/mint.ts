@@ -27,10 +27,13 @@ export interface MintRequest {
   readonly email?: string | undefined;
   /** The sign-in whose rights the token carries besides its subject's. */
   readonly session?: string | undefined;
+  /** The authorization code's grant that the token may be taken back with. */
+  readonly grant?: string | undefined;
 }
 
 const downscopingClaims = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
 const sessionClaim = "gantry_session";
+const grantClaim = "gantry_grant";
 
 /** Writes and signs a token; its end is in milliseconds since 1970. */
 export const mintToken = async (
@@ -55,6 +58,7 @@ export const mintToken = async (
   if (request.capabilities !== undefined) claims[downscopingClaims.capabilities] = [...request.capabilities];
   if (request.scopes !== undefined) claims[downscopingClaims.scopes] = [...request.scopes];
   if (request.session !== undefined) claims[sessionClaim] = request.session;
+  if (request.grant !== undefined) claims[grantClaim] = request.grant;
 
   const { kid, key } = await keys.signingKey();
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
@@ -76,11 +80,15 @@ const readActClaim = (value: Json | undefined): Readonly<Record<string, string>>
   return act;
 };
 
-const readSessionClaim = ({ claims }: Token): { readonly session?: string } => {
-  const session = claimOf(claims, sessionClaim);
-  if (session === undefined) return {};
-  if (typeof session === "string") return { session };
-  throw unauthenticated("the token is malformed: its session is not a text");
+const textClaimOf = ({ claims }: Token, name: string): string | undefined => {
+  const value = claimOf(claims, name);
+  if (value === undefined || typeof value === "string") return value;
+  throw unauthenticated(`the token is malformed: its claim ${JSON.stringify(name)} is not a text`);
+};
+
+const readOriginClaims = (token: Token): { readonly session?: string; readonly grant?: string } => {
+  const [session, grant] = [textClaimOf(token, sessionClaim), textClaimOf(token, grantClaim)];
+  return { ...(session === undefined ? {} : { session }), ...(grant === undefined ? {} : { grant }) };
 };
 
 /** The caller of a token that says it is ours, verified but for its audience (audiences.ts). */
@@ -100,6 +108,6 @@ export const readOwnToken = async (keys: Keys, token: Token): Promise<Caller> =>
     capabilities: optionalTextsOf(claimOf(token.claims, downscopingClaims.capabilities)),
     scopes: optionalTextsOf(claimOf(token.claims, downscopingClaims.scopes)),
     ...verifiedEmailOf(token.claims),
-    ...readSessionClaim(token),
+    ...readOriginClaims(token),
   });
 };

@@ -7,10 +7,13 @@
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
 
 import { isIP } from "node:net";
+import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
+import { type Authorities, openAuthorities } from "./authorities.ts";
 import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
 import { openPauses } from "./pauses.ts";
 import { resolveName } from "./resolve.ts";
@@ -75,6 +78,7 @@ const guardedConnector = (
   purpose: Purpose,
   egress: Egress,
   resolve: (name: string) => Promise<readonly string[]>,
+  authorities: Authorities,
 ): buildConnector.connector => {
   return (target, connected) => {
     // One end for the name and all its addresses.
@@ -87,7 +91,7 @@ const guardedConnector = (
     // A literal IPv6 address wears brackets in a URL.
     const name = target.hostname.replace(/^\[|\]$/g, "");
     const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
-    const attempt = (addresses: readonly string[], last: Error): void => {
+    const attempt = (addresses: readonly string[], last: Error, trust: { readonly secureContext?: SecureContext }): void => {
       const [address, ...others] = addresses;
       if (address === undefined) {
         callback(last, null);
@@ -95,7 +99,7 @@ const guardedConnector = (
       }
       const why = egressRefusal(egress, purpose, target.protocol, address, port);
       if (why !== undefined) {
-        attempt(others, new AddressRefused(why));
+        attempt(others, new AddressRefused(why), trust);
         return;
       }
       const leftMs = Math.ceil(endMs - performance.now());
@@ -104,17 +108,19 @@ const guardedConnector = (
         return;
       }
       // Each of those that are left has an equal part of the time.
-      const connect = makeConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false });
+      const connect = makeConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false, ...trust });
       const { servername: _, ...rest } = target;
       // Without a name the certificate is checked against the address itself, which is then what the URL says.
       const certificateName = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
       connect({ ...rest, ...certificateName, hostname: address, host: address }, (...[error, socket]) => {
         if (error === null) callback(null, socket);
-        else attempt(others, error);
+        else attempt(others, error, trust);
       });
     };
-    resolve(name).then(
-      (found) => attempt(found.slice(0, limits.outboundAddressesMax), new Error(`${name} has no address`)),
+    const trusting = target.protocol === "https:" ? authorities() : Promise.resolve(undefined);
+    Promise.all([resolve(name), trusting]).then(
+      ([found, secureContext]) =>
+        attempt(found.slice(0, limits.outboundAddressesMax), new Error(`${name} has no address`), secureContext === undefined ? {} : { secureContext }),
       (error: unknown) => callback(error instanceof Error ? error : new Error(errorTextOf(error)), null),
     );
   };
@@ -184,24 +190,29 @@ const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
   issuer: () => openShares({ all: limits.issuerFetchesMax, each: limits.issuerFetchesEachMax }, "issuers"),
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
   feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
+  client: () => openShares({ all: limits.clientFetchesMax, each: limits.clientFetchesEachMax }, "clients"),
 };
 
 export interface OutboundOptions {
   /** GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
   readonly allow: string;
+  /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
+  readonly caFile?: string | undefined;
+  readonly log?: Log;
   readonly clock?: Clock;
   /** For tests: where names are looked up. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
 }
 
 /** Opens the client. */
-export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
+export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
   const egress = readEgress(allow);
+  const authorities = openAuthorities(caFile, log);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
   const dispatchers = new Map<Purpose, Agent>();
   let isClosed = false;
   const dispatcherOf = ({ Agent, buildConnector }: Client, purpose: Purpose): Agent => {
-    const found = dispatchers.get(purpose) ?? new Agent({ connect: guardedConnector(buildConnector, purpose, egress, resolve), pipelining: 1 });
+    const found = dispatchers.get(purpose) ?? new Agent({ connect: guardedConnector(buildConnector, purpose, egress, resolve, authorities), pipelining: 1 });
     dispatchers.set(purpose, found);
     return found;
   };

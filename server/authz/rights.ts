@@ -7,7 +7,16 @@
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
-import { type AccessVersion, type BindingRow, findBoundIdentity, findMappingGrants, findSessionGrants, type MappingGrantRow, type Read } from "#store";
+import {
+  type AccessVersion,
+  type BindingRow,
+  findBoundIdentity,
+  findMappingGrants,
+  findSessionGrants,
+  isGrantRevoked,
+  type MappingGrantRow,
+  type Read,
+} from "#store";
 import { operatorUid } from "./builtin.ts";
 import { builtInRoles } from "./roles.ts";
 
@@ -45,6 +54,8 @@ export interface Downscoping {
   readonly scopes: readonly string[] | undefined;
   /** The sign-in that it came from, where that gives rights of its own. */
   readonly session?: string;
+  /** What the token can be taken back by. */
+  readonly grant?: string;
 }
 
 /** One binding of an identity, and whether it counts. */
@@ -221,8 +232,12 @@ export const openRightsCache = (read: Read): RightsCache => {
     byCaller.set(cacheKey(caller), rights);
     return forCaller(caller, rights);
   };
+  const loadGranted = async (caller: Downscoping, grant: string, nowMs: number): Promise<Rights | undefined> =>
+    (await isGrantRevoked(read, grant)) ? undefined : load(caller, nowMs);
   return {
     of(caller, nowMs, fresh) {
+      // Asked each time: whether it was taken back is under no version. Few tokens have one.
+      if (caller.grant !== undefined) return loadGranted(caller, caller.grant, nowMs);
       const held = fresh ? undefined : byCaller.get(cacheKey(caller));
       return held && held.untilMs > nowMs ? forCaller(caller, held) : load(caller, nowMs);
     },

@@ -48,8 +48,8 @@ export const readFeedFile = async (options: FeedFileOptions, { path, query, sour
   const endpoint = endpointAt(options, path) ?? endpointAt(options, `${path}/`);
   if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `no such file: ${path}`);
   // Without what the caller has: a tag of the open file says nothing about this one.
-  const headers = { cookie: undefined, authorization: undefined, origin: undefined };
-  const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", headers, ...source });
+  const nothing = { headerOf: () => undefined, headers: { cookie: undefined, authorization: undefined, origin: undefined } };
+  const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", ...nothing, ...source });
   const { body } = answer;
   return { type: answer.headers["content-type"] ?? "application/octet-stream", pieces: typeof body === "string" ? once(body) : body };
 };

@@ -1,5 +1,6 @@
 // What the kernel is handed and what it gives back: a call of the contract, and its reply.
 
+import type { Caller } from "#authn";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import type { CallHeaders, UnreadCall } from "#contract/call.ts";
@@ -46,5 +47,8 @@ export interface Reply {
 /** Which request this is, and from where. */
 export const requestSourceOf = (call: CallHeaders): RequestSource => ({ origin: call.origin(), requestId: call.requestId });
 
-/** The kernel as a transport sees it. Throws a Fault for every refusal. */
-export type Serve = (call: UnreadCall) => Promise<Reply>;
+/**
+ * The kernel as a transport sees it. Throws a Fault for every refusal.
+ * @param admitted who asks, where the protocol had to know before it could read which operation is meant (admit.ts)
+ */
+export type Serve = (call: UnreadCall, admitted?: Caller) => Promise<Reply>;

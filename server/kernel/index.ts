@@ -1,5 +1,6 @@
 // The public entry of the kernel: declare a resource, open the kernel, serve.
 
+export { type Admit, makeAdmit } from "./admit.ts";
 export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type ReplyFile, type Serve, type UnreadCall } from "./call.ts";

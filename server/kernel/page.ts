@@ -13,6 +13,8 @@ import { limits } from "#base/limits.ts";
 export interface Seal {
   seal(purpose: string, plaintext: string, boundTo: readonly string[]): string;
   open(purpose: string, sealed: string, boundTo: readonly string[]): string | undefined;
+  /** Always the same for a text, and telling nothing of it without the key. */
+  digest(purpose: string, text: string): string;
 }
 
 export interface Position {

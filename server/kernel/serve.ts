@@ -48,7 +48,7 @@ import { requireTerms } from "./terms.ts";
 
 export const makeServe =
   (kernel: Kernel): Serve =>
-  async (unread) => {
+  async (unread, admitted) => {
     let caller: Caller | undefined;
     let call: Call | undefined;
     let entered: Party | undefined;
@@ -62,9 +62,9 @@ export const makeServe =
         // What is open to everybody is asked of a group's members where the request names a group.
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
-      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
+      caller = admitted ?? (await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address));
       const party = callingParty(caller);
-      kernel.rates.take(party);
+      if (!admitted) kernel.rates.take(party);
       if (!turns.tryEnter(party)) await turns.wait(party);
       entered = party;
       for (let fresh = unread.content !== undefined; ; fresh = true) {

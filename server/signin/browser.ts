@@ -90,6 +90,8 @@ const complete = async (dependencies: SignInDependencies, signedIn: SignedIn, co
       return completers.device.complete(dependencies, signedIn, completion);
     case "headless":
       return completers.headless.complete(dependencies, signedIn, completion);
+    case "code":
+      return completers.code.complete(dependencies, signedIn, completion);
   }
 };
 
@@ -117,6 +119,8 @@ export const refuseSignIn = async (
       return completers.device.refuse(dependencies, refusal, completion);
     case "headless":
       return completers.headless.refuse(dependencies, refusal, completion);
+    case "code":
+      return completers.code.refuse(dependencies, refusal, completion);
   }
 };
 

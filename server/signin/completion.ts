@@ -35,8 +35,25 @@ export interface HeadlessCompletion {
   readonly requestedToken: RequestedToken;
 }
 
+/** A client gets a code at its own address, and its tokens for that (RFC 6749, 4.1). */
+export interface CodeCompletion {
+  readonly kind: "code";
+  /** Its id, as clients.ts knows it. */
+  readonly client: string;
+  readonly redirectUri: string;
+  /** "" where it gave none. */
+  readonly state: string;
+  /** S256 of the verifier that it will come with. */
+  readonly challenge: string;
+  /** Its audience is the one resource that was asked for. */
+  readonly requestedToken: RequestedToken;
+  /** The same as the words that the client knows. */
+  readonly scope: string;
+  readonly refresh: boolean;
+}
+
 /** Stored in the sign-in's row as JSON: plain values only. */
-export type Completion = RedirectCompletion | DeviceCompletion | HeadlessCompletion;
+export type Completion = RedirectCompletion | DeviceCompletion | HeadlessCompletion | CodeCompletion;
 
 /** Who has signed in. Plain values: a completer may store it until its client comes for the tokens (tokens.ts). */
 export interface SignedIn {
@@ -75,4 +92,5 @@ export interface Completers {
   readonly redirect: Completer<RedirectCompletion>;
   readonly device: Completer<DeviceCompletion>;
   readonly headless: Completer<HeadlessCompletion>;
+  readonly code: Completer<CodeCompletion>;
 }

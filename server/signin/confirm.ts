@@ -18,8 +18,15 @@ type Site = Pick<SignInSettings, "publicUrl" | "vault" | "clock">;
 
 const isSecure = ({ publicUrl }: Site): boolean => publicUrl.startsWith("https:");
 
+/**
+ * Which requests bring the cookie along: "Strict", those from our own pages. A page that another site sends the browser to is
+ * shown with "Lax", or each new one would end those that are open: its cookie comes with addresses that are opened, never with a
+ * form of another site's.
+ */
+export type ConfirmCookie = "Strict" | "Lax";
+
 /** A name that only this very host can set, where that can be had. */
-const cookieName = (site: Site): string => (isSecure(site) ? "__Host-gantry-confirm" : "gantry-confirm");
+const cookieName = (site: Site, kind: ConfirmCookie): string => `${isSecure(site) ? "__Host-" : ""}${kind === "Strict" ? "gantry-confirm" : "gantry-consent"}`;
 
 const sealPurpose = "confirm cookie";
 /** It is any browser's; what is confirmed is bound to it, by a hash. */
@@ -32,8 +39,8 @@ const endOfCookie = ({ vault }: Site, value: string): number | undefined => {
 };
 
 /** The browser's cookie: made by us, the only one of its name, and good for `leftMs` more. */
-const readCookie = (site: Site, { headers }: EndpointRequest, leftMs = 0): string | undefined => {
-  const start = `${cookieName(site)}=`;
+const readCookie = (site: Site, { headers }: EndpointRequest, kind: ConfirmCookie, leftMs = 0): string | undefined => {
+  const start = `${cookieName(site, kind)}=`;
   const values = (headers.cookie ?? "")
     .split(";")
     .map((pair) => pair.trim())
@@ -44,30 +51,30 @@ const readCookie = (site: Site, { headers }: EndpointRequest, leftMs = 0): strin
 };
 
 /** The one that it has, where that is good for as long as a code is: the same person may have two of these pages open. */
-const renewCookie = (site: Site, request: EndpointRequest): string =>
-  readCookie(site, request, limits.deviceCodeLifetimeMs) ??
+const renewCookie = (site: Site, request: EndpointRequest, kind: ConfirmCookie): string =>
+  readCookie(site, request, kind, limits.deviceCodeLifetimeMs) ??
   site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`, boundToNothing);
 
-const setCookie = (site: Site, value: string): string =>
-  `${cookieName(site)}=${value}; Path=/; Max-Age=${limits.confirmCookieLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(site) ? "; Secure" : ""}`;
+const setCookie = (site: Site, kind: ConfirmCookie, value: string): string =>
+  `${cookieName(site, kind)}=${value}; Path=/; Max-Age=${limits.confirmCookieLifetimeMs / 1000}; HttpOnly; SameSite=${kind}${isSecure(site) ? "; Secure" : ""}`;
 
 /** Whether a form came from this browser's own session with us: not from another site's page, and with a cookie of ours. */
-export const isOurBrowser = (site: Site, request: EndpointRequest): boolean => {
+export const isOurBrowser = (site: Site, request: EndpointRequest, kind: ConfirmCookie = "Strict"): boolean => {
   const { origin } = request.headers;
-  return (origin === undefined || origin === new URL(site.publicUrl).origin) && readCookie(site, request) !== undefined;
+  return (origin === undefined || origin === new URL(site.publicUrl).origin) && readCookie(site, request, kind) !== undefined;
 };
 
 const proofOf = (cookie: string, subject: string): string => createHash("sha256").update(`${cookie} ${subject}`).digest("base64url");
 
 /** What the form carries as `proof`, and the cookie that goes with it. `subject` is all that is confirmed. */
-const makeProof = (site: Site, request: EndpointRequest, subject: string): { readonly proof: string; readonly cookie: string } => {
-  const value = renewCookie(site, request);
-  return { proof: proofOf(value, subject), cookie: setCookie(site, value) };
+const makeProof = (site: Site, request: EndpointRequest, subject: string, kind: ConfirmCookie): { readonly proof: string; readonly cookie: string } => {
+  const value = renewCookie(site, request, kind);
+  return { proof: proofOf(value, subject), cookie: setCookie(site, kind, value) };
 };
 
 /** True where the form comes from the page about `subject` that this browser was shown. */
-export const isConfirmed = (site: Site, request: EndpointRequest, subject: string): boolean => {
-  const cookie = isOurBrowser(site, request) ? readCookie(site, request) : undefined;
+export const isConfirmed = (site: Site, request: EndpointRequest, subject: string, kind: ConfirmCookie = "Strict"): boolean => {
+  const cookie = isOurBrowser(site, request, kind) ? readCookie(site, request, kind) : undefined;
   const proof = Buffer.from(request.form.get("proof") ?? "");
   const expected = Buffer.from(cookie === undefined ? "" : proofOf(cookie, subject));
   return cookie !== undefined && proof.length === expected.length && timingSafeEqual(proof, expected);
@@ -81,7 +88,7 @@ const withFormOrigin = (answer: EndpointAnswer, cookie: string): EndpointAnswer 
 
 /** A page with a form that counts in this browser alone. */
 export const formPage = (site: Site, request: EndpointRequest, answer: EndpointAnswer): EndpointAnswer =>
-  withFormOrigin(answer, setCookie(site, renewCookie(site, request)));
+  withFormOrigin(answer, setCookie(site, "Strict", renewCookie(site, request, "Strict")));
 
 /** What a person is asked before somebody else's program may act in their name. */
 export interface ConfirmationQuestion {
@@ -118,7 +125,7 @@ const hiddenInputs = (fields: ConfirmationQuestion["hidden"]): string =>
 
 /** The page that asks. Its first button confirms, and so does the enter key; neither is pressed by the page itself. */
 export const confirmationPage = (site: Site, request: EndpointRequest, subject: string, question: ConfirmationQuestion): EndpointAnswer => {
-  const { proof, cookie } = makeProof(site, request, subject);
+  const { proof, cookie } = makeProof(site, request, subject, "Strict");
   const hidden = hiddenInputs([...question.hidden, ["proof", proof]]);
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
@@ -138,8 +145,9 @@ export const questionPage = (
   request: EndpointRequest,
   subject: string,
   { title, paragraphs, path, hidden, form }: Pick<ConfirmationQuestion, "paragraphs" | "path" | "hidden"> & { readonly title: string; readonly form: string },
+  kind: ConfirmCookie = "Strict",
 ): EndpointAnswer => {
-  const { proof, cookie } = makeProof(site, request, subject);
+  const { proof, cookie } = makeProof(site, request, subject, kind);
   return withFormOrigin(
     htmlPage(200, title, paragraphs, `<form method="post" action="${path}">${hiddenInputs([...hidden, ["proof", proof]])}${form}</form>`),
     cookie,
@@ -147,20 +155,20 @@ export const questionPage = (
 };
 
 /** Answers a form that does not come from our page. */
-export const unconfirmedPage = (): EndpointAnswer => {
+export const unconfirmedPage = (next = "Open the address again that your terminal shows."): EndpointAnswer => {
   const why = "this did not come from the page that asks, or that page was open for too long";
-  return refusalPage(new Fault("PERMISSION_DENIED", why), 403, "Not confirmed", [`${sentenceOf(why)} Open the address again that your terminal shows.`]);
+  return refusalPage(new Fault("PERMISSION_DENIED", why), 403, "Not confirmed", [`${sentenceOf(why)} ${next}`]);
 };
 
 /** On to another site. A form of ours may lead to this server only, also by a redirect of its answer: so by a page. */
 export const redirectByPage = (answer: EndpointAnswer): EndpointAnswer => {
   const { location, ...headers } = answer.headers;
   if (location === undefined) return answer;
-  const { host } = new URL(location);
+  const { host, protocol } = new URL(location);
   const between = htmlPage(
     200,
     "One moment",
-    [`You go on at ${host}.`],
+    [host === "" ? `You go on in a program on this device (${protocol}).` : `You go on at ${host}.`],
     `<p class="actions"><a class="button" href="${escapeHtml(location)}">Go there</a></p>`,
   );
   return { ...between, headers: { ...between.headers, ...headers, refresh: `0;url=${location}` } };

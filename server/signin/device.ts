@@ -6,7 +6,7 @@
 //
 // Each step is one statement or stands under the row's lock, so that it happens once, whichever server it comes to.
 
-import { Fault, invalid, type Violation } from "#base/fault.ts";
+import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
@@ -25,6 +25,7 @@ import {
 } from "#store";
 import type { Completer, DeviceCompletion, RequestedToken, SignedIn } from "./completion.ts";
 import { refusalPage, sentenceOf } from "./pages.ts";
+import { oauthFault, openIdScopes, readSingleParameters } from "./oauth-parameters.ts";
 import { signedInPage } from "./person.ts";
 import { findNamedProviders, unknownProviderFault } from "./requested-provider.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
@@ -83,32 +84,11 @@ const readStoredSignedIn = (stored: JsonObject): SignedIn => {
   };
 };
 
-/** An error of RFC 6749, 5.2 or RFC 8628, 3.5. */
-const oauthFault = (reason: string, message: string): Fault => new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "reason", reason }] });
-
 const unknownDeviceCode = (): Fault => oauthFault("invalid_grant", "the code is unknown, or its tokens have been taken");
-
-/** The parameters of OAuth that have one value, each with a refusal of a second one (RFC 6749, 3.2). */
-const readSingleParameters = (
-  form: URLSearchParams,
-  lengths: Readonly<Record<string, number>>,
-): { values: Record<string, string>; violations: Violation[] } => {
-  const violations: Violation[] = [];
-  const values: Record<string, string> = {};
-  for (const [name, lengthMax] of Object.entries(lengths)) {
-    const [value = "", ...more] = form.getAll(name);
-    if (more.length > 0) violations.push({ field: name, description: "must be given once" });
-    if (value.length > lengthMax) violations.push({ field: name, description: `must have at most ${lengthMax} characters` });
-    values[name] = value;
-  }
-  return { values, violations };
-};
-
-const openIdScopes = new Set(["openid", "profile", "email", "offline_access"]);
 
 const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { client: string; request: DeviceRequest } => {
   const { values, violations } = readSingleParameters(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
-  const { client_id: client = "", idp_id: idp = "" } = values;
+  const { client_id: client, idp_id: idp } = values;
   // It is shown to people, who must read it as it is.
   if (/[\p{C}\p{Z}]/u.test(client.replaceAll(" ", ""))) violations.push({ field: "client_id", description: "must be a name in visible characters" });
   if (violations.length > 0) throw invalid(violations);
@@ -217,7 +197,7 @@ const issueDeviceTokens = async (
 export const deviceGrant = async (settings: SignInSettings, form: URLSearchParams): Promise<JsonObject> => {
   const parameters = { grant_type: limits.tokenBytesMax, device_code: limits.tokenBytesMax, client_id: limits.tokenBytesMax };
   const { values, violations } = readSingleParameters(form, parameters);
-  const { device_code: deviceCode = "", client_id: client = "" } = values;
+  const { device_code: deviceCode, client_id: client } = values;
   if (deviceCode === "") violations.push({ field: "device_code", description: "is required" });
   if (violations.length > 0) throw invalid(violations);
   const deviceHash = secretHashOf(deviceCode);

@@ -80,7 +80,8 @@ export const withMembershipQuestion = async (
   answer: EndpointAnswer,
 ): Promise<EndpointAnswer> => {
   const { store, clock, log } = dependencies;
-  const endsAtProgram = completion.kind === "redirect" && isProgramAddress(dependencies, completion.redirect);
+  // A code is good for a minute, which nobody may need for reading.
+  const endsAtProgram = completion.kind === "code" || (completion.kind === "redirect" && isProgramAddress(dependencies, completion.redirect));
   if (endsAtProgram || !isRoot(identityUid) || ![200, 303].includes(answer.status)) return answer;
   try {
     const organizations = await findUnansweredOrganizations(store.read, identityUid, clock(), limits.organizationsAskedMax);

@@ -17,6 +17,12 @@ interface Bound {
 }
 
 const bounds: Readonly<Record<OpenRowsTable, Bound>> = {
+  authorization_codes: {
+    name: "open-authorization-codes",
+    perAddress: limits.authorizationCodesPerAddressMax,
+    inAll: limits.authorizationCodesMax,
+    lifetimeMs: limits.authorizationCodeLifetimeMs,
+  },
   device_codes: {
     name: "open-device-authorizations",
     perAddress: limits.deviceCodesPerAddressMax,

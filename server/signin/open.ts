@@ -6,6 +6,8 @@ import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { strangerAt } from "#kernel";
+import { codeCompleter } from "./authorization-code.ts";
+import { answerAuthorizeQuestion, authorizePath, showAuthorizeQuestion } from "./authorize-pages.ts";
 import { beginSignIn, endSignIn, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
@@ -15,13 +17,15 @@ import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { redirectByPage } from "./confirm.ts";
 import { type AskHeadless, showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
 import { answerMembershipQuestion, membershipsPath } from "./membership-pages.ts";
+import { singleParameter } from "./oauth-parameters.ts";
 import { openOpenRows } from "./open-rows.ts";
 import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
+import { hostOfIssuer } from "./person.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { chosenParameter, choicePage } from "./provider-choice.ts";
 import { openRegistryTokens, type RegistryTokenRequest } from "./registry-token.ts";
-import { isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
+import { findOfferedProviders, isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 import { openUserCodeGuesses } from "./user-code-guesses.ts";
@@ -30,6 +34,8 @@ import { openUserCodeGuesses } from "./user-code-guesses.ts";
 export interface SignInEndpoints {
   /** /.well-known/openid-configuration */
   readonly discovery: () => JsonObject;
+  /** /.well-known/oauth-authorization-server (RFC 8414) */
+  readonly authorizationServer: () => JsonObject;
   /** /.well-known/jwks.json */
   readonly keys: () => Promise<JsonObject>;
   /** Every grant of the token endpoint. */
@@ -41,13 +47,6 @@ export interface SignInEndpoints {
   /** Pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
-
-/** RFC 6749, 3.1: no parameter is there twice; what is not known is passed over. */
-const singleParameter = (parameters: URLSearchParams, name: string): string => {
-  const [value = "", another] = parameters.getAll(name);
-  if (another !== undefined) throw invalid([{ field: name, description: "must be given once" }]);
-  return value;
-};
 
 const listParameter = (parameters: URLSearchParams, name: string): string[] =>
   parameters
@@ -179,15 +178,25 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
   const dependencies: SignInDependencies = {
     ...settings,
     providers: openProviders(settings),
-    completers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
+    completers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter, code: codeCompleter },
   };
   const { grantTypes } = openTokenEndpoint(settings);
+  const metadata = (): JsonObject => ({
+    ...authn.discovery(),
+    authorization_endpoint: urlOfPath(settings, authorizePath),
+    device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
+    grant_types_supported: [...grantTypes],
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    scopes_supported: ["offline_access"],
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+  });
   return {
-    discovery: () => ({
-      ...authn.discovery(),
-      device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
-      grant_types_supported: [...grantTypes],
-    }),
+    // OpenID Connect Discovery, 3: also what /oauth gives, for those who only verify tokens and ask that it be named.
+    discovery: () => ({ ...metadata(), response_types_supported: ["code", "id_token"] }),
+    authorizationServer: metadata,
     keys: authn.keys,
     exchangeToken: (form, authorization, from) => openTokenEndpoint(ownOf(dependencies, from)).answer(form, authorization, from),
     registryToken: (request) => openRegistryTokens(ownOf(dependencies, request.from))(request),
@@ -209,6 +218,13 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
           ),
         },
       ],
+      [
+        authorizePath,
+        {
+          GET: limitedPage(dependencies, "open-reads", showAuthorizeQuestion),
+          POST: limitedPage(dependencies, "open-reads", answerAuthorizeQuestion),
+        },
+      ],
       [membershipsPath, { POST: limitedPage(dependencies, "open-reads", answerMembershipQuestion) }],
       [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
       [
@@ -225,6 +241,16 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
             authn.clientLimits.take("open-reads", request.origin.address);
             const { read } = ownOf(dependencies, request).store;
             return jsonAnswer(200, await isOrganizationWithProvider(read, singleParameter(request.query, "name")));
+          },
+        },
+      ],
+      [
+        "/oauth/providers",
+        {
+          GET: async (request) => {
+            authn.clientLimits.take("open-reads", request.origin.address);
+            const providers = await findOfferedProviders(ownOf(dependencies, request), singleParameter(request.query, "name").trim());
+            return jsonAnswer(200, { providers: providers.map(({ uid, name, issuer }) => ({ uid, name, host: hostOfIssuer(issuer) })) });
           },
         },
       ],

@@ -40,7 +40,7 @@ export const providerFields = (question: ProviderQuestion): string => {
 
 /**
  * The page for a sign-in at `path` that names no provider, with everything else that it asks for. `cancel`: where it ends
- * if the person wants none; "": nowhere.
+ * if the person wants none; "": nowhere. `answered`: parameters that the page itself says again, or that say nothing here.
  */
 export const choicePage = (
   { publicUrl }: SignInSettings,
@@ -48,8 +48,9 @@ export const choicePage = (
   parameters: URLSearchParams,
   question: ProviderQuestion,
   cancel: string,
+  answered: ReadonlySet<string> = answeredParameters,
 ): EndpointAnswer => {
-  const kept = [...parameters].filter(([name]) => !answeredParameters.has(name));
+  const kept = [...parameters].filter(([name]) => !answered.has(name));
   const { host } = new URL(publicUrl);
   const { offered, problem, fault } = question;
   const cancelHtml = cancel === "" ? "" : `<a class="button secondary" href="${escapeHtml(cancel)}">Cancel</a>`;

@@ -15,7 +15,8 @@ import { issueTokens } from "./tokens.ts";
 
 const loopbackHosts = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
-const isLoopback = (url: URL): boolean => url.protocol === "http:" && loopbackHosts.has(url.hostname);
+/** An address of a program on the person's own machine (RFC 8252, 7.3 and 8.3). */
+export const isLoopbackAddress = (url: URL): boolean => url.protocol === "http:" && loopbackHosts.has(url.hostname);
 
 type Site = Pick<SignInSettings, "publicUrl" | "origins">;
 
@@ -25,7 +26,7 @@ const isTrustedPage = ({ publicUrl, origins }: Site, { origin }: URL): boolean =
 /** Whether a program on the person's own machine waits there, and no page. `redirect`: as a request's completion has it. */
 export const isProgramAddress = (site: Site, redirect: string): boolean => {
   const url = URL.parse(redirect);
-  return url !== null && isLoopback(url) && !isTrustedPage(site, url);
+  return url !== null && isLoopbackAddress(url) && !isTrustedPage(site, url);
 };
 
 /** The address as it was sent, if a sign-in may end there. Throws INVALID_ARGUMENT. */
@@ -37,7 +38,7 @@ export const readRedirect = (site: Site, text: string): string => {
   if (text.length > limits.redirectLengthMax) refuse(`is longer than ${limits.redirectLengthMax} characters`);
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || url.hash !== "") return refuse("must be an address without user and fragment");
-  return isLoopback(url) || isTrustedPage(site, url)
+  return isLoopbackAddress(url) || isTrustedPage(site, url)
     ? text
     : refuse("must be on this machine (http://127.0.0.1:PORT/…), on this server, or on one of the origins that it allows");
 };

@@ -16,10 +16,21 @@ import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
-import { deleteRefreshToken, insertRefreshToken, replaceRefreshTokenSecret, type Write } from "#store";
+import { deleteRefreshToken, insertRefreshToken, insertRevokedGrant, replaceRefreshTokenSecret, type Write } from "#store";
+import { oauthFault } from "./oauth-parameters.ts";
+import { audienceOfResource } from "./resources.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
 
+/** What an authorization code gives, and to whom. */
+export interface CodeGrant {
+  /** 32 hexadecimal digits: also the family's id. */
+  readonly id: string;
+  readonly client: string;
+}
+
 export interface NewFamily {
+  /** Absent: what it gives is no client's of an authorization code. */
+  readonly grant?: CodeGrant | undefined;
   readonly identity: string;
   readonly identityProvider: string;
   readonly act: Readonly<Record<string, string>>;
@@ -42,6 +53,8 @@ export interface Renewal {
   readonly audience: readonly string[];
   readonly capabilities: readonly string[];
   readonly scopes: readonly string[];
+  /** The client that it says it is; undefined where it does not. */
+  readonly client?: string | undefined;
   /** The operation or path that it came by. */
   readonly operation: string;
   readonly requestSource: RequestSource;
@@ -63,7 +76,7 @@ const wholeSeconds = (milliseconds: number): number => Math.floor(milliseconds /
  * after their end would outlive them.
  */
 export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number): Promise<RefreshToken | undefined> => {
-  const [id, secret] = [randomBytes(16).toString("hex"), newSecret()];
+  const [id, secret] = [family.grant?.id ?? randomBytes(16).toString("hex"), newSecret()];
   const untilMs = wholeSeconds(nowMs + limits.refreshTokenLifetimeMs);
   const inserted = await insertRefreshToken(rows, {
     id,
@@ -75,6 +88,7 @@ export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number)
     email: family.email,
     capabilities: family.capabilities,
     scopes: family.scopes,
+    client: family.grant?.client,
     createTimeMs: nowMs,
     expireTimeMs: untilMs,
   });
@@ -121,22 +135,30 @@ export const renew = async (
     id,
     secretHash: secretHashOf(secret),
     nextSecretHash: secretHashOf(next),
+    client: renewal.client,
     nowMs,
     expireTimeMs: wholeSeconds(nowMs + limits.refreshTokenLifetimeMs),
   });
   if (!family) {
     authn.clientLimits.addFailure("refused-refresh-tokens", address);
     const ended = await deleteRefreshToken(rows, id, nowMs);
+    if (ended?.client !== undefined) await insertRevokedGrant(rows, id, nowMs);
     if (ended?.isLive) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };
   }
+  // RFC 8707, 2.2: for nothing else than the person has agreed to. Thrown, it leaves the token as it was.
+  const audience =
+    family.client === undefined || requested.audience.length === 0 ? requested.audience : [audienceOfResource({ publicUrl }, requested.audience)];
+  if (family.client !== undefined && !audience.every((each) => family.audience.includes(each)))
+    throw oauthFault("invalid_target", "the refresh token was given for another resource");
   const { identityUid: identity, identityProviderUid: identityProvider, act, email, capabilities, scopes, expireTimeMs } = family;
   const access = await authn.issue({
     uid: identity,
     act,
     email,
+    grant: family.client === undefined ? undefined : id,
     downscoping: { capabilities, scopes },
-    requested: { ...requested, audience: requested.audience.length > 0 ? requested.audience : family.audience },
+    requested: { ...requested, audience: audience.length > 0 ? audience : family.audience },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   const { operation, requestSource } = renewal;

@@ -72,3 +72,13 @@ export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSe
   const all = kernel.services.openOrganizations ? [] : await findProvidersOfOnlyOrganization(read, limits.offeredProvidersMax + 1);
   return { ...common, problem, offered: all.length > limits.offeredProvidersMax ? [] : all };
 };
+
+/**
+ * The providers to choose from, for a program that asks its person itself: what the page offers to whoever gives this name, or none.
+ * A uid needs no choice.
+ */
+export const findOfferedProviders = async (settings: SignInSettings, name: string): Promise<readonly OfferedProvider[]> => {
+  if (isUid(name)) return [];
+  const named = name === "" ? [] : await findNamedProviders(settings.store.read, name);
+  return named.length === 1 ? named : ((await openProviderQuestion(settings, name))?.offered ?? []);
+};

@@ -17,7 +17,7 @@ export interface SignInSettings {
   readonly store: Store;
   readonly authn: Authn;
   readonly audit: Pick<Audit, "recordRefusal">;
-  readonly vault: Pick<Vault, "seal" | "open">;
+  readonly vault: Pick<Vault, "seal" | "open" | "digest">;
   readonly clock: Clock;
   readonly log: Log;
   /** GANTRY_PUBLIC_URL: where browsers find this server. */

@@ -6,6 +6,8 @@ import { type JsonObject, texts } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { isRefusal } from "#outbox";
 import { deviceGrant, deviceGrantType } from "./device.ts";
+import { codeGrant, codeGrantType } from "./authorization-code.ts";
+import { readScope, singleParameter } from "./oauth-parameters.ts";
 import { recordExchange } from "./record-exchange.ts";
 import { renew } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
@@ -29,18 +31,22 @@ const exchangeGrant =
 const refreshGrant =
   (settings: SignInSettings): Grant =>
   async (form, _authorization, requestSource) => {
-    const [token = "", another] = form.getAll("refresh_token");
-    if (token === "" || another !== undefined) throw invalid([{ field: "refresh_token", description: "must be given once" }]);
+    const token = singleParameter(form, "refresh_token");
+    if (token === "") throw invalid([{ field: "refresh_token", description: "must be given once" }]);
     const list = (name: string): string[] =>
       form
         .getAll(name)
         .flatMap((entry) => entry.split(" "))
         .filter((entry) => entry !== "");
+    const client = singleParameter(form, "client_id");
+    // A client that knows no parameters of ours says in `scope` what it wants less of.
+    const scope = client === "" ? undefined : readScope(settings.authn, singleParameter(form, "scope"));
     const renewal = {
       authorization: `Bearer ${token}`,
       audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),
-      capabilities: list("cap"),
-      scopes: list("scope"),
+      capabilities: [...list("cap"), ...(scope?.capabilities ?? [])],
+      scopes: scope?.scopes ?? list("scope"),
+      ...(client === "" ? {} : { client }),
       operation: tokenPath,
       requestSource,
     };
@@ -75,6 +81,7 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
   const grants = new Map<string, Grant>([
     ...texts(settings.authn.discovery(), "grant_types_supported").map((type): [string, Grant] => [type, exchange]),
     [deviceGrantType, (form) => deviceGrant(settings, form)],
+    [codeGrantType, (form) => codeGrant(settings, form)],
     ["refresh_token", refreshGrant(settings)],
   ]);
   const grantTypes = [...grants.keys()];

@@ -6,7 +6,7 @@ import { recordSignIn } from "#outbox";
 import type { Write } from "#store";
 import type { RequestedToken, SignedIn } from "./completion.ts";
 import { callbackPath } from "./provider.ts";
-import { beginFamily } from "./refresh.ts";
+import { beginFamily, type CodeGrant } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
 
 const notDownscoped = { capabilities: undefined, scopes: undefined };
@@ -19,17 +19,18 @@ export interface Tokens {
   readonly refreshToken: string | undefined;
 }
 
-/** Issues the requested tokens, in the caller's transaction. */
+/** Issues the requested tokens, in the caller's transaction. `grant`: what they are taken back by. */
 export const issueTokens = async (
   { authn, clock, publicUrl }: Pick<SignInSettings, "authn" | "clock" | "publicUrl">,
   rows: Write,
   signedIn: SignedIn,
   requestedToken: RequestedToken,
   createRefreshToken: boolean,
+  grant?: CodeGrant,
 ): Promise<Tokens> => {
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
   const requested = { identity: "", ...requestedToken };
-  const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, downscoping: notDownscoped, requested, untilMs });
+  const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, grant: grant?.id, downscoping: notDownscoped, requested, untilMs });
   await recordSignIn(rows, publicUrl, {
     identity: uid,
     act,
@@ -40,7 +41,15 @@ export const issueTokens = async (
     time: timestamp(clock()),
   });
   if (!createRefreshToken || !mayRefresh) return { token, expireTimeMs, refreshToken: undefined };
-  const family = { identity: uid, identityProvider: identityProviderUid, act, email, audience: requestedToken.audience, ...authn.readDownscoping(requested) };
+  const family = {
+    grant,
+    identity: uid,
+    identityProvider: identityProviderUid,
+    act,
+    email,
+    audience: requestedToken.audience,
+    ...authn.readDownscoping(requested),
+  };
   const refresh = await beginFamily(rows, family, clock());
   if (!refresh) throw denied("the identity or its identity provider has been deleted meanwhile");
   return { token, expireTimeMs, refreshToken: refresh.token };

@@ -329,6 +329,14 @@ export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
 export { findExpiredInvites, findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
 export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export {
+  type AuthorizationCodeRow,
+  deleteSomeEndedAuthorizationCodes,
+  hasAuthorizationCode,
+  insertAuthorizationCode,
+  lockAuthorizationCode,
+  useAuthorizationCode,
+} from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
@@ -477,6 +485,7 @@ export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
 export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
+export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {

@@ -124,6 +124,7 @@ const holds = (group: GroupRow, { column, comparison, value }: Condition): boole
     case "after":
       return field > String(value);
     case "false":
+    case "set":
       return false;
     case "null":
       return true;

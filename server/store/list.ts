@@ -45,7 +45,7 @@ export interface Condition {
   /** A column of the table; "parent" is the uid without its last segment, "depth" the number of its segments after the root. */
   readonly column: string;
   /** "has": the column is a list (jsonb) with one of the texts; "contains": it matches the pattern of LIKE. */
-  readonly comparison: "equal" | "any" | "after" | "false" | "null" | "has" | "contains";
+  readonly comparison: "equal" | "any" | "after" | "false" | "null" | "set" | "has" | "contains";
   readonly value: Param;
   /**
    * "equal", "any": the column has an index of its own inside each root. ("after" is for such columns alone.)
@@ -199,9 +199,9 @@ const isInOrderOf = (path: AccessPath, { columns }: Table, { column }: Selection
   path.condition.comparison === "equal" &&
   (column === "name" || (column === "uid" && !columnsBehindParent.some((each) => columns.includes(each))));
 
-/** What is deleted stands in no index of an order: a list that shows it too is sorted, however many there are, by its keys alone. */
-const asksForDeleted = ({ columns }: Table, selection: Selection): boolean =>
-  columns.includes("delete_time") && selection.order.column !== "uid" && findCondition(selection, "null", "delete_time") === undefined;
+/** What is there and what is deleted stand in two indexes of each order (0023_orders_of_deleted_advisories.sql). Behind a time they are sorted by it. */
+const asksForBoth = ({ columns }: Table, { order, conditions }: Selection): boolean =>
+  columns.includes("delete_time") && order.column !== "uid" && !conditions.some(({ column }) => column === "delete_time");
 
 const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   const ofAnySize = strategyOfAnySize(selection);
@@ -213,7 +213,6 @@ const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   }
   if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
   if (path && isInOrderOf(path, table, selection.order)) return { path, sorts: false };
-  if (path?.by === "field" && asksForDeleted(table, selection)) return { path, sorts: true };
   const order: AccessPath = selection.order.column === "uid" ? uidPath : { by: "order" };
   return { path: order, sorts: false, ...(path?.by === "heap" ? { otherwise: path } : looksThrough(selection) ? { otherwise: path ?? uidPath } : {}) };
 };
@@ -272,6 +271,8 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
       return `not ${name}`;
     case "null":
       return `${name} is null`;
+    case "set":
+      return `${name} is not null`;
     case "has":
       return `${name} ?| ${parameters.add(value)}`;
     case "contains":
@@ -323,10 +324,13 @@ const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Con
 /** Children of one parent in the order of their uids are read by that index alone. */
 const isScannedByUid = ({ order }: Selection, path: AccessPath, readsAll: boolean): boolean => path.by === "parent" && !readsAll && order.column === "uid";
 
+/** A condition that indexes have in their predicates. */
+const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set", "false"].includes(comparison);
+
 /** Whether the planner may match a condition with indexes, beside the path that another condition made. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
-  if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
+  if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // No index but the parent's own serves without a root.
     case "parent":
@@ -571,8 +575,6 @@ const sortedPageText = (parameters: Parameters, table: Table, selection: Selecti
   return `${fromBranches(source)}(${rowsOf(table)}${whereClause(allTerms)} offset 0) as t${behind()}`;
 };
 
-const isOfPartialIndex = ({ comparison }: Condition): boolean => comparison === "null" || comparison === "false";
-
 /** The page from the order's next rows, where these fill it; otherwise, and then alone, from all that `otherwise` finds. */
 const nearPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath, source: Source, otherwise: AccessPath): string => {
   const { conditions, order, limit, skip } = selection;
@@ -594,8 +596,19 @@ const nearPageText = (parameters: Parameters, table: Table, selection: Selection
   );
 };
 
+/** The page from two indexes of the order, each read as far as the page may need. */
+const bothPageText = (parameters: Parameters, table: Table, selection: Selection): string => {
+  const { conditions, limit, skip } = selection;
+  const [there, deleted] = (["null", "set"] as const).map((comparison) => {
+    const part = { ...selection, conditions: [...conditions, { column: "delete_time", comparison, value: null }], limit: limit + skip, skip: 0 };
+    return pageText(parameters, table, part);
+  });
+  return `select t.* from ((${there}) union all (${deleted})) as t${pageClauses(parameters, selection)}`;
+};
+
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { path, sorts, otherwise } = chooseStrategy(table, selection);
+  if (path.by === "order" && !sorts && asksForBoth(table, selection)) return bothPageText(parameters, table, selection);
   const source = sourceOf(parameters, selection, path);
   if (path.by === "values" && !sorts) return mergedPageText(parameters, table, selection, path, source);
   if (sorts) return sortedPageText(parameters, table, selection, path, source);

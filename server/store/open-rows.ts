@@ -6,7 +6,7 @@ import { columns, expression, nullableTimeMs, number } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 /** Each has address_hash and expire_time, and an index of both. */
-export type OpenRowsTable = "device_codes" | "headless_sessions" | "sign_ins";
+export type OpenRowsTable = "authorization_codes" | "device_codes" | "headless_sessions" | "sign_ins";
 
 const ofAddress = columns({ count: expression("count(*)", number), firstEndMs: nullableTimeMs("min(expire_time)") });
 

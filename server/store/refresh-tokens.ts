@@ -16,6 +16,8 @@ export interface RefreshTokenFamily {
   /** Undefined: not narrowed. */
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
+  /** The client that it was given to (RFC 6749, 6), and whose audience it keeps; undefined where no client is known by an id. */
+  readonly client: string | undefined;
   /** The latest token's end, in milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
@@ -35,6 +37,7 @@ const family = columns<RefreshTokenFamily>({
   email: nullableText,
   capabilities: nullableTextList,
   scopes: nullableTextList,
+  client: nullableText,
   expireTimeMs: timeMs("expire_time"),
 });
 
@@ -42,8 +45,9 @@ const family = columns<RefreshTokenFamily>({
 export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
   const inserted = await rows.query(
     `with person as (select 1 from identities where uid = $3 for key share), provider as (select 1 from identity_providers where uid = $4 for key share)
-     insert into refresh_tokens (id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, capabilities, scopes, create_time, expire_time)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from person, provider returning id`,
+     insert into refresh_tokens (
+       id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, capabilities, scopes, client, create_time, expire_time)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 from person, provider returning id`,
     [
       row.id,
       row.secretHash,
@@ -54,6 +58,7 @@ export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Pro
       row.email ?? null,
       row.capabilities ? JSON.stringify(row.capabilities) : null,
       row.scopes ? JSON.stringify(row.scopes) : null,
+      row.client ?? null,
       timestamp(row.createTimeMs),
       timestamp(row.expireTimeMs),
     ],
@@ -63,25 +68,45 @@ export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Pro
 
 /**
  * Replaces the latest token's secret, if this is it and it has not expired. The new one ends at `expireTimeMs`, but
- * never after the family's whole time. Undefined where it was not the latest.
+ * never after the family's whole time. Undefined where it was not the latest, or was given to another client.
  */
 export const replaceRefreshTokenSecret = (
   rows: Write,
-  change: { readonly id: string; readonly secretHash: string; readonly nextSecretHash: string; readonly nowMs: number; readonly expireTimeMs: number },
+  change: {
+    readonly id: string;
+    readonly secretHash: string;
+    readonly nextSecretHash: string;
+    /** Who presents it, by its own word; undefined where it says nothing. */
+    readonly client: string | undefined;
+    readonly nowMs: number;
+    readonly expireTimeMs: number;
+  },
 ): Promise<RefreshTokenFamily | undefined> =>
   family.findOne(
     rows,
     `update refresh_tokens set secret_hash = $3, expire_time = least($5::timestamptz, date_trunc('second', create_time + $6 * interval '1 millisecond'))
-     where id = $1 and secret_hash = $2 and expire_time > $4::timestamptz
+     where id = $1 and secret_hash = $2 and expire_time > $4::timestamptz and (client is null or client = $7)
        and exists (select 1 from identities where uid = identity_uid)
      returning ${family.list}`,
-    [change.id, change.secretHash, change.nextSecretHash, timestamp(change.nowMs), timestamp(change.expireTimeMs), limits.refreshFamilyLifetimeMs],
+    [
+      change.id,
+      change.secretHash,
+      change.nextSecretHash,
+      timestamp(change.nowMs),
+      timestamp(change.expireTimeMs),
+      limits.refreshFamilyLifetimeMs,
+      change.client ?? null,
+    ],
   );
 
-const deleted = columns({ identityUid: text, isLive: expression("expire_time > $2::timestamptz", flag) });
+const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
 /** Deletes a family. Undefined where there was none; `isLive`: its latest token had not expired at `nowMs`. */
-export const deleteRefreshToken = (rows: Write, id: string, nowMs: number): Promise<{ readonly identityUid: string; readonly isLive: boolean } | undefined> =>
+export const deleteRefreshToken = (
+  rows: Write,
+  id: string,
+  nowMs: number,
+): Promise<{ readonly identityUid: string; readonly client: string | undefined; readonly isLive: boolean } | undefined> =>
   deleted.findOne(rows, `delete from refresh_tokens where id = $1 returning ${deleted.list}`, [id, timestamp(nowMs)]);
 
 export const refreshTokensRetention: Retention = {

@@ -1,6 +1,7 @@
 // Every table whose rows are kept for a time only, in the order in which their rows are deleted: with an event go its
 // deliveries.
 
+import { authorizationCodesRetention } from "./authorization-codes.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
@@ -9,6 +10,7 @@ import { idempotencyKeysRetention } from "./idempotency-keys.ts";
 import { outboxRetention } from "./outbox.ts";
 import { refreshTokensRetention } from "./refresh-tokens.ts";
 import type { Retention } from "./retention.ts";
+import { revokedGrantsRetention } from "./revoked-grants.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
 import { tagHistoryRetention } from "./tag-history.ts";
@@ -27,6 +29,8 @@ export const retentions: readonly Retention[] = [
   refreshTokensRetention,
   deviceCodesRetention,
   headlessSessionsRetention,
+  authorizationCodesRetention,
+  revokedGrantsRetention,
   userCodeGuessesRetention,
   tagHistoryRetention,
   outboxRetention,

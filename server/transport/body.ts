@@ -5,6 +5,7 @@ import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { findRepeatedKey } from "#base/json-keys.ts";
+import { limits } from "#base/limits.ts";
 import { type Budget, jsonExcess } from "./budget.ts";
 import { headerOf, type HttpRequest } from "./http-message.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -108,3 +109,7 @@ export const readJson = (bytes: Buffer, budget: Budget, wantsList = false): { bo
   if (repeated !== undefined) return refuse(`gives the key ${JSON.stringify(repeated)} twice in one object`);
   return { body: isObject(body) || Array.isArray(body) ? body : undefined, problems: [] };
 };
+
+/** The JSON object of a text, within the bounds of every message. */
+export const readJsonText = (text: string): { body: JsonObject | Json[] | undefined; problems: Violation[] } =>
+  readJson(Buffer.from(text), { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });

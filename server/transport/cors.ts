@@ -13,7 +13,19 @@ interface CrossOrigin {
 const noCrossOrigin: CrossOrigin = { preflight: () => undefined, allow: () => {} };
 
 const allowedMethods = "GET, HEAD, POST, PATCH, PUT, DELETE";
-const allowedHeaders = "authorization, content-type, gantry-identity, idempotency-key, if-match, if-none-match";
+const allowedHeaders = [
+  "authorization",
+  "content-type",
+  "gantry-identity",
+  "gantry-toolsets",
+  "gantry-write",
+  "idempotency-key",
+  "if-match",
+  "if-none-match",
+  "mcp-method",
+  "mcp-name",
+  "mcp-protocol-version",
+].join(", ");
 const exposedHeaders = [
   "etag",
   "gantry-left-out",

@@ -44,6 +44,7 @@ const dependencies: Omit<Dependencies, "serve"> = {
     endpoints: new Map(),
     registryToken: async () => ({ token: "a token" }),
     beginDevice: async () => ({ device_code: "code" }),
+    authorizationServer: () => ({ issuer: "https://issuer.test" }),
     discovery: () => ({ issuer: "https://issuer.test", jwks_uri: "https://issuer.test/.well-known/jwks.json" }),
     keys: async () => ({ keys: [] }),
     exchangeToken: async (form) => {

@@ -34,7 +34,7 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
   /** Pieces have no length beforehand. Whoever makes them is asked for the next when the one before was taken. */
-  readonly body: string | AsyncIterable<string | Uint8Array>;
+  readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
 }
 
 /** Sends the response; a second one, or one to a peer that has gone, is dropped. */
@@ -46,7 +46,9 @@ const noError = 0;
 const isBodiless = (status: number): boolean => status === 304 || status === 204;
 
 /** As many bytes as characters: ASCII, which is copied out as it is, in half the time that UTF-8 takes. */
-const encodingOf = (body: string, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
+const encodingOf = (body: string | Uint8Array, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
+
+const isAtOnce = (body: HttpResponse["body"]): body is string | Uint8Array => typeof body === "string" || body instanceof Uint8Array;
 
 /** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
 export const headerOf = (request: HttpRequest, name: string): string | undefined => {
@@ -163,7 +165,7 @@ export const http1Sender =
       to.writeHead(status, headers).end();
       return;
     }
-    if (typeof body !== "string") {
+    if (!isAtOnce(body)) {
       to.writeHead(status, headers);
       if (to.req.method === "HEAD") to.end();
       else void sendPieces(body, to);
@@ -216,7 +218,7 @@ const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writab
 
 /** An answer that nobody gets. */
 const dropBody = ({ body }: HttpResponse): void => {
-  if (typeof body !== "string") void body[Symbol.asyncIterator]().return?.();
+  if (!isAtOnce(body)) void body[Symbol.asyncIterator]().return?.();
 };
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
@@ -280,7 +282,7 @@ export const http2Sender =
       // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
       if (!stream.endAfterHeaders) stream.close(noError);
     };
-    if (typeof body !== "string") {
+    if (!isAtOnce(body)) {
       stream.respond(headerObject(status, headers), { endStream: verb === "HEAD" });
       if (verb === "HEAD") leaveRest();
       else void sendPieces(body, stream, leaveRest);

@@ -2,5 +2,7 @@
 
 export type { IssuerEndpoints } from "./issuer-endpoints.ts";
 export { type Transport, openTransport } from "./listen.ts";
-export { httpStatusOf } from "./render.ts";
+export { readJsonText } from "./body.ts";
+export { withDeadline } from "./deadline.ts";
+export { type ErrorContext, errorBody, httpStatusOf, logFault } from "./render.ts";
 export type { Config, Dependencies } from "./server-context.ts";

@@ -17,6 +17,8 @@ export interface RegistryTokenRequest {
 
 export interface IssuerEndpoints {
   readonly discovery: () => JsonObject;
+  /** RFC 8414. */
+  readonly authorizationServer: () => JsonObject;
   readonly keys: () => Promise<JsonObject>;
   /** Every grant of the token endpoint. Throws a Fault. */
   readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined, from: RequestSource) => Promise<JsonObject>;

@@ -58,10 +58,12 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
           readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),
+          headerOf: (name) => (name === "host" ? headerOf(request, ":authority") : undefined) ?? headerOf(request, name),
           headers: {
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),
             origin: headerOf(request, "origin"),
+            accept: headerOf(request, "accept"),
             ifNoneMatch: headerOf(request, "if-none-match"),
             ifModifiedSince: headerOf(request, "if-modified-since"),
             acceptEncoding: headerOf(request, "accept-encoding"),
@@ -126,6 +128,7 @@ const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> =
   return new Map<string, Handlers>([
     ...[...issuer.endpoints].map(([path, endpoint]): [string, Handlers] => [path, handlersOf(context, endpoint)]),
     ["/.well-known/openid-configuration", { GET: async (request) => jsonResponse(request, 200, issuer.discovery(), cachedBriefly) }],
+    ["/.well-known/oauth-authorization-server", { GET: async (request) => jsonResponse(request, 200, issuer.authorizationServer(), cachedBriefly) }],
     ["/.well-known/jwks.json", { GET: async (request) => jsonResponse(request, 200, await issuer.keys(), cachedBriefly) }],
     [
       "/oauth/token",

@@ -245,6 +245,7 @@ test("paths beside the contract know the origin and the request's id", async () 
   };
   const issuer: IssuerEndpoints = {
     discovery: () => ({}),
+    authorizationServer: () => ({}),
     keys: async () => ({}),
     exchangeToken: async (_form, _authorization, from) => ({ status: (await keep(from)).status }),
     registryToken: async () => ({ token: "a token" }),

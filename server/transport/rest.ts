@@ -19,7 +19,7 @@ import { type Match, makeRouter, splitTarget } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
-import { type CallPacking, joinedJson, joinedText } from "./whole-lists.ts";
+import { type CallPacking, joinedJson, joinedBytes } from "./whole-lists.ts";
 
 const route = makeRouter([...methods, ...version1]);
 
@@ -131,7 +131,7 @@ const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts
   const name = method.output.fields[0]?.json ?? "";
   const isShort = parts.reduce((sum, { length }) => sum + length, 0) <= limits.listAtOnceBytesMax;
   if (isShort || verb === "HEAD") release();
-  return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedText(name, parts) : joinedJson(name, parts, release) };
+  return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedBytes(name, parts) : joinedJson(name, parts, release) };
 };
 
 /** A file as it is made. HEAD wants its headers alone. */

@@ -67,10 +67,11 @@ export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeL
 const entriesIn = (name: string, part: Uint8Array): Uint8Array => part.subarray(`{${JSON.stringify(name)}:[`.length, -"]}".length);
 
 /** The JSON of a list that is short enough to be sent at once, from the JSON of its parts. */
-export const joinedText = (name: string, parts: readonly Uint8Array[]): string => {
-  const decoder = new TextDecoder();
-  const entries = parts.map((part) => decoder.decode(entriesIn(name, part))).filter((text) => text !== "");
-  return `{${JSON.stringify(name)}:[${entries.join(",")}]}`;
+export const joinedBytes = (name: string, parts: readonly Uint8Array[]): Uint8Array => {
+  const entries = parts.map((part) => entriesIn(name, part)).filter(({ length }) => length > 0);
+  const comma = Buffer.from(",");
+  const separated = entries.flatMap((each, index) => (index === 0 ? [each] : [comma, each]));
+  return Buffer.concat([Buffer.from(`{${JSON.stringify(name)}:[`), ...separated, Buffer.from("]}")]);
 };
 
 /** The JSON of a list from the JSON of its parts: each is an object with the one list, `name`. */

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { newRoot } from "#base/uid.ts";
+import { allow, authorizeUrl, makeVerifier } from "../authorization.ts";
 import { asOwner } from "../database.ts";
 import { symbolsOf } from "../conformance/stage.ts";
 import { callbackUrl, type FakeProvider, openBrowser, openProvider, registerProvider, signIn, signInUrl } from "../provider.ts";
@@ -131,6 +132,7 @@ test("attack 65: a sign-in's sealed request does not open in the row of another 
 
 /** What each sealed column is bound to. A new one says it here, and is bound. */
 const bindings: Readonly<Record<string, { readonly purpose: string; readonly boundTo: string }>> = {
+  "authorization_codes.sealed": { purpose: "authorization code", boundTo: "array[code_hash]" },
   "document_signing_keys.private_key_sealed": { purpose: "document-signing-key", boundTo: "array[fingerprint]" },
   "identity_providers.client_secret_sealed": { purpose: "client secret", boundTo: "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']" },
   "signing_keys.private_jwk_sealed": { purpose: "signing-key", boundTo: "array[kid]" },
@@ -158,6 +160,10 @@ test("attack 65: every sealed text of every table opens in its own row and in no
   }
   const idp = await registerProvider(world, ours);
   for (let count = 0; count < 2; count++) await openBrowser().get(signInUrl(world, { idp_id: idp }));
+  for (let count = 0; count < 2; count++) {
+    const own = { redirect_uri: `${world.url}/docs/signed-in`, idp_id: idp };
+    assert.ok((await allow(world, ours, authorizeUrl(world, `${world.url}/docs`, makeVerifier().challenge, own), subject)).has("code"));
+  }
   const columns = await asOwner(
     world.databaseUrl,
     "select table_name || '.' || column_name from information_schema.columns where table_schema = current_schema() and column_name like '%sealed' order by 1",

@@ -40,6 +40,7 @@ const nobodys: Readonly<Record<string, string>> = {
   affected_packages: "an import's",
   audit_progress: "the server's",
   audit_retention: "the server's",
+  authorization_codes: "of a sign-in that has just ended",
   aws_requests: "of one request",
   blob_places: "the server's",
   blob_removals: "of no row at all",
@@ -61,6 +62,7 @@ const nobodys: Readonly<Record<string, string>> = {
   library_versions: "of records that an import brought, for everybody",
   package_origins: "of records that an import brought, for everybody",
   profiles: "a person's",
+  revoked_grants: "of one sign-in, whose rights it ends",
   schema_migrations: "the server's",
   signing_keys: "the server's",
   source_documents: "an import's",
@@ -241,6 +243,8 @@ const seenAs = (row: JsonObject): string =>
 
 /** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
 const shares = shortOrLong(12, 4);
+/** Of what holders of issuers' tokens ask, too. */
+const issuerShares = shortOrLong(3, 1);
 let round = 0;
 
 const decide = async (share = shares): Promise<Decisions> => {
@@ -296,7 +300,8 @@ const decide = async (share = shares): Promise<Decisions> => {
     const { token, status } = begun === 400 ? { token: "", status: begun } : await signIn(world, provider, idp, { sub: "regular" });
     decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
   };
-  await Promise.all([...Object.keys(tokens).map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
+  const asked = Object.keys(tokens).filter((_, index) => index % Math.min(share, issuerShares) === round % Math.min(share, issuerShares));
+  await Promise.all([...asked.map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
   return decisions;
 };
 

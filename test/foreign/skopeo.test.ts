@@ -119,7 +119,7 @@ test("skopeo copies an image of three architectures in and out with equal digest
     GANTRY_PUBLIC_URL: `https://127.0.0.1:${port}`,
     GANTRY_TLS_CERT: cert,
     GANTRY_TLS_KEY: key,
-    NODE_EXTRA_CA_CERTS: cert,
+    GANTRY_CA_FILE: cert,
   };
   t.after(stopAll);
   await start(gantryFile, ["serve"], { env }).says(/npx gantry token/);

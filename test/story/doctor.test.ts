@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
+import { makeAuthority, signCertificate } from "../certificates.ts";
 import { asOwner, freshDatabase } from "../database.ts";
 import { freePort } from "../world.ts";
 import { databaseContents, type Installation, openInstallation } from "./installation.ts";
@@ -61,7 +62,7 @@ test("beside a running server everything that it needs is looked at, an issuer t
   assert.equal(done.code, 1);
   const wrong = findings.find(({ is }) => is === "bad");
   assert.match(String(wrong?.["says"]), /^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/);
-  assert.match(String(wrong?.["remedy"]), /GANTRY_EGRESS_ALLOW/);
+  assert.match(String(wrong?.["remedy"]), /GANTRY_EGRESS_ALLOW.*GANTRY_CA_FILE/);
   assert.ok(String(findings.find(({ is, subject }) => is === "good" && subject === "issuer")?.["says"]).startsWith(issuer.url));
   assert.deepEqual(await databaseContents(installation.world), before);
 });
@@ -104,6 +105,21 @@ test("a database that is not migrated stays so, and one that lets nobody in is t
     assert.equal(absent.code, 1);
   } finally {
     await behind.drop();
+  }
+});
+
+test("certificate authorities of the operator's are counted, and one that ends within a month is told with what to do", async () => {
+  const folder = installation.environment["GANTRY_DATA"] ?? "";
+  const authority = makeAuthority(folder, "authority");
+  const ending = signCertificate(folder, "ending", authority, "DNS:issuer.corp.example");
+  for (const [file, is, says] of [
+    [authority.certificateFile, "good", /: 1 beside the public ones; the first ends 20\d\d-\d\d-\d\d$/],
+    [ending.certificateFile, "unsure", /: 2 beside the public ones; the first ends 20\d\d-\d\d-\d\d: CN=ending$/],
+  ] as const) {
+    const found = findingsOf(await ask({ GANTRY_CA_FILE: file })).find(({ subject }) => subject === "ca");
+    assert.equal(found?.["is"], is);
+    assert.match(String(found?.["says"]), says);
+    assert.equal(found?.["remedy"] === undefined, is === "good");
   }
 });
 

@@ -63,7 +63,7 @@ before(async () => {
     GANTRY_PUBLIC_URL: `https://localhost:${port}`,
     GANTRY_TLS_CERT: cert,
     GANTRY_TLS_KEY: key,
-    NODE_EXTRA_CA_CERTS: cert,
+    GANTRY_CA_FILE: cert,
   };
   program = start(gantryFile, ["serve"], { env: environment });
   await program.says(/npx gantry token/);

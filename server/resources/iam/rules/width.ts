@@ -23,7 +23,8 @@ const strangers: readonly Stranger[] = [
   {
     who: "any repository of GitHub Actions",
     issuer: "https://token.actions.githubusercontent.com",
-    subjects: gitRefs.map((ref) => `repo:somebody-else/anything:${ref}`),
+    // With the numbers of owner and repository, as newer repositories have them, and without.
+    subjects: ["somebody-else/anything", "somebody-else@102030/anything@405060"].flatMap((repo) => gitRefs.map((ref) => `repo:${repo}:${ref}`)),
   },
   {
     who: "any project of gitlab.com",
@@ -34,7 +35,8 @@ const strangers: readonly Stranger[] = [
   {
     who: "any organization of Buildkite",
     issuer: "https://agent.buildkite.com",
-    subjects: ["organization:somebody-else:pipeline:anything:ref:refs/heads/main:commit:0123456789abcdef0123456789abcdef01234567:step:build"],
+    // The second: with --subject-claim.
+    subjects: ["organization:somebody-else:pipeline:anything:ref:refs/heads/main:commit:0123456789abcdef0123456789abcdef01234567:step:build", uuid],
   },
   {
     who: "any workspace of HCP Terraform",

@@ -1,0 +1,241 @@
+// `gantry api METHOD PATH`: any path of the server, with the credential that every command uses. The token goes to that server and
+// nowhere else: the path is a path of it, and no redirection is followed.
+
+import { readFileSync } from "node:fs";
+import { text as readStream } from "node:stream/consumers";
+import type { Command } from "commander";
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { explainRefusal, type FoundContext } from "#contexts";
+import { newCommand } from "../command.ts";
+import { findContext } from "../context.ts";
+import { exitStatusText, wrongUsage } from "../exit-status.ts";
+import { onItsLines, printableJson } from "../output/escape.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options {
+  readonly field: readonly string[];
+  readonly header: readonly string[];
+  readonly data?: string;
+  readonly paginate?: boolean;
+  readonly include?: boolean;
+  /** False with --no-token. */
+  readonly token: boolean;
+  readonly server?: string;
+  readonly context?: string;
+}
+
+interface ApiRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers;
+  readonly body: string | undefined;
+}
+
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/** Whose they are: the credential's and the connection's. */
+const ownHeaders = ["authorization", "host", "content-length", "connection", "transfer-encoding"];
+
+/** The address of a path of this server. Throws for whatever would lead to another one. */
+const addressOf = (server: string, path: string): URL => {
+  const url = path.startsWith("/") && !path.includes("\\") ? URL.parse(`${server}${path}`) : null;
+  const base = new URL(server);
+  if (
+    url === null ||
+    path.startsWith("//") ||
+    url.origin !== base.origin ||
+    url.username + url.password !== "" ||
+    !`${url.pathname}/`.startsWith(`${base.pathname}/`.replace("//", "/"))
+  )
+    throw wrongUsage(`PATH is a path of ${server}, such as /iam/v2/groups, not ${JSON.stringify(path)}`);
+  return url;
+};
+
+const pairOf = (option: string, entry: string, separator: string): readonly [string, string] => {
+  const at = entry.indexOf(separator);
+  if (at < 1) throw wrongUsage(`${option} must be ${option === "-H" ? '"Name: value"' : "NAME=VALUE"}, not ${JSON.stringify(entry)}`);
+  return [entry.slice(0, at).trim(), entry.slice(at + 1).trim()];
+};
+
+/** Texts at dotted names: "role.name=x" is {"role": {"name": "x"}}; one that is there twice is a list. */
+const bodyOfFields = (fields: readonly (readonly [string, string])[]): string => {
+  const held = new Map<string, string[]>();
+  for (const [name, value] of fields) held.set(name, [...(held.get(name) ?? []), value]);
+  const root: JsonObject = {};
+  for (const [name, values] of held) {
+    const path = name.split(".");
+    const last = path.pop() ?? "";
+    let place = root;
+    for (const key of path) {
+      const inner = Object.hasOwn(place, key) ? place[key] : undefined;
+      const next: JsonObject = isObject(inner) ? inner : {};
+      Object.defineProperty(place, key, { value: next, enumerable: true, configurable: true, writable: true });
+      place = next;
+    }
+    const [only = "", ...others] = values;
+    Object.defineProperty(place, last, { value: others.length === 0 ? only : values, enumerable: true, configurable: true, writable: true });
+  }
+  return JSON.stringify(root);
+};
+
+const readData = async (data: string): Promise<string> => {
+  if (data === "-") return readStream(process.stdin);
+  if (!data.startsWith("@")) return data;
+  try {
+    return readFileSync(data.slice(1), "utf8");
+  } catch (cause) {
+    throw new Fault("FAILED_PRECONDITION", `-d names a file that cannot be read: ${JSON.stringify(data.slice(1))}`, { cause });
+  }
+};
+
+const readRequest = async (server: string, word: string, path: string, options: Options): Promise<ApiRequest> => {
+  const method = word.toUpperCase();
+  if (!methods.includes(method)) throw wrongUsage(`METHOD must be one of ${methods.join(", ")}, not ${JSON.stringify(word)}`);
+  if (options.paginate && method !== "GET") throw wrongUsage("--paginate is for GET");
+  if (options.data !== undefined && options.field.length > 0) throw wrongUsage("choose one of -d and -f");
+  const url = addressOf(server, path);
+  const headers = new Headers();
+  for (const [name, value] of options.header.map((entry) => pairOf("-H", entry, ":"))) {
+    if (ownHeaders.includes(name.toLowerCase())) throw wrongUsage(`-H cannot set ${name}${/^auth/i.test(name) ? ": GANTRY_TOKEN names another token" : ""}`);
+    try {
+      headers.append(name, value);
+    } catch (cause) {
+      throw wrongUsage(`-H ${JSON.stringify(`${name}: ${value}`)} is no header`, cause);
+    }
+  }
+  const fields = options.field.map((entry) => pairOf("-f", entry, "="));
+  const hasBody = method !== "GET" && method !== "HEAD" && method !== "DELETE";
+  if (!hasBody) for (const [name, value] of fields) url.searchParams.append(name, value);
+  const body = options.data !== undefined ? await readData(options.data) : hasBody && fields.length > 0 ? bodyOfFields(fields) : undefined;
+  if (body !== undefined && !hasBody && method !== "DELETE") throw wrongUsage(`${method} has no body: leave -d out`);
+  if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  return { method, url, headers, body };
+};
+
+/** One request, answered by this server or by nobody. */
+const send = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
+  const { ApiError } = await import("#client");
+  const signal = AbortSignal.timeout(limits.callsOfCommandMs);
+  const { method, url, body = null } = request;
+  const once = async (refused?: string): Promise<{ readonly response: Response; readonly token: string | undefined }> => {
+    const headers = new Headers(request.headers);
+    const token = isWithToken ? await found.credential.token({ signal, ...(refused === undefined ? {} : { refused }) }) : undefined;
+    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    try {
+      return { response: await fetch(url, { method, headers, body, redirect: "manual", signal }), token };
+    } catch (thrown) {
+      const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause.message : String(thrown);
+      throw new ApiError("UNAVAILABLE", `${found.server} cannot be reached: ${cause}`, { reason: "NO_CONNECTION", cause: thrown });
+    }
+  };
+  const first = await once();
+  if (first.response.status !== 401 || first.token === undefined) return first.response;
+  const another = await found.credential.token({ signal, refused: first.token });
+  return another === first.token ? first.response : (await once(first.token)).response;
+};
+
+const parseJson = (raw: string): Json | undefined => {
+  try {
+    return JSON.parse(raw) as Json;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Throws what a refusal says, as every other command does; a redirection is one. */
+const checkStatus = async (found: FoundContext, response: Response, raw: string): Promise<void> => {
+  if (response.status < 300) return;
+  const { errorOfHttp } = await import("#client");
+  const error = errorOfHttp({ status: response.status, headers: Object.fromEntries(response.headers), body: parseJson(raw), nowMs: Date.now() });
+  const location = response.headers.get("location");
+  if (response.status < 400 && location !== null) error.message += `: ${location}`;
+  throw explainRefusal(found.credential, error);
+};
+
+const headText = (response: Response): string =>
+  `HTTP ${response.status} ${response.statusText}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join("")}\n`;
+
+/** As it came, for a file or another program; for a terminal without what it would obey. */
+const bodyText = (raw: string, isTerminal: boolean): string => {
+  if (!isTerminal) return raw;
+  const value = parseJson(raw);
+  return value === undefined ? onItsLines(raw) : `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
+};
+
+/** Pages of a list in one document: their lists one behind the other, the rest as the last page has it. */
+const mergedPage = (before: JsonObject | undefined, page: JsonObject): JsonObject => {
+  const { nextPageToken: _token, ...own } = page;
+  const lists = Object.entries(own).map(([key, value]) => {
+    const earlier = before?.[key];
+    return [key, Array.isArray(value) && Array.isArray(earlier) ? [...earlier, ...value] : value];
+  });
+  return { ...before, ...Object.fromEntries(lists) };
+};
+
+const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<string> => {
+  let merged: JsonObject | undefined;
+  for (let pageToken = ""; ; ) {
+    const url = new URL(request.url);
+    if (pageToken !== "") url.searchParams.set("page_token", pageToken);
+    const response = await send(found, { ...request, url }, isWithToken);
+    const raw = await response.text();
+    await checkStatus(found, response, raw);
+    // Its pages would be of another time than those before (decisions: Lists).
+    if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true")
+      throw new Fault("ABORTED", "the list has begun anew meanwhile; try again");
+    const page = parseJson(raw);
+    if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} does not answer with a page of a list`);
+    merged = mergedPage(merged, page);
+    const next = text(page, "nextPageToken");
+    if (next === "") return JSON.stringify(merged);
+    if (next === pageToken) throw new Fault("UNAVAILABLE", `${found.server} gives the same page again`);
+    pageToken = next;
+  }
+};
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+export const apiCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "api",
+    usage: "METHOD PATH [-f NAME=VALUE] [-d DATA] [-H HEADER] [-i] [--paginate] [--no-token] [--server URL] [--context NAME]",
+    description: `Calls any path of the server and writes what it answers, as it came. The path begins with / and is one of the server that
+every command means; the token goes there and nowhere else, and a redirection is not followed. A refusal is written to
+standard error, and its kind is the exit status; with -i everything is written.`,
+    notes: `${exitStatusText}
+
+Examples:  gantry api GET /iam/v2/groups --paginate
+           gantry api GET /registry/v2/repos -f page_size=5 -f name=app
+           gantry api POST /iam/v2/groups/UID -f name=team
+           gantry api PATCH /iam/v2/groups/UID -d '{"description": "all of us"}' -H 'If-Match: "1"' -i`,
+    wrongArguments: "api needs a method and a path: gantry api GET /iam/v2/groups",
+  })
+    .argument("<METHOD>")
+    .argument("<PATH>")
+    .option("-f, --field <FIELD>", "NAME=VALUE: a parameter of GET and DELETE, otherwise a text in the JSON body, where a.b is b in a", collect, [])
+    .option("-d, --data <DATA>", "the body, @FILE with it, or - for standard input; JSON unless -H says otherwise")
+    .option("-H, --header <HEADER>", '"Name: value", such as an Idempotency-Key', collect, [])
+    .option("-i, --include", "writes the status and the headers, too")
+    .option("--paginate", "asks for all pages of a list and writes them as one")
+    .option("--no-token", "sends no token")
+    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
+    .action(async (word: string, path: string, options: Options) => {
+      const found = findContext(terminal, { server: options.server, context: options.context });
+      const request = await readRequest(found.server, word, path, options);
+      const { out } = terminal;
+      const isTerminal = out.isTTY === true;
+      if (options.paginate) {
+        out.write(bodyText(`${await paginate(found, request, options.token)}\n`, isTerminal));
+        return;
+      }
+      const response = await send(found, request, options.token);
+      const raw = Buffer.from(await response.arrayBuffer());
+      const head = options.include ? headText(response) : "";
+      if (options.include) out.write(isTerminal ? onItsLines(head) : head);
+      // What is no text (a layer, an archive) stays as it is on its way to a file.
+      if (options.include || response.status < 300) out.write(isTerminal ? bodyText(raw.toString("utf8"), true) : raw);
+      await checkStatus(found, response, raw.toString("utf8"));
+    });

@@ -1,0 +1,185 @@
+// `gantry context`: the names under which this user remembers servers.
+
+import { rmSync } from "node:fs";
+import { type Command, Option } from "commander";
+import { changeContexts, checkContextName, contextFilePath, readContexts, readServer, type StoredContext } from "#contexts";
+import { Fault } from "#base/fault.ts";
+import { isUid } from "#base/uid.ts";
+import { newCommand, newGroup } from "../command.ts";
+import { findContext } from "../context.ts";
+import { wrongUsage } from "../exit-status.ts";
+import { onOneLine } from "../output/escape.ts";
+import { formatTable } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface OutputOptions {
+  readonly output?: "table" | "json";
+}
+
+interface SetOptions {
+  readonly server?: string;
+  readonly organization?: string;
+  readonly identity?: string;
+  readonly output?: string;
+  readonly unset?: readonly (keyof StoredContext)[];
+}
+
+const wrongArguments = "what of context? gantry context list shows them, use NAME switches, set NAME makes or changes one, show and delete NAME";
+
+const outputOption = (): Option => new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table");
+
+const missing = (name: string): Fault => new Fault("NOT_FOUND", `there is no context ${onOneLine(name)}; gantry context list shows them`);
+
+const listCommand = ({ environment, out }: Terminal): Command =>
+  newCommand({
+    name: "list",
+    usage: "[-o FORMAT]",
+    description: "Lists the contexts; * marks the current one.",
+    notes: "Example:  gantry context list",
+    wrongArguments: "list takes no arguments besides its options",
+  })
+    .addOption(outputOption())
+    .action(({ output }: OutputOptions) => {
+      const { current, contexts } = readContexts(environment);
+      const all = [...contexts].map(([name, { server, organization, identity }]) => ({ name, current: name === current, server, organization, identity }));
+      if (output === "json") {
+        out.write(`${JSON.stringify({ contexts: all }, undefined, 2)}\n`);
+        return;
+      }
+      if (all.length === 0) return;
+      const rows = all.map((each) => [each.current ? "*" : "", each.name, each.server, each.organization ?? "-", each.identity ?? "-"].map(onOneLine));
+      out.write(`${formatTable([["", "NAME", "SERVER", "ORGANIZATION", "IDENTITY"], ...rows])}\n`);
+    });
+
+const useCommand = ({ environment, out }: Terminal): Command =>
+  newCommand({
+    name: "use",
+    usage: "NAME",
+    description: `Makes this the current context: commands mean it unless --context, GANTRY_CONTEXT, --server or GANTRY_SERVER says otherwise.
+It counts for every terminal of this user; for one alone, set GANTRY_CONTEXT there.`,
+    notes: "Example:  gantry context use acme",
+    wrongArguments: "name one context: gantry context use NAME",
+  })
+    .argument("<CONTEXT>")
+    .action(async (name: string) => {
+      const { contexts } = await changeContexts(environment, (before) => {
+        if (!before.contexts.has(checkContextName(name))) throw missing(name);
+        return { ...before, current: name };
+      });
+      out.write(`The context is ${name} (${onOneLine(contexts.get(name)?.server ?? "")})\n`);
+    });
+
+const unsettable = ["organization", "identity", "output"] as const;
+
+/** What is said of the sign-in at a server means nothing of another server, nor of another identity. */
+const withChanges = (stored: StoredContext | undefined, changes: Partial<StoredContext>): StoredContext => {
+  const server = changes.server ?? stored?.server;
+  if (server === undefined) throw wrongUsage("a new context needs --server");
+  if (stored === undefined) return { ...changes, server };
+  const isElsewhere = server !== stored.server;
+  const isOther = isElsewhere || ("identity" in changes && changes.identity !== stored.identity);
+  const kept = isElsewhere ? { output: stored.output } : stored;
+  return { ...kept, ...(isOther ? { identityTokenFile: undefined } : {}), ...changes, server };
+};
+
+const setCommand = ({ environment, out }: Terminal): Command =>
+  newCommand({
+    name: "set",
+    usage: "NAME [--server URL] [--organization ORGANIZATION] [--identity UID] [--output FORMAT] [--unset FIELD]",
+    description: `Makes a context, or changes one. gantry login does this by itself; nothing is asked of the server here. The first context
+is the current one.`,
+    notes: "Example:  gantry context set acme --server https://gantry.example.com --organization acme",
+    wrongArguments: "name one context: gantry context set NAME --server URL",
+  })
+    .argument("<CONTEXT>")
+    .option("--server <URL>", "the server's address")
+    .option("--organization <ORGANIZATION>", "the organization that is meant where a command names none: its uid or name")
+    .option("--identity <UID>", "the identity that its tokens act as")
+    .option("--output <FORMAT>", "how answers are written unless -o says otherwise")
+    .addOption(
+      new Option("--unset <FIELD>", "organization, identity or output: takes it away; may be repeated").argParser((field: string, before?: string[]) => [
+        ...(before ?? []),
+        field,
+      ]),
+    )
+    .action(async (name: string, options: SetOptions) => {
+      checkContextName(name);
+      const { server, organization, identity, output, unset = [] } = options;
+      const unknown = unset.find((field) => !unsettable.some((each) => each === field));
+      if (unknown !== undefined) throw wrongUsage(`--unset must be one of ${unsettable.join(", ")}, not ${JSON.stringify(unknown)}`);
+      if (identity !== undefined && !isUid(identity)) throw wrongUsage(`--identity must be the uid of an identity, not ${JSON.stringify(identity)}`);
+      for (const [flag, value] of Object.entries({ organization, output }))
+        if (value !== undefined && onOneLine(value) !== value) throw wrongUsage(`--${flag} holds characters that are not seen`);
+      const given = Object.entries({ server: server && readServer("--server", server), organization, identity, output }).filter(
+        ([, value]) => value !== undefined,
+      );
+      const changes: Partial<StoredContext> = Object.fromEntries([...given, ...unset.map((field) => [field, undefined])]);
+      const { current } = await changeContexts(environment, (before) => ({
+        current: before.current ?? name,
+        contexts: new Map(before.contexts).set(name, withChanges(before.contexts.get(name), changes)),
+      }));
+      out.write(`The context ${name} is set${current === name ? ", and the current one" : `; gantry context use ${name} makes it the current one`}\n`);
+    });
+
+const showCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "show",
+    usage: "[NAME] [-o FORMAT]",
+    description: `Shows what commands mean now, or by this context: server, organization, where the token comes from, and what said so.
+Nothing is asked of the server; gantry whoami asks it.`,
+    notes: "Example:  gantry context show",
+    wrongArguments: "name one context at most: gantry context show NAME",
+  })
+    .argument("[CONTEXT]")
+    .addOption(outputOption())
+    .action((name: string | undefined, { output }: OutputOptions) => {
+      const { environment, out } = terminal;
+      const found = findContext(terminal, { context: name });
+      const lines: Readonly<Record<string, string>> = {
+        context: found.name ?? "",
+        server: found.server,
+        serverFrom: found.serverOrigin,
+        organization: found.organization ?? "",
+        identity: found.stored?.identity ?? "",
+        output: found.output ?? "",
+        credential: found.credential.origin,
+        file: contextFilePath(environment),
+      };
+      if (output === "json") out.write(`${JSON.stringify(lines, undefined, 2)}\n`);
+      else out.write(`${formatTable(Object.entries(lines).map(([key, value]) => [key, value === "" ? "-" : onOneLine(value)]))}\n`);
+    });
+
+const deleteCommand = ({ environment, out }: Terminal): Command =>
+  newCommand({
+    name: "delete",
+    usage: "NAME",
+    description: `Forgets a context, and its sign-in with it where that is its own. The first sign-in at a server is that of the platform's
+other clients, too: it stays until gantry logout.`,
+    notes: "Example:  gantry context delete acme",
+    wrongArguments: "name one context: gantry context delete NAME",
+  })
+    .argument("<CONTEXT>")
+    .action(async (name: string) => {
+      let removed: StoredContext | undefined;
+      const { current } = await changeContexts(environment, (before) => {
+        removed = before.contexts.get(checkContextName(name));
+        if (removed === undefined) throw missing(name);
+        const contexts = new Map(before.contexts);
+        contexts.delete(name);
+        return { current: before.current === name ? undefined : before.current, contexts };
+      });
+      if (removed?.alias !== undefined) {
+        const { removeTokens, tokenFile } = await import("#login");
+        const place = { audience: removed.server, alias: removed.alias };
+        removeTokens(environment, place);
+        rmSync(`${tokenFile(environment, place, "refresh-token")}.lock`, { force: true });
+      }
+      out.write(`The context ${name} is deleted${current === undefined ? "; no context is the current one" : ""}\n`);
+    });
+
+export const contextCommand = (terminal: Terminal): Command =>
+  newGroup(
+    "context",
+    [listCommand, useCommand, setCommand, showCommand, deleteCommand].map((make) => make(terminal)),
+    wrongArguments,
+  );

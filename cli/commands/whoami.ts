@@ -1,0 +1,152 @@
+// `gantry whoami`: as whom commands act, at which server, until when, and whence the token comes.
+
+import { type Command, Option } from "commander";
+import { Fault } from "#base/fault.ts";
+import { visibleText } from "#base/html.ts";
+import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { ownAudiences } from "#base/own-audiences.ts";
+import { isUid, rootOf } from "#base/uid.ts";
+import { explainRefusal, type FoundContext } from "#contexts";
+import { newCommand } from "../command.ts";
+import { findContext } from "../context.ts";
+import { exitStatusText } from "../exit-status.ts";
+import { onOneLine, printableJson } from "../output/escape.ts";
+import { formatTable } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options {
+  readonly server?: string;
+  readonly context?: string;
+  readonly offline?: boolean;
+  readonly output: "table" | "json";
+}
+
+interface Organization {
+  readonly uid: string;
+  readonly name: string;
+  /** The role, or how many capabilities there are. */
+  readonly may: string;
+}
+
+interface Answer {
+  readonly server: string;
+  readonly context: string | undefined;
+  readonly identity: string;
+  readonly name: string;
+  readonly audience: readonly string[];
+  /** RFC 3339; "" where the token does not say. */
+  readonly expireTime: string;
+  readonly organizations: readonly Organization[];
+  readonly credential: string;
+  readonly file: string | undefined;
+}
+
+const mayText = (capability: JsonObject): string => {
+  const role = text(part(capability, "role"), "name");
+  const count = texts(capability, "capabilities").length;
+  return role === "" ? `${count} ${count === 1 ? "capability" : "capabilities"}` : role;
+};
+
+/** Where there are rights, by organization: at its top, or at groups below. */
+const organizationsFrom = (whoAmI: JsonObject): Organization[] => {
+  const found = new Map<string, Organization>();
+  for (const each of objectList(whoAmI, "capabilities")) {
+    const group = part(each, "group");
+    const uid = text(group, "id");
+    if (!isUid(uid)) continue;
+    const root = rootOf(uid);
+    if (uid === root) found.set(root, { uid, name: text(group, "name"), may: mayText(each) });
+    else if (!found.has(root)) found.set(root, { uid: root, name: "", may: "in groups below" });
+  }
+  return [...found.values()];
+};
+
+/** What the token says by itself; nobody is asked. Throws UNAUTHENTICATED where there is none, or it has ended. */
+const answerOffline = async (found: FoundContext): Promise<Answer> => {
+  const { server, credential } = found;
+  const { personText, tokenEndMs, unverifiedClaims } = await import("#login");
+  const held = credential.held();
+  if (held === undefined) throw new Fault("UNAUTHENTICATED", `nothing is held of ${credential.origin}; without --offline, it is asked for`);
+  const endMs = tokenEndMs(held);
+  if (endMs <= Date.now() && !credential.canRenew()) throw new Fault("UNAUTHENTICATED", `${credential.origin} has ended; gantry login signs you in`);
+  const claims = unverifiedClaims(held);
+  const audience = text(claims, "aud") === "" ? texts(claims, "aud") : [text(claims, "aud")];
+  const identity = text(claims, "sub");
+  const organizations = isUid(identity) && identity.includes("/") ? [{ uid: rootOf(identity), name: "", may: "" }] : [];
+  return {
+    server,
+    context: found.name,
+    identity,
+    name: personText({}, claims),
+    audience,
+    expireTime: endMs === 0 ? "" : new Date(endMs).toISOString(),
+    organizations,
+    credential: credential.origin,
+    file: credential.file,
+  };
+};
+
+const answerOnline = async (found: FoundContext): Promise<Answer> => {
+  const { server, credential } = found;
+  const [{ createClient }, { personText }] = await Promise.all([import("#client"), import("#login")]);
+  const client = createClient({ server, token: credential.token });
+  const whoAmI = await client.call("chainguard.platform.auth.Auth/Validate", {}).catch((thrown: unknown) => {
+    throw explainRefusal(credential, thrown);
+  });
+  return {
+    server,
+    context: found.name,
+    identity: text(whoAmI, "subject"),
+    name: personText(whoAmI, {}),
+    audience: texts(whoAmI, "audience"),
+    expireTime: text(whoAmI, "expiry"),
+    organizations: organizationsFrom(whoAmI),
+    credential: credential.origin,
+    file: credential.file,
+  };
+};
+
+const minutesLeft = (expireTime: string): string => {
+  const minutes = Math.floor((Date.parse(expireTime) - Date.now()) / 60_000);
+  return minutes < 0 ? "it has ended, and is renewed when it is needed" : minutes < 120 ? `${minutes} minutes more` : `${Math.floor(minutes / 60)} hours more`;
+};
+
+const tableOf = (answer: Answer): string => {
+  const { server, context, identity, name, audience, expireTime, organizations, credential, file } = answer;
+  const other = audience.filter((each) => !ownAudiences(server).includes(each));
+  const organizationTexts = organizations.map((each) => [each.name, each.name === "" ? each.uid : `(${each.uid})`, each.may && `as ${each.may}`]);
+  const rows: readonly (readonly [string, string])[] = [
+    ["server", server],
+    ["context", context ?? "-"],
+    ["identity", identity],
+    ...(name === "" || name === identity ? [] : [["name", name] as const]),
+    ...(other.length === 0 ? [] : [["audience", other.join(", ")] as const]),
+    ...organizationTexts.map((parts, index) => [index === 0 ? "organizations" : "", parts.filter((each) => each !== "").join(" ")] as const),
+    ["good until", expireTime === "" ? "the token does not say" : `${expireTime} (${minutesLeft(expireTime)})`],
+    ["token", credential],
+    ...(file === undefined ? [] : [["kept in", file] as const]),
+  ];
+  return formatTable(rows.map(([key, value]) => [key, onOneLine(visibleText(value, limits.whoamiTextLengthMax))]));
+};
+
+export const whoamiCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "whoami",
+    usage: "[--offline] [--server URL] [--context NAME] [-o FORMAT]",
+    description: `Says as whom commands act, at which server and by which context, in which organizations, until when, and where the token
+comes from. The server is asked; with --offline the token alone is looked at, and nothing of it is verified.`,
+    notes: `${exitStatusText}
+
+Examples:  gantry whoami
+           gantry whoami --offline || gantry login`,
+  })
+    .option("--offline", "asks nobody; exit status 4 where no sign-in is kept")
+    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
+    .addOption(new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table"))
+    .action(async ({ server, context, offline, output }: Options) => {
+      const found = findContext(terminal, { server, context });
+      const answer = await (offline ? answerOffline(found) : answerOnline(found));
+      terminal.out.write(output === "json" ? `${printableJson(JSON.stringify(answer, undefined, 2))}\n` : `${tableOf(answer)}\n`);
+    });

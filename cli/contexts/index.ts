@@ -1,0 +1,68 @@
+// The public entry: the user's contexts, and which server, organization and credential a client command means by them.
+
+import { Fault } from "#base/fault.ts";
+import { checkContextName, type Environment, readContexts, readServer, type StoredContext } from "./context-file.ts";
+import { type Credential, findCredential } from "./credential.ts";
+
+export { changeContexts, checkContextName, contextFilePath, type ContextList, readContexts, readServer, type StoredContext } from "./context-file.ts";
+export { type Credential, describeCredential, explainRefusal, readTokenFile, renewSignIn } from "./credential.ts";
+
+/** What the command line says; each comes before the environment, and that before the context. */
+export interface ContextOptions {
+  readonly server?: string | undefined;
+  readonly context?: string | undefined;
+  readonly organization?: string | undefined;
+  readonly output?: string | undefined;
+}
+
+export interface FoundContext {
+  /** The context's name; undefined where the server was named otherwise. */
+  readonly name: string | undefined;
+  readonly stored: StoredContext | undefined;
+  /** Without a slash at its end. */
+  readonly server: string;
+  /** What named the server: "--server", "GANTRY_SERVER", "the context acme", "this machine". */
+  readonly serverOrigin: string;
+  /** A uid or a name, as it was given. */
+  readonly organization: string | undefined;
+  readonly output: string | undefined;
+  readonly credential: Credential;
+}
+
+/** The context that is meant; undefined where none is. Throws where it is named and is not there. */
+const findStored = (environment: Environment, named: string | undefined): { readonly name: string; readonly stored: StoredContext } | undefined => {
+  const { current, contexts } = readContexts(environment);
+  const name = named ?? current;
+  if (name === undefined) return undefined;
+  const stored = contexts.get(checkContextName(name));
+  if (stored === undefined) throw new Fault("NOT_FOUND", `there is no context ${name}; gantry context list shows them`);
+  return { name, stored };
+};
+
+/**
+ * Which server, organization and credential the command means. `ownServer` is what is meant where nothing says it.
+ * Throws where a context is named that is not there, or the context file is not to be trusted.
+ */
+export const resolveContext = (environment: Environment, options: ContextOptions, ownServer: () => string): FoundContext => {
+  const context = findStored(environment, options.context || environment.GANTRY_CONTEXT || undefined);
+  const serverOfEnvironment = options.context ? undefined : environment.GANTRY_SERVER;
+  const [serverOrigin, server] = options.server
+    ? ["--server", readServer("--server", options.server)]
+    : serverOfEnvironment
+      ? ["GANTRY_SERVER", readServer("GANTRY_SERVER", serverOfEnvironment)]
+      : context
+        ? [`the context ${context.name}`, context.stored.server]
+        : ["this machine", readServer("GANTRY_PUBLIC_URL", ownServer())];
+  // A context that is only the current one says nothing of another server.
+  const own = context?.stored.server === server ? context : undefined;
+  const isServerNamed = context === undefined || serverOrigin === "--server" || environment.GANTRY_SERVER === server;
+  return {
+    name: own?.name,
+    stored: own?.stored,
+    server,
+    serverOrigin,
+    organization: options.organization || environment.GANTRY_ORG || own?.stored.organization,
+    output: options.output || environment.GANTRY_OUTPUT || own?.stored.output,
+    credential: findCredential({ environment, server, isServerNamed, context: own }),
+  };
+};

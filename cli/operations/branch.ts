@@ -1,0 +1,173 @@
+// The part of the tree that the contract makes: domains, their resources, and the verbs of each. Only what the arguments name is
+// built; of the rest the names are there, for lists and proposals (contract/gen/commands.ts).
+
+import { Command, type CommanderError } from "commander";
+import { commands } from "#contract/gen/commands.ts";
+import { suggestionText, throwFaults } from "../command.ts";
+import { nearestOf } from "../nearest.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Row {
+  readonly domain: string;
+  readonly resource: string;
+  readonly verb: string;
+  readonly operation: string;
+  readonly summary: string;
+}
+
+const rows: readonly Row[] = commands.map(([domain, resource, verb, operation, summary]) => ({ domain, resource, verb, operation, summary }));
+
+/** What a domain is about, in the list of all commands. */
+export const domainSummaries: Readonly<Record<string, string>> = {
+  iam: "groups, identities, roles and what binds them",
+  registry: "repos, tags, and what is known of images",
+  advisory: "advisories that are published, and their feeds",
+  vulnerabilities: "advisories with their history",
+  libraries: "library artifacts and requests for them",
+  events: "watch what happens; subscriptions and deliveries",
+  audit: "the audit log: entries, and whether it is whole",
+  auth: "what a token says; registering",
+  oidc: "exchanging tokens",
+  ping: "ask the server for an answer",
+};
+
+const unique = (names: readonly string[]): string[] => [...new Set(names)];
+
+const resourcesOf = (domain: string): string[] =>
+  unique(rows.filter((row) => row.domain === domain && row.resource !== "").map(({ resource }) => resource)).sort();
+
+const verbRows = (domain: string, resource: string): Row[] =>
+  rows.filter((row) => row.domain === domain && row.resource === resource).sort((one, other) => (one.verb < other.verb ? -1 : 1));
+
+/** Other words for a verb. */
+const verbAliases: Readonly<Record<string, readonly string[]>> = { list: ["ls"], delete: ["rm"], get: ["describe"] };
+
+/** Other words for a resource, besides its singular. */
+const resourceAliases: Readonly<Record<string, readonly string[]>> = { groups: ["folders", "organizations", "organization", "orgs", "org", "folder"] };
+
+const singularOf = (resource: string): string =>
+  resource
+    .replace(/ies$/, "y")
+    .replace(/(ss|us|x)es$/, "$1")
+    .replace(/([^su])s$/, "$1");
+
+const aliasesOf = (resource: string): string[] => [singularOf(resource), ...(resourceAliases[resource] ?? [])].filter((alias) => alias !== resource);
+
+const indentedRows = (pairs: readonly (readonly [name: string, text: string])[]): string => {
+  const width = Math.max(0, ...pairs.map(([name]) => name.length));
+  return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`.trimEnd()).join("\n");
+};
+
+const firstExample = (words: string, names: readonly string[]): string => `gantry ${words} ${names.includes("list") ? "list" : (names[0] ?? "")}`.trimEnd();
+
+/** Not written for us: what commander makes of a word that is none of its commands. */
+const wrongWord = (words: string, command: Command, { message }: CommanderError): string => {
+  const [typed] = command.args;
+  const names = command.commands.map((each) => each.name()).filter((name) => name !== "help");
+  if (typed === undefined) return `what of ${words}? ${names.join(", ")}; gantry ${words} --help tells more`;
+  // As with mistyped options: commander's own proposal knows no aliases of groups.
+  const proposal = suggestionText(message.split("\n")[1] ?? "") || proposalElsewhere(typed);
+  return `there is no command ${JSON.stringify(`${words} ${typed}`)}${proposal}; gantry ${words} --help lists them`;
+};
+
+/** Where a word stands in the tree that was typed without, or under, another: " (did you mean iam groups?)"; "" for none. */
+export const proposalElsewhere = (typed: string): string => {
+  const places = new Map<string, string>();
+  for (const { domain, resource } of rows) {
+    if (resource === "") continue;
+    for (const name of [resource, ...aliasesOf(resource)]) if (!places.has(name)) places.set(name, `${domain} ${resource}`);
+  }
+  const found = places.get(typed) ?? places.get(nearestOf(typed, places.keys()) ?? "");
+  return found === undefined ? "" : ` (did you mean ${found}?)`;
+};
+
+const newBranch = (name: string, words: string): Command => {
+  const branch = new Command(name).helpCommand(false);
+  return throwFaults(branch, (error) => wrongWord(words, branch, error));
+};
+
+const resourceHelp = (words: string, command: Command): string =>
+  [
+    `gantry ${words} VERB\n`,
+    `${indentedRows(command.commands.map((each) => [each.name(), each.summary()] as const))}\n`,
+    `  Example:  ${firstExample(
+      words,
+      command.commands.map((each) => each.name()),
+    )}\n`,
+    `  gantry ${words} VERB --help tells more.\n`,
+  ].join("\n");
+
+/** The verbs of a resource; the one that is typed ready to run. */
+const addVerbs = async (parent: Command, terminal: Terminal, domain: string, resource: string, typed: string | undefined): Promise<void> => {
+  const words = [domain, resource].filter((word) => word !== "").join(" ");
+  for (const { verb, operation, summary } of verbRows(domain, resource)) {
+    const aliases = verbAliases[verb] ?? [];
+    if (verb === "") continue;
+    const isTyped = typed === verb || aliases.some((alias) => alias === typed);
+    const command = isTyped ? await loadOperation(terminal, verb, `${words} ${verb}`, operation) : new Command(verb);
+    parent.addCommand(command.summary(summary).aliases(aliases));
+  }
+};
+
+const loadOperation = async (terminal: Terminal, name: string, words: string, operation: string): Promise<Command> => {
+  const [{ operationCommand }, { methodByName }] = await Promise.all([import("./command.ts"), import("#contract/catalog.ts")]);
+  const method = methodByName(operation);
+  if (method === undefined) throw new Error(`contract/gen/commands.ts names ${operation}, which does not exist: npm run gen`);
+  return operationCommand(terminal, name, words, method);
+};
+
+const isWordOf = (resource: string, typed: string | undefined): boolean => typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
+
+const domainHelp = (domain: string, own: readonly Command[]): string => {
+  const ownLines = own.map(
+    (command) => [command.name(), command.commands.length > 0 ? command.commands.map((each) => each.name()).join(", ") : command.summary()] as const,
+  );
+  const lines = resourcesOf(domain).map((resource) => [resource, unique([...verbRows(domain, resource).map(({ verb }) => verb)]).join(", ")] as const);
+  const verbs = verbRows(domain, "").map(({ verb, summary }) => [verb, summary] as const);
+  const all = [...lines, ...verbs, ...ownLines].sort(([one], [other]) => (one < other ? -1 : 1));
+  const resource = resourcesOf(domain)[0];
+  const example =
+    resource === undefined
+      ? firstExample(
+          domain,
+          verbs.map(([verb]) => verb),
+        )
+      : firstExample(
+          `${domain} ${resource}`,
+          verbRows(domain, resource).map(({ verb }) => verb),
+        );
+  return [
+    `gantry ${domain} ${lines.length > 0 ? "RESOURCE VERB" : "VERB"}\n`,
+    `${indentedRows(all)}\n`,
+    `  Example:  ${example}\n`,
+    `  gantry ${domain} WORD --help tells more.\n`,
+  ].join("\n");
+};
+
+/**
+ * A domain with its resources. `args` are what is typed behind it; `own` are commands that are not of the contract, which stand
+ * beside its resources.
+ */
+export const newDomainCommand = async (terminal: Terminal, domain: string, args: readonly string[], own: readonly Command[] = []): Promise<Command> => {
+  const whole = verbRows(domain, "").find(({ verb }) => verb === "");
+  if (whole !== undefined) return (await loadOperation(terminal, domain, domain, whole.operation)).summary(domainSummaries[domain] ?? whole.summary);
+  const command = newBranch(domain, domain);
+  command.configureHelp({ formatHelp: () => domainHelp(domain, own) });
+  const [first, second] = args.filter((word) => !word.startsWith("-"));
+  for (const each of own) command.addCommand(each);
+  await addVerbs(command, terminal, domain, "", first);
+  for (const resource of resourcesOf(domain)) {
+    const words = `${domain} ${resource}`;
+    const branch = newBranch(resource, words);
+    branch.aliases(aliasesOf(resource));
+    if (isWordOf(resource, first)) {
+      await addVerbs(branch, terminal, domain, resource, second);
+      branch.configureHelp({ formatHelp: () => resourceHelp(words, branch) });
+    }
+    command.addCommand(branch);
+  }
+  return command;
+};
+
+/** The domains of the contract. */
+export const domainNames: readonly string[] = unique(rows.map(({ domain }) => domain)).sort();

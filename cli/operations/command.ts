@@ -1,0 +1,264 @@
+// The command of an operation: its help from the contract, its arguments and flags, and what it does with them.
+
+import { type Command, Option } from "commander";
+import type { Json, JsonObject } from "#base/json.ts";
+import { contractTexts } from "#contract/gen/texts.ts";
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
+import { newCommand } from "../command.ts";
+import { exitStatusText } from "../exit-status.ts";
+import { outputFormats } from "../output/format.ts";
+import { shortValues } from "../output/columns.ts";
+import type { Terminal } from "../terminal.ts";
+import { addPresetOptions, type PresetOptions, runCreateIdentity, takesPresets } from "./identity-presets.ts";
+import { runList } from "./list.ts";
+import { messageReferredTo, nounOf } from "./references.ts";
+import { buildRequest, contentReader, type Given } from "./request.ts";
+import { runInSession, type SessionOptions } from "./session.ts";
+import { type CommandShape, type FieldFlag, fieldText, shapeOf } from "./shape.ts";
+import { readValue, shownValuesMax, type ValueReader } from "./values.ts";
+import { type ListEdit, listFlags, runCall, runDelete, runFile, runUpdate } from "./write.ts";
+
+interface CommandOptions extends SessionOptions {
+  readonly limit?: string;
+  readonly watch?: boolean;
+  readonly file?: string;
+  readonly dryRun?: boolean;
+  readonly ifMatch?: string;
+  readonly idempotencyKey?: string;
+  readonly yes?: boolean;
+  readonly allowMissing?: boolean;
+}
+
+const textColumns = 92;
+
+/** Lines of at most so many columns. */
+export const wrapped = (text: string, columns: number): string =>
+  text
+    .split("\n")
+    .map((paragraph) => {
+      const lines: string[] = [];
+      let line = "";
+      for (const word of paragraph.split(" ")) {
+        if (line !== "" && line.length + 1 + word.length > columns) {
+          lines.push(line);
+          line = word;
+        } else line = line === "" ? word : `${line} ${word}`;
+      }
+      return [...lines, line].join("\n");
+    })
+    .join("\n");
+
+const upper = (name: string): string =>
+  name
+    .replace(/-?uid$/, "")
+    .replaceAll("-", "_")
+    .toUpperCase();
+
+/** What stands for the value in the help. */
+const placeholder = (flag: FieldFlag, shape: CommandShape): string => {
+  const { field } = flag;
+  const referred = messageReferredTo(flag, shape);
+  const kinds: Readonly<Partial<Record<FieldFact["kind"], string>>> = {
+    timestamp: "TIME",
+    duration: "DURATION",
+    int32: "NUMBER",
+    int64: "NUMBER",
+    double: "NUMBER",
+    enum: "VALUE",
+    message: "JSON",
+    any: "JSON",
+    bytes: "BYTES",
+  };
+  const one = referred === undefined ? (kinds[field.kind] ?? "TEXT") : upper(nounOf(referred).replaceAll(" ", "-"));
+  if (field.shape === "map") return "KEY=VALUE";
+  return field.shape === "list" && field.kind !== "message" ? `${one},…` : one;
+};
+
+const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
+  const referred = messageReferredTo(flag, shape);
+  return referred === undefined ? upper(flag.name) || "UID" : upper(nounOf(referred).replaceAll(" ", "-"));
+};
+
+const flagText = (flag: FieldFlag): string => {
+  const { field } = flag;
+  const known = field.enum === undefined ? [] : shortValues(field.enum);
+  const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
+  const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
+  const secret = field.redacted && field.kind === "string" ? " Not in the command line: @FILE, or - for standard input." : "";
+  return wrapped(`${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference", textColumns);
+};
+
+/** A flag may be given several times; what is empty is given, too: it empties the field. */
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+
+const isFlagOnly = ({ field }: FieldFlag): boolean => field.kind === "bool" && field.shape === "one";
+
+const addFieldOption = (command: Command, flag: FieldFlag, shape: CommandShape): void => {
+  if (!isFlagOnly(flag)) {
+    const option = new Option(`--${flag.name} <${placeholder(flag, shape)}>`, flagText(flag)).argParser(collect);
+    // For completion; which are right is for the reader of the values to say.
+    if (flag.field.enum !== undefined) option.argChoices = shortValues(flag.field.enum);
+    command.addOption(option);
+    return;
+  }
+  command.addOption(new Option(`--${flag.name}`, flagText(flag)));
+  command.addOption(new Option(`--no-${flag.name}`).hideHelp());
+};
+
+const addOwnOptions = (command: Command, shape: CommandShape): void => {
+  const { kind, method, body } = shape;
+  if (kind === "list") {
+    command.option("--limit <NUMBER>", "stop after so many (all of them)");
+    command.option("--watch", "then go on, and show each one that changes, as events tell");
+  }
+  const takesFile = kind !== "list" && kind !== "delete" && method.writes && (body !== undefined || method.http[0]?.body === "*");
+  if (takesFile) command.option("-f, --file <FILE>", "JSON or YAML, as get -o yaml gives it; - for standard input. What flags say comes before it");
+  if (kind === "delete") {
+    command.option("--yes", "do not ask");
+    command.option("--allow-missing", "what is not there is no failure");
+  }
+  if (method.writes) {
+    if (!method.credentials) command.option("--dry-run", kind === "update" ? "change nothing, and show what would change" : "try it, and change nothing");
+    if (kind === "update" || kind === "delete") command.option("--if-match <ETAG>", "only while the resource is as this ETag says");
+    command.option("--idempotency-key <KEY>", "two calls with the same key are one");
+  }
+  if (kind !== "file") {
+    const output = new Option("-o, --output <FORMAT>", `${outputFormats.join(", ")} (table)`);
+    output.argChoices = [...outputFormats];
+    command.addOption(output);
+    command.option("--columns <NAME,…>", "of table, wide and csv: these fields, by their JSON names with dots");
+  }
+  command.option("--server <URL>", "the server (GANTRY_SERVER, the current context, this machine's own)");
+  command.option("--context <NAME>", "the context: server, organization and identity under a name");
+  command.option("--timeout <TIME>", "how long the server may take: 30s, 5m");
+  command.option("--no-input", "ask nothing");
+  command.option("--color <WHEN>", "always, never or auto: on a terminal (auto)");
+  command.addOption(new Option("--no-color").hideHelp());
+};
+
+const usageOf = (shape: CommandShape): string => {
+  const { kind, positionals, flags } = shape;
+  const words = positionals.map((flag) => positionalName(flag, shape)).map((name) => (kind === "delete" ? `${name}…` : name));
+  const required = flags.filter(({ field, path }) => field.required && path.length === 1).map((flag) => `--${flag.name} ${placeholder(flag, shape)}`);
+  return [...words, ...required, "[OPTIONS]"].join(" ");
+};
+
+/** A value that shows how one is written. */
+const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined => {
+  const { field } = flag;
+  const referred = messageReferredTo(flag, shape);
+  if (referred !== undefined)
+    return referred.short === "Group" ? "acme" : referred.byName.has("name") ? `acme/${nounOf(referred).split(" ").at(-1)}` : field.example || undefined;
+  if (field.example !== "") return /^[\w.:/@,-]+$/.test(field.example) ? field.example : `'${field.example.replaceAll("'", "")}'`;
+  if (field.enum !== undefined) return shortValues(field.enum)[0];
+  if (field.kind === "timestamp") return "+30d";
+  if (field.kind === "string" && field.name === "name") return "app";
+  return undefined;
+};
+
+const examplesOf = (words: string, shape: CommandShape): string[] => {
+  const { kind, positionals, flags, body, method } = shape;
+  const places = positionals.map((flag) => exampleValue(flag, shape) ?? positionalName(flag, shape));
+  const base = ["gantry", words, ...places].join(" ");
+  const given = flags.flatMap((flag) => {
+    const value = isFlagOnly(flag) ? undefined : exampleValue(flag, shape);
+    // What a message needs only if it is there at all belongs into no first example.
+    const own = flag.message === method.input || flag.message === body?.message;
+    const wanted = (own && flag.field.required) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
+    return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
+  });
+  const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];
+  // A long one goes on in further lines, as a shell takes it.
+  const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
+  if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
+  if (kind === "delete") return [base, `${base} --yes --allow-missing`];
+  if (kind === "file") return [`${base} > FILE`];
+  if (body !== undefined && method.writes) return [full, `${base} -f FILE${method.credentials ? "" : " --dry-run"}`];
+  return [full];
+};
+
+const notesOf = (words: string, shape: CommandShape): string => {
+  const takesNames = [...shape.positionals, ...shape.flags].some((flag) => messageReferredTo(flag, shape) !== undefined);
+  const naming = "A resource is named by its uid, by its name where one alone has it, or by its path of names: acme/team/app.\n\n";
+  return `${takesNames ? naming : ""}${exitStatusText}\n\nExamples:\n${examplesOf(words, shape)
+    .map((line) => `  ${line}`)
+    .join("\n")}`;
+};
+
+const givenOf = (command: Command, shape: CommandShape, positionals: readonly string[], file: string | undefined): Given => {
+  const flags = new Map<string, readonly string[]>();
+  for (const { name } of shape.flags) {
+    const option = command.options.find(({ long }) => long === `--${name}`);
+    const value: unknown = option === undefined ? undefined : command.getOptionValue(option.attributeName());
+    if (value === undefined || command.getOptionValueSource(option?.attributeName() ?? "") === "default") continue;
+    flags.set(name, Array.isArray(value) ? value.map(String) : [String(value)]);
+  }
+  return { positionals, flags, file };
+};
+
+/** "--add-capabilities": entries of a list that an update keeps otherwise. */
+const editsOf = async (command: Command, shape: CommandShape, reader: ValueReader): Promise<ListEdit[]> => {
+  const read = async (word: "add" | "remove", flag: FieldFlag): Promise<Json[]> => {
+    const option = command.options.find(({ long }) => long === `--${word}-${flag.name}`);
+    const values: unknown = option === undefined ? undefined : command.getOptionValue(option.attributeName());
+    if (!Array.isArray(values)) return [];
+    const entries = await readValue(`--${word}-${flag.name}`, flag.field, values.map(String), reader);
+    return Array.isArray(entries) ? entries : [];
+  };
+  const edits: ListEdit[] = [];
+  for (const flag of listFlags(shape)) {
+    const [add, remove] = [await read("add", flag), await read("remove", flag)];
+    if (add.length > 0 || remove.length > 0) edits.push({ flag, add, remove });
+  }
+  return edits;
+};
+
+/** The command of the operation. `words` are those that call it: "iam groups list". */
+export const operationCommand = (terminal: Terminal, name: string, words: string, method: MethodFact): Command => {
+  const shape = shapeOf(method);
+  const { kind, positionals, flags } = shape;
+  const description = wrapped(contractTexts[method.name] ?? `${method.rpc} of ${method.service}.`, 100);
+  const usage = usageOf(shape);
+  const wrongArguments = `${words} takes ${positionals.length === 0 ? "no arguments besides its options" : positionals.map((flag) => positionalName(flag, shape)).join(" ")}; gantry ${words} --help shows how`;
+  const command = newCommand({ name, usage, description, notes: notesOf(words, shape), wrongArguments });
+  // An update may have it from its file.
+  for (const flag of positionals) {
+    const word = positionalName(flag, shape);
+    command.argument(kind === "delete" ? `<${word}...>` : kind === "update" ? `[${word}]` : `<${word}>`);
+  }
+  for (const flag of flags) addFieldOption(command, flag, shape);
+  for (const { name: list } of listFlags(shape))
+    for (const [word, text] of [
+      ["add", "add these to the list"],
+      ["remove", "take these from the list"],
+    ] as const)
+      command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collect));
+  if (takesPresets(method)) addPresetOptions(command);
+  addOwnOptions(command, shape);
+  return command.action(async () => {
+    const options = command.opts<CommandOptions>();
+    const typed = command.args;
+    await runInSession(terminal, shape, options, async (session) => {
+      const reader: ValueReader = { nowMs: Date.now, readContent: contentReader(terminal.input ?? process.stdin) };
+      const build = async (values: readonly string[]) =>
+        buildRequest({
+          shape,
+          given: givenOf(command, shape, values, options.file),
+          names: session.names,
+          reader,
+          organization: session.context.organization,
+        });
+      const write = { dryRun: options.dryRun === true, ifMatch: options.ifMatch, idempotencyKey: options.idempotencyKey };
+      if (kind === "delete") {
+        const request = async (value: string): Promise<JsonObject> => (await build([value])).request;
+        return runDelete(session, shape, typed, request, { ...write, yes: options.yes === true, allowMissing: options.allowMissing === true });
+      }
+      const built = await build(typed);
+      if (kind === "list") return runList(session, shape, built.request, { limit: options.limit, watch: options.watch === true });
+      if (kind === "file") return runFile(session, shape, built.request);
+      if (kind === "update") return runUpdate(session, shape, built, await editsOf(command, shape, reader), { ...write, fromFile: options.file !== undefined });
+      if (takesPresets(method)) return runCreateIdentity(session, shape, built, write, command.opts<PresetOptions>());
+      await runCall(session, shape, built, write);
+    });
+  });
+};

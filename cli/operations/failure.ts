@@ -1,0 +1,95 @@
+// What went wrong, for people or as one line of JSON: what the server says and of which flag, what to do, and whence a refused
+// credential came.
+
+import { type Code, codes, Fault } from "#base/fault.ts";
+import type { Json, JsonObject } from "#base/json.ts";
+import { ApiError } from "#client";
+import { exitStatusOf, isWrongUsage } from "../exit-status.ts";
+import { red } from "../output/color.ts";
+import { onItsLines, onOneLine, printableJson } from "../output/escape.ts";
+import type { FieldFlag } from "./shape.ts";
+
+export interface FailureContext {
+  /** One line of JSON in place of lines for people. */
+  readonly asJson: boolean;
+  readonly colored: boolean;
+  /** The flags of the command, and where its resource stands in the request. */
+  readonly flags: readonly FieldFlag[];
+  readonly bodyPath: string | undefined;
+  /** What the call was made with: "the token of GANTRY_TOKEN, …". */
+  readonly credential: string | undefined;
+  readonly server: string | undefined;
+  /** What said which server: "the context acme". */
+  readonly serverOrigin: string | undefined;
+}
+
+const camelOf = (path: string): string => path.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** The flag or argument that a violation is about, as it was typed; the path itself where none is. */
+const flagOfViolation = (field: string, { flags, bodyPath }: FailureContext): string => {
+  const [path = ""] = camelOf(field).split("[");
+  const found = flags.find((flag) => {
+    const own = flag.path.join(".");
+    return own === path || own === `${bodyPath}.${path}` || (flag.path[0] === "uidp" && own === `uidp.${path}`);
+  });
+  return found === undefined ? field : `--${found.name}`;
+};
+
+const codeOf = (thrown: unknown): Code => {
+  const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" && code in codes ? (code as Code) : "UNKNOWN";
+};
+
+const violationsOf = (thrown: unknown): readonly { readonly field: string; readonly description: string }[] => {
+  if (thrown instanceof ApiError) return thrown.violations;
+  if (!(thrown instanceof Fault)) return [];
+  return thrown.details.flatMap((detail) => (detail.kind === "fields" ? detail.violations : []));
+};
+
+/** What a program can go by. */
+const errorJson = (thrown: unknown, context: FailureContext): JsonObject => {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const violations = violationsOf(thrown).map(({ field, description }): Json => ({ field, flag: flagOfViolation(field, context), description }));
+  const reason = isWrongUsage(thrown) ? "USAGE" : thrown instanceof ApiError ? thrown.reason : codeOf(thrown);
+  return {
+    error: {
+      code: codes[codeOf(thrown)],
+      status: codeOf(thrown),
+      reason,
+      message,
+      exitStatus: exitStatusOf(thrown),
+      ...(violations.length > 0 ? { violations } : {}),
+      ...(thrown instanceof ApiError && thrown.details.length > 0 ? { details: thrown.details.map((detail): Json => ({ ...detail })) } : {}),
+      ...(thrown instanceof ApiError && thrown.requestId !== undefined ? { requestId: thrown.requestId } : {}),
+    },
+  };
+};
+
+/** "in 30 s". */
+const waitText = (delayMs: number): string => `try again in ${Math.max(1, Math.ceil(delayMs / 1000))} s`;
+
+/** Lines below the first one. */
+const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
+  if (!(thrown instanceof ApiError)) return [];
+  const { credential, server, serverOrigin } = context;
+  const refused = thrown.code === "UNAUTHENTICATED" || thrown.code === "PERMISSION_DENIED";
+  const asked =
+    refused && credential !== undefined && server !== undefined ? [`${server} (${serverOrigin}) was asked with ${credential.replace(/,$/, "")}`] : [];
+  const again = thrown.retryDelayMs === undefined ? [] : [waitText(thrown.retryDelayMs)];
+  return [...asked, ...again, ...(thrown.requestId === undefined ? [] : [`request ${thrown.requestId}`])];
+};
+
+/** Whatever was thrown, as the text for standard error. */
+export const failureText = (thrown: unknown, context: FailureContext): string => {
+  if (context.asJson) return `${printableJson(JSON.stringify(errorJson(thrown, context)))}\n`;
+  const violations = violationsOf(thrown);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  // Each violation has its line, so that the first need not say one of them.
+  const first = violations.length > 0 ? "the server does not take these values" : message;
+  const lines = [
+    `gantry: ${onItsLines(first)}`,
+    ...violations.map(({ field, description }) => `  ${onOneLine(`${flagOfViolation(field, context)}: ${description}`)}`),
+    ...remarksOf(thrown, context).map((line) => `  ${onOneLine(line)}`),
+  ];
+  return lines.map((line, index) => `${index === 0 ? red(context.colored, line) : line}\n`).join("");
+};

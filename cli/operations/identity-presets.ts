@@ -1,0 +1,371 @@
+// `gantry iam identities create --github acme/shop --ref main`: what an identity has to match for jobs of one CI system, made from
+// what its people know. What can be matched exactly is; a pattern is anchored at both ends and leaves open what cannot be known
+// beforehand alone. Why each claim stands there: docs/guides/ci-identities.
+
+import { type Command, Option } from "commander";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { methodByName } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { exitStatus, wrongUsage } from "../exit-status.ts";
+import { onOneLine } from "../output/escape.ts";
+import type { BuiltRequest } from "./request.ts";
+import type { Session } from "./session.ts";
+import type { CommandShape } from "./shape.ts";
+import { runCall, type WriteOptions } from "./write.ts";
+
+export interface PresetOptions {
+  readonly github?: string;
+  readonly gitlab?: string;
+  readonly kubernetes?: string;
+  readonly jenkins?: string;
+  readonly buildkite?: string;
+  readonly awsRole?: string;
+  readonly issuer?: string;
+  readonly ref?: string;
+  readonly refType?: string;
+  readonly environment?: string;
+  readonly pullRequest?: boolean;
+  readonly event?: string;
+  readonly projectId?: string;
+  readonly pipelineId?: string;
+  readonly organizationId?: string;
+  readonly awsRoleId?: string;
+  readonly role?: readonly string[];
+}
+
+/** What an identity matches, and what whoever makes it should know. */
+interface Preset {
+  readonly name: string;
+  /** claimMatch or awsIdentity, in the contract's JSON. */
+  readonly match: JsonObject;
+  readonly remarks: readonly string[];
+}
+
+const createIdentity = "chainguard.platform.iam.v2.IdentitiesService/CreateIdentity";
+
+export const takesPresets = ({ name }: MethodFact): boolean => name === createIdentity;
+
+const systems = ["github", "gitlab", "kubernetes", "jenkins", "buildkite", "awsRole"] as const;
+type System = (typeof systems)[number];
+
+const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** Which further options say something of which system. */
+const optionsOf: Readonly<Record<System, readonly (keyof PresetOptions)[]>> = {
+  github: ["issuer", "ref", "environment", "pullRequest", "event"],
+  gitlab: ["issuer", "ref", "refType", "projectId"],
+  kubernetes: ["issuer"],
+  jenkins: ["issuer"],
+  buildkite: ["ref", "pipelineId", "organizationId"],
+  awsRole: ["awsRoleId"],
+};
+
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  ...value.split(",").filter((each) => each !== ""),
+];
+
+/** The flags of `iam identities create` beside those of its fields. */
+export const addPresetOptions = (command: Command): void => {
+  for (const [flags, says] of [
+    ["--github <OWNER/REPO>", "jobs of GitHub Actions of this repository; with the numbers, acme@4000001/shop@700000001, of no later one of its name"],
+    ["--gitlab <GROUP/PROJECT>", "jobs of GitLab CI of this project"],
+    ["--kubernetes <NAMESPACE/ACCOUNT>", "pods with this service account; needs --issuer, the cluster's"],
+    ["--jenkins <URL>", "builds of the Jenkins job at this address"],
+    ["--buildkite <ORG/PIPELINE>", "jobs of this Buildkite pipeline"],
+    ["--aws-role <ARN>", "whatever runs with this AWS role"],
+    ["--issuer <URL>", "who signs the tokens, where it is not the system's own address"],
+    ["--ref <REF>", "the branch: main or refs/heads/main; or the tag: refs/tags/v1"],
+    ["--ref-type <TYPE>", "GitLab: branch or tag (branch)"],
+    ["--environment <NAME>", "GitHub: jobs that name this environment"],
+    ["--event <NAME>", "GitHub: what has started the workflow; any: whatever it was (push, with --ref)"],
+    ["--project-id <NUMBER>", "GitLab: the project's number, which no later one of its name has"],
+    ["--pipeline-id <ID>", "Buildkite: the pipeline's id, which no later one of its name has"],
+    ["--organization-id <ID>", "Buildkite: the organization's id"],
+    ["--aws-role-id <ID>", "AWS: the role's id (AROA…), which no later one of its name has"],
+  ] as const)
+    command.option(flags, says);
+  command.option("--pull-request", "GitHub: jobs that run for a pull request");
+  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(collect));
+};
+
+/** What means itself in a pattern. */
+const quoted = (literal: string): string => literal.replaceAll(/[\\^$.*+?()[\]{}|]/g, (character) => `\\${character}`);
+
+const wholly = (pattern: string): string => `^${pattern}$`;
+
+const parsed = (option: string, value: string, pattern: RegExp, form: string): RegExpExecArray => {
+  const found = pattern.exec(value);
+  if (found === null) throw wrongUsage(`${option} must be ${form}, not ${JSON.stringify(value)}`);
+  return found;
+};
+
+/** "main" as "refs/heads/main". */
+const fullRef = (ref: string): string => (ref.startsWith("refs/") ? ref : `refs/heads/${ref}`);
+
+const issuerOf = (issuer: string | undefined, otherwise: string): string => {
+  const url = URL.parse(issuer ?? otherwise);
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") throw wrongUsage(`--issuer must be the issuer's address, not ${JSON.stringify(issuer)}`);
+  return issuer ?? otherwise;
+};
+
+const githubPreset = (repository: string, { issuer, ref, environment, pullRequest, event }: PresetOptions): Preset => {
+  const [, owner = "", ownerId, repo = "", repoId] = parsed(
+    "--github",
+    repository,
+    /^([\w.-]+)(?:@(\d+))?\/([\w.-]+)(?:@(\d+))?$/,
+    "OWNER/REPO, or OWNER@NUMBER/REPO@NUMBER",
+  );
+  if ((ownerId === undefined) !== (repoId === undefined)) throw wrongUsage("--github has one number of two: OWNER@NUMBER/REPO@NUMBER");
+  const [job, where] =
+    environment !== undefined
+      ? [`environment:${environment}`, `environment ${environment}`]
+      : pullRequest
+        ? ["pull_request", "pull requests"]
+        : ref !== undefined
+          ? [`ref:${fullRef(ref)}`, ref]
+          : [undefined, undefined];
+  if (job === undefined) throw wrongUsage("--github needs --ref, --environment or --pull-request: which jobs of the repository");
+  if (pullRequest && (ref !== undefined || environment !== undefined)) throw wrongUsage("--pull-request stands without --ref and --environment");
+  const started = event === "any" ? undefined : (event ?? (environment === undefined && !pullRequest ? "push" : undefined));
+  const claims = {
+    ...(repoId === undefined || ownerId === undefined ? {} : { repository_id: repoId, repository_owner_id: ownerId }),
+    // In the subject the environment takes the place of the branch.
+    ...(environment !== undefined && ref !== undefined ? { ref: fullRef(ref) } : {}),
+    ...(started === undefined ? {} : { event_name: started }),
+  };
+  // Both forms of a subject: with the numbers, which newer repositories have, and without, where the claims tell them.
+  const subject =
+    repoId === undefined
+      ? { subject: `repo:${owner}/${repo}:${job}` }
+      : { subjectPattern: wholly(`repo:${quoted(owner)}(?:@${ownerId})?/${quoted(repo)}(?:@${repoId})?:${quoted(job)}`) };
+  return {
+    name: `github ${owner}/${repo} ${where}`,
+    match: { claimMatch: { issuer: issuerOf(issuer, "https://token.actions.githubusercontent.com"), ...subject, claims } },
+    remarks: [
+      ...(repoId === undefined
+        ? [
+            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. With both numbers neither is so: ` +
+              `gh api repos/${owner}/${repo} -q '"--github ${owner}@\\(.owner.id)/${repo}@\\(.id)"'`,
+          ]
+        : []),
+      ...(environment !== undefined && ref === undefined
+        ? ["Every branch that the environment's own rules let in may use it; --ref matches one branch, too."]
+        : []),
+    ],
+  };
+};
+
+const gitlabPreset = (project: string, { issuer, ref, refType = "branch", projectId }: PresetOptions): Preset => {
+  parsed("--gitlab", project, /^[\w.-]+(?:\/[\w.-]+)+$/, "GROUP/PROJECT");
+  if (ref === undefined) throw wrongUsage("--gitlab needs --ref: which branch, or with --ref-type tag which tag");
+  if (refType !== "branch" && refType !== "tag") throw wrongUsage(`--ref-type must be branch or tag, not ${JSON.stringify(refType)}`);
+  const name = ref.replace(/^refs\/(?:heads|tags)\//, "");
+  return {
+    name: `gitlab ${project} ${name}`,
+    match: {
+      claimMatch: {
+        issuer: issuerOf(issuer, "https://gitlab.com"),
+        subject: `project_path:${project}:ref_type:${refType}:ref:${name}`,
+        claims: { ...(projectId === undefined ? {} : { project_id: projectId }), ref_protected: "true" },
+      },
+    },
+    remarks: [
+      `The ${refType} must be a protected one; --claim-match-claims ref_protected=false matches one that is not.`,
+      ...(projectId === undefined ? ["Whoever makes a project at this path after yours is gone would be let in; --project-id matches yours alone."] : []),
+    ],
+  };
+};
+
+const kubernetesPreset = (account: string, { issuer }: PresetOptions): Preset => {
+  const [, namespace = "", name = ""] = parsed("--kubernetes", account, /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/, "NAMESPACE/SERVICEACCOUNT");
+  if (issuer === undefined) throw wrongUsage("--kubernetes needs --issuer: kubectl get --raw /.well-known/openid-configuration | jq -r .issuer");
+  return {
+    name: `kubernetes ${account}`,
+    match: { claimMatch: { issuer: issuerOf(issuer, ""), subject: `system:serviceaccount:${namespace}:${name}` } },
+    remarks: [`Whoever may make pods in the namespace ${namespace} may use it.`],
+  };
+};
+
+const jenkinsPreset = (job: string, { issuer }: PresetOptions): Preset => {
+  const url = URL.parse(job);
+  const at = url?.pathname.indexOf("/job/") ?? -1;
+  if (url === null || !/^https?:$/.test(url.protocol) || at < 0 || url.search + url.hash !== "")
+    throw wrongUsage(`--jenkins must be the address of a job, such as https://jenkins.example.com/job/shop/, not ${JSON.stringify(job)}`);
+  return {
+    name: `jenkins ${decodeURI(url.pathname.slice(at + 1))
+      .replaceAll(/\/?job\//g, "/")
+      .replace(/^\/|\/$/g, "")}`,
+    match: {
+      claimMatch: {
+        issuer: issuerOf(issuer, `${url.origin}${url.pathname.slice(0, at)}/oidc`),
+        // The plugin writes it with a slash at its end.
+        subject: job.endsWith("/") ? job : `${job}/`,
+      },
+    },
+    remarks: [],
+  };
+};
+
+const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: PresetOptions): Preset => {
+  const [, organization = "", slug = ""] = parsed("--buildkite", pipeline, /^([\w-]+)\/([\w-]+)$/, "ORG/PIPELINE");
+  if (ref === undefined) throw wrongUsage("--buildkite needs --ref: which branch");
+  const branch = ref.replace(/^refs\/heads\//, "");
+  const own = organizationId === undefined ? {} : { organization_id: organizationId };
+  const issuer = "https://agent.buildkite.com";
+  const name = `buildkite ${pipeline} ${branch}`;
+  if (pipelineId !== undefined)
+    return {
+      name,
+      match: { claimMatch: { issuer, subject: pipelineId, claims: { ...own, build_branch: branch } } },
+      remarks: [`The job asks for its token with --subject-claim pipeline_id${organizationId === undefined ? "" : " --claim organization_id"}.`],
+    };
+  return {
+    name,
+    match: {
+      claimMatch: {
+        issuer,
+        // What is behind the branch differs with each commit and step.
+        subjectPattern: wholly(`organization:${quoted(organization)}:pipeline:${quoted(slug)}:ref:refs/heads/${quoted(branch)}:commit:[0-9A-Za-z]+:step:[^:]*`),
+        claims: { organization_slug: organization, pipeline_slug: slug, ...own, build_branch: branch },
+      },
+    },
+    remarks: ["Whoever takes these names after you would be let in; --pipeline-id matches your pipeline alone."],
+  };
+};
+
+const awsPreset = (arn: string, { awsRoleId }: PresetOptions): Preset => {
+  const [, partition = "", account = "", path = ""] = parsed(
+    "--aws-role",
+    arn,
+    /^arn:(aws[a-z-]*):iam::(\d{12}):role\/([\w+=,.@/-]+)$/,
+    "the ARN of a role, such as arn:aws:iam::123456789012:role/deployer",
+  );
+  if (awsRoleId !== undefined) parsed("--aws-role-id", awsRoleId, /^AROA[A-Z0-9]+$/, "the id of a role, AROA…");
+  // Whoever assumes a role names the session; its path is in no caller's ARN.
+  const role = path.split("/").at(-1) ?? "";
+  const session = "[\\w+=,.@-]+";
+  return {
+    name: `aws ${account} ${role}`,
+    match: {
+      awsIdentity: {
+        awsAccount: account,
+        arnPattern: wholly(`arn:${partition}:sts::${account}:assumed-role/${quoted(role)}/${session}`),
+        userIdPattern: wholly(`${awsRoleId ?? "AROA[A-Z0-9]+"}:${session}`),
+      },
+    },
+    remarks: awsRoleId === undefined ? [`A role that is made anew under the name ${role} would be let in; --aws-role-id matches this one alone.`] : [],
+  };
+};
+
+const presets: Readonly<Record<System, (value: string, options: PresetOptions) => Preset>> = {
+  github: githubPreset,
+  gitlab: gitlabPreset,
+  kubernetes: kubernetesPreset,
+  jenkins: jenkinsPreset,
+  buildkite: buildkitePreset,
+  awsRole: awsPreset,
+};
+
+/** What the flags ask for; undefined where they name no system. Throws for those that contradict each other. */
+export const readPreset = (options: PresetOptions): Preset | undefined => {
+  const [system, another] = systems.filter((each) => options[each] !== undefined);
+  if (system !== undefined && another !== undefined) throw wrongUsage(`choose one of ${flagOf(system)} and ${flagOf(another)}`);
+  const known = system === undefined ? [] : optionsOf[system];
+  const stray = [...new Set(Object.values(optionsOf).flat())].find((name) => options[name] !== undefined && !known.includes(name));
+  if (stray !== undefined)
+    throw wrongUsage(
+      `${flagOf(stray)} ${
+        system === undefined
+          ? `goes with ${systems
+              .filter((each) => optionsOf[each].includes(stray))
+              .map(flagOf)
+              .join(", ")}`
+          : `says nothing of ${flagOf(system)}`
+      }`,
+    );
+  return system === undefined ? undefined : presets[system](options[system] ?? "", options);
+};
+
+/** Each of these is one of two ways to say the same. */
+const alternatives: Readonly<Record<string, string>> = {
+  issuer: "issuerPattern",
+  issuerPattern: "issuer",
+  subject: "subjectPattern",
+  subjectPattern: "subject",
+  arn: "arnPattern",
+  arnPattern: "arn",
+  userId: "userIdPattern",
+  userIdPattern: "userId",
+};
+
+/** A name as identities have them, of at most so many characters. */
+const identityName = (says: string): string =>
+  says
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 ._-]+/g, "-")
+    .slice(0, 100);
+
+/** The draft of an identity with what the preset says; the draft's own flags and file come before it. */
+const withPreset = (draft: JsonObject, { name, match }: Preset): JsonObject => {
+  const merged: JsonObject = { name: identityName(name), ...draft };
+  for (const [key, value] of Object.entries(match)) {
+    if (!isObject(value)) continue;
+    const own = part(draft, key);
+    const kept = Object.fromEntries(Object.entries(value).filter(([field]) => !(alternatives[field] !== undefined && alternatives[field] in own)));
+    const claims = { ...part(value, "claims"), ...part(own, "claims") };
+    merged[key] = { ...kept, ...own, ...(Object.keys(claims).length > 0 ? { claims } : {}) };
+  }
+  return merged;
+};
+
+/** The match as lines for the person who makes it. */
+const presetLines = (identity: JsonObject): string[] =>
+  ["claimMatch", "awsIdentity"].flatMap((key) =>
+    Object.entries(part(identity, key)).flatMap(([field, value]) =>
+      isObject(value)
+        ? Object.entries(value).map(([claim, wanted]) => `  ${onOneLine(claim)} is ${onOneLine(String(wanted))}`)
+        : [`  ${field.replace(/Pattern$/, "")} ${field.endsWith("Pattern") ? "matches" : "is"} ${onOneLine(String(value))}`],
+    ),
+  );
+
+/** The uids of these roles. Throws where a name is none: before anything is made. */
+const resolveRoles = async ({ names }: Session, roles: readonly string[]): Promise<string[]> => {
+  const role = methodByName("chainguard.platform.iam.v2.RolesService/GetRole")?.output;
+  return role === undefined ? [] : Promise.all(roles.map((each) => names.resolve("--role", role, each)));
+};
+
+/** Binds a new identity. Where that fails, what is missing is said, and the command that finishes. */
+const bindRoles = async ({ client, signal, note, terminal }: Session, identity: JsonObject, parent: string, roles: readonly string[]): Promise<void> => {
+  const identityUid = text(identity, "uid");
+  for (const [index, roleUid] of roles.entries()) {
+    try {
+      await client.call("chainguard.platform.iam.v2.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid } }, { signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const missing = roles.slice(index);
+      note(`gantry: the identity ${identityUid} is made, and not bound: ${onOneLine(thrown instanceof Error ? thrown.message : String(thrown))}`);
+      note("This finishes it:");
+      for (const each of missing) note(`  gantry iam role-bindings create --parent ${parent} --identity-uid ${identityUid} --role-uid ${each}`);
+      terminal.status = exitStatus.partly;
+      return;
+    }
+  }
+};
+
+/** Makes the identity that fields and presets describe, and binds it. */
+export const runCreateIdentity = async (
+  session: Session,
+  shape: CommandShape,
+  { request }: BuiltRequest,
+  write: WriteOptions,
+  options: PresetOptions,
+): Promise<void> => {
+  const preset = readPreset(options);
+  const roles = await resolveRoles(session, options.role ?? []);
+  const draft = part(request, "identity");
+  const identity = preset === undefined ? draft : withPreset(draft, preset);
+  const made = await runCall(session, shape, { request: { ...request, identity }, paths: [] }, write);
+  if (preset !== undefined) for (const line of ["It takes tokens of which", ...presetLines(identity), ...preset.remarks]) session.note(line);
+  if (!write.dryRun) await bindRoles(session, made, text(request, "parent"), roles);
+};

@@ -1,0 +1,65 @@
+// A list: every page of it, or as many as --limit says; and what changes from then on.
+
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { MessageFact } from "#contract/facts.ts";
+import { wrongUsage } from "../exit-status.ts";
+import { openListPrinter } from "../output/print.ts";
+import { openProgressBar } from "../progress-bar.ts";
+import type { Session } from "./session.ts";
+import type { CommandShape } from "./shape.ts";
+import { watchChanges } from "./watch.ts";
+
+export interface ListOptions {
+  readonly limit: string | undefined;
+  readonly watch: boolean;
+}
+
+const readLimit = (limit: string | undefined): number => {
+  if (limit === undefined) return Number.POSITIVE_INFINITY;
+  if (!/^\d{1,9}$/.test(limit) || Number(limit) === 0) throw wrongUsage(`--limit must be a number from 1 on, not ${JSON.stringify(limit)}`);
+  return Number(limit);
+};
+
+/** What the answer says besides the list, for json and yaml: of the first page. */
+const besides = (page: JsonObject, list: string): JsonObject =>
+  Object.fromEntries(Object.entries(page).filter(([key]) => key !== list && key !== "nextPageToken"));
+
+const totalOf = (page: JsonObject): number | undefined => (page.totalCount === undefined ? undefined : Number(page.totalCount));
+
+export const runList = async (session: Session, shape: CommandShape, request: JsonObject, { limit, watch }: ListOptions): Promise<void> => {
+  const { client, output, signal, note, terminal } = session;
+  const { method, listed } = shape;
+  const message: MessageFact | undefined = listed?.message;
+  if (listed === undefined || message === undefined) throw new Error(`${method.name} lists nothing`);
+  const most = readLimit(limit);
+  if (watch && !["table", "wide", "jsonl"].includes(output.format)) throw wrongUsage("--watch goes on, so that it writes lines: -o table, wide or jsonl");
+  // From before the list was read: what changes meanwhile is told, and not missed.
+  const changes = watch ? await watchChanges(session, shape, request) : undefined;
+  const printer = openListPrinter(output, message, listed.json);
+  const bar = openProgressBar(terminal.err);
+  const startedMs = performance.now();
+  let [count, total, first]: [number, number | undefined, JsonObject | undefined] = [0, undefined, undefined];
+  let isCut = false;
+  const paged = method.input.byName.has("page_size");
+  const asked: JsonObject = paged ? { ...request, pageSize: Math.min(most, limits.pageSizeMax) } : request;
+  try {
+    for await (const page of client.pages(method, asked, { signal })) {
+      first ??= page;
+      total = totalOf(page) ?? total;
+      const resources = objectList(page, listed.json);
+      const taken = resources.slice(0, most - count);
+      count += taken.length;
+      await printer.add(taken);
+      isCut = taken.length < resources.length || (count >= most && text(page, "nextPageToken") !== "");
+      if (count >= most) break;
+      if (performance.now() - startedMs > limits.progressAfterMs) bar.update({ done: count, total: Math.max(total ?? 0, count), what: "read" });
+    }
+  } finally {
+    bar.end();
+  }
+  await printer.end(besides(first ?? {}, listed.json));
+  if (isCut) note(total === undefined ? `${count}, and there are more` : `${count} of ${total}`);
+  if (count === 0 && terminal.err.isTTY && ["table", "wide", "tree"].includes(output.format)) note("there are none");
+  await changes?.follow(message);
+};

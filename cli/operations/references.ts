@@ -1,0 +1,150 @@
+// Names in place of uids: `acme`, `acme/team/app`. What could mean two things is refused and never guessed: whoever may name a
+// resource could otherwise put it in the place of another's (attack 143).
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
+import { isUid } from "#base/uid.ts";
+import type { Client } from "#client";
+import { messageByName, methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { onOneLine } from "../output/escape.ts";
+import type { CommandShape, FieldFlag } from "./shape.ts";
+import { resourceOf } from "./shape.ts";
+
+const groupName = "chainguard.platform.iam.v2.Group";
+
+/** How many of the resources of one name an error lists. */
+const listedMax = 20;
+
+interface Lister {
+  readonly method: MethodFact;
+  readonly list: FieldFact;
+  readonly message: MessageFact;
+}
+
+/** The operation that lists these and can be narrowed to one name; undefined: they are called by their uids alone. */
+const listerOf = (message: MessageFact): Lister | undefined => {
+  if (!message.byName.has("name") || !message.byName.has("uid")) return undefined;
+  for (const method of methods) {
+    const list = method.rpc.startsWith("List") ? method.output.fields.find((field) => field.message === message && field.shape === "list") : undefined;
+    if (list !== undefined && method.input.byName.get("uidp")?.message !== undefined) return { method, list, message };
+  }
+  return undefined;
+};
+
+/** What lies directly above these, as their Create says; undefined: nothing that has a name. */
+export const parentMessageOf = (message: MessageFact): MessageFact | undefined => {
+  const create = methods.find(({ rpc, output }) => output === message && rpc === `Create${message.short}`);
+  return messageByName(create?.input.byName.get("parent")?.refersTo ?? "");
+};
+
+/** "identity_uid" is of an Identity, as far as a resource of that name is there; the domain's own comes first. */
+const messageOfFieldName = ({ name }: FieldFact, domain: string): MessageFact | undefined => {
+  const short = name
+    .replace(/_(?:uid|id)s?$/, "")
+    .split("_")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+  const found = methods.filter(({ rpc, output }) => rpc === `Get${short}` && output.short === short && output.byName.has("uid"));
+  return (found.find((method) => method.domain === domain) ?? found[0])?.output;
+};
+
+/** What a uid in this field is of; undefined where only a uid says it. */
+export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShape): MessageFact | undefined => {
+  const { method } = shape;
+  if (field.refersTo !== "") return messageByName(field.refersTo);
+  if (!field.uid) return undefined;
+  if (path[0] === "uidp") {
+    if (field.name === "children_of") return parentMessageOf(resourceOf(shape)) ?? messageByName(groupName);
+    return field.name === "descendants_of" ? messageByName(groupName) : resourceOf(shape);
+  }
+  if (field.name === "uid" || field.name === "uids") return resourceOf(shape);
+  return messageOfFieldName(field, method.domain);
+};
+
+/** What people call it: "role binding". */
+export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
+
+const label = (option: string): string => (option === "" ? "" : `${option}: `);
+
+interface Reference {
+  readonly uid: string;
+  readonly resource: JsonObject;
+}
+
+export interface Names {
+  /** The uid that is meant. `option` stands in errors; "" for what is no option. Throws NOT_FOUND for none, INVALID_ARGUMENT for several. */
+  readonly resolve: (option: string, message: MessageFact, value: string) => Promise<string>;
+}
+
+export const openNames = (client: Client, signal: AbortSignal): Names => {
+  const known = new Map<string, Promise<string>>();
+
+  /** Every one of this name, below any of `places` where they are given; read to the last page, since a name may stand on any. */
+  const findNamed = async (lister: Lister, name: string, places: readonly JsonObject[]): Promise<Reference[]> => {
+    const { method, list } = lister;
+    const takesName = method.input.byName.get("name")?.filter !== undefined;
+    const found = new Map<string, Reference>();
+    for (const uidp of places) {
+      const request: JsonObject = { ...(takesName ? { name } : {}), ...(Object.keys(uidp).length > 0 ? { uidp } : {}), pageSize: 200 };
+      for await (const page of client.pages(method, request, { signal }))
+        for (const resource of objectList(page, list.json))
+          if (isObject(resource) && text(resource, "name") === name) found.set(text(resource, "uid"), { uid: text(resource, "uid"), resource });
+    }
+    return [...found.values()];
+  };
+
+  const childrenOf = (parents: readonly Reference[]): JsonObject[] => parents.map(({ uid }) => ({ childrenOf: uid }));
+
+  /** Those that a path of names leads to, from the organizations downwards. */
+  const findGroups = async (lister: Lister, names: readonly string[], isRooted: boolean): Promise<Reference[]> => {
+    const [first = "", ...rest] = names;
+    if (rest.length === 0 && !isRooted) return findNamed(lister, first, [{}]);
+    let found = await findNamed(lister, first, [{ inRoot: true }]);
+    // Whoever sees a group and nothing above it begins there.
+    if (found.length === 0 && !isRooted) found = await findNamed(lister, first, [{}]);
+    for (const name of rest) found = await findNamed(lister, name, childrenOf(found));
+    return found;
+  };
+
+  const findByPath = async (message: MessageFact, names: readonly string[], isRooted: boolean): Promise<Reference[]> => {
+    const lister = listerOf(message);
+    if (lister === undefined) return [];
+    const parent = parentMessageOf(message);
+    if (message.name === groupName) return findGroups(lister, names, isRooted);
+    const above = names.slice(0, -1);
+    const name = names.at(-1) ?? "";
+    if (above.length === 0 || parent === undefined) return findNamed(lister, names.join("/"), [{}]);
+    return findNamed(lister, name, childrenOf(await findByPath(parent, above, isRooted)));
+  };
+
+  const ambiguous = (option: string, message: MessageFact, value: string, found: readonly Reference[]): Fault => {
+    const lines = found.slice(0, listedMax).map(({ uid, resource }) => `\n  ${uid}  ${onOneLine(text(resource, "description"))}`.trimEnd());
+    const more = found.length > listedMax ? `\n  and ${found.length - listedMax} more` : "";
+    return new Fault(
+      "INVALID_ARGUMENT",
+      `${label(option)}${JSON.stringify(value)} is the name of ${found.length} ${nounOf(message)}s; say which by its uid:${lines.join("")}${more}`,
+    );
+  };
+
+  const look = async (option: string, message: MessageFact, value: string): Promise<string> => {
+    const path = value.startsWith("name:") ? [value.slice("name:".length)] : value.replace(/^\//, "").split("/");
+    const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
+    const [only, ...others] = found;
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);
+    if (others.length > 0) throw ambiguous(option, message, value, found);
+    return only.uid;
+  };
+
+  return {
+    async resolve(option, message, value) {
+      if (value.startsWith("uid:")) return value.slice("uid:".length);
+      // Without an operation that finds it by its name, the server says what is wrong with the value.
+      if (value === "" || isUid(value) || listerOf(message) === undefined) return value;
+      const key = `${message.name} ${value}`;
+      const held = known.get(key) ?? look(option, message, value);
+      known.set(key, held);
+      return held;
+    },
+  };
+};

@@ -1,0 +1,175 @@
+// The request of a call: what a file says, and over it what the flags say. An update's mask names what was given and nothing else.
+
+import { type FileHandle, open } from "node:fs/promises";
+import { text as textOfStream } from "node:stream/consumers";
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import { wrongUsage } from "../exit-status.ts";
+import { nearestOf } from "../nearest.ts";
+import { messageReferredTo, type Names } from "./references.ts";
+import type { CommandShape, FieldFlag } from "./shape.ts";
+import { readValue, type ValueReader } from "./values.ts";
+
+/** What was given for each flag, each time; by the flag's name. */
+export type GivenFlags = ReadonlyMap<string, readonly string[]>;
+
+export interface Given {
+  readonly positionals: readonly string[];
+  readonly flags: GivenFlags;
+  /** -f FILE. */
+  readonly file: string | undefined;
+}
+
+/** Reads a file, or what is piped in. Bounded: what a request can hold. */
+export const contentReader =
+  (input: NodeJS.ReadableStream) =>
+  async (option: string, file: string): Promise<string> => {
+    if (file === "-") return textOfStream(input);
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(file);
+      if ((await handle.stat()).size > limits.requestFileBytesMax) throw new Error(`it has more than ${limits.requestFileBytesMax} bytes`);
+      return await handle.readFile("utf8");
+    } catch (cause) {
+      throw new Fault("FAILED_PRECONDITION", `${option}: ${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    } finally {
+      await handle?.close();
+    }
+  };
+
+/** Sets the value at a path; the objects on the way are made. */
+export const setAt = (object: JsonObject, path: readonly string[], value: Json): void => {
+  const [first = "", ...rest] = path;
+  if (rest.length === 0) {
+    object[first] = value;
+    return;
+  }
+  const held = object[first];
+  const inner = isObject(held) ? held : {};
+  object[first] = inner;
+  setAt(inner, rest, value);
+};
+
+/** Throws a Fault that names every key that the message does not have. */
+const checkKeys = (source: string, message: MessageFact, document: JsonObject): void => {
+  const unknown: string[] = [];
+  const look = (within: MessageFact, object: JsonObject, prefix: string): void => {
+    for (const [key, value] of Object.entries(object)) {
+      const field = within.byName.get(key);
+      if (field === undefined) {
+        const nearest = nearestOf(key, [...within.byName.keys()]);
+        unknown.push(`${prefix}${key}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
+      } else if (field.message !== undefined) {
+        for (const entry of field.shape === "one"
+          ? [value]
+          : field.shape === "list"
+            ? Array.isArray(value)
+              ? value
+              : []
+            : isObject(value)
+              ? Object.values(value)
+              : [])
+          if (isObject(entry)) look(field.message, entry, `${prefix}${key}.`);
+      }
+    }
+  };
+  look(message, document, "");
+  if (unknown.length > 0) throw new Fault("INVALID_ARGUMENT", `${source}: there is no field ${unknown.join(", ")}`);
+};
+
+/** What the resource's own Get has given and nobody sets: left out, so that what was printed can be sent. */
+const withoutOutput = (message: MessageFact, document: JsonObject, isUpdate: boolean): JsonObject =>
+  Object.fromEntries(
+    Object.entries(document).flatMap(([key, value]): [string, Json][] => {
+      const field = message.byName.get(key);
+      if (field === undefined || field.outputOnly || (isUpdate && field.immutable)) return [];
+      const inner = field.shape === "one" && field.message !== undefined && isObject(value) ? withoutOutput(field.message, value, isUpdate) : value;
+      return [[field.json, inner]];
+    }),
+  );
+
+const readFileDocument = async (file: string, message: MessageFact, reader: ValueReader): Promise<JsonObject> => {
+  const source = file === "-" ? "standard input" : file;
+  const { readDocument } = await import("../output/yaml.ts");
+  const { value, problem } = readDocument(await reader.readContent("--file", file));
+  if (problem !== undefined) throw new Fault("INVALID_ARGUMENT", `${source} is neither JSON nor YAML: ${problem}`);
+  if (!isObject(value)) throw new Fault("INVALID_ARGUMENT", `${source} holds no resource: one object is wanted`);
+  checkKeys(source, message, value);
+  return value;
+};
+
+/** The paths of a document that a mask names: its leaves, and an empty object as a whole. */
+const leafPaths = (message: MessageFact, document: JsonObject, prefix = ""): string[] =>
+  Object.entries(document).flatMap(([key, value]) => {
+    const field = message.byName.get(key);
+    if (field?.shape === "one" && field.message !== undefined && isObject(value) && Object.keys(value).length > 0)
+      return leafPaths(field.message, value, `${prefix}${key}.`);
+    return [`${prefix}${key}`];
+  });
+
+export interface BuiltRequest {
+  readonly request: JsonObject;
+  /** Of an update: paths within the resource; empty of anything else. */
+  readonly paths: readonly string[];
+}
+
+export interface Building {
+  readonly shape: CommandShape;
+  readonly given: Given;
+  readonly names: Names;
+  readonly reader: ValueReader;
+  /** The organization of the context, for a parent that is not given. */
+  readonly organization: string | undefined;
+}
+
+/** Names in place of uids, each entry of a list. */
+const resolved = async (option: string, flag: FieldFlag, value: Json, { shape, names }: Building): Promise<Json> => {
+  const message = messageReferredTo(flag, shape);
+  if (message === undefined) return value;
+  if (typeof value === "string") return names.resolve(option, message, value);
+  if (!Array.isArray(value)) return value;
+  return Promise.all(value.map((entry) => (typeof entry === "string" ? names.resolve(option, message, entry) : entry)));
+};
+
+const isParent = ({ path, field }: FieldFlag): boolean => path.length === 1 && field.name === "parent" && field.required;
+
+/** Throws a Fault for what cannot be sent; what it may hold is the server's to say. */
+export const buildRequest = async (building: Building): Promise<BuiltRequest> => {
+  const { shape, given, reader, organization } = building;
+  const { kind, body, positionals, flags, method } = shape;
+  const request: JsonObject = {};
+  let document: JsonObject = {};
+  if (given.file !== undefined) {
+    const message = body?.message ?? method.input;
+    document = await readFileDocument(given.file, message, reader);
+    const own = withoutOutput(message, document, kind === "update");
+    if (body === undefined) Object.assign(request, own);
+    else request[body.json] = own;
+  }
+  for (const [index, positional] of positionals.entries()) {
+    const fromDocument = positional.path.length > 1 ? document[positional.path.at(-1) ?? ""] : undefined;
+    const value = given.positionals[index] ?? (typeof fromDocument === "string" ? fromDocument : undefined);
+    if (value === undefined) throw wrongUsage(`${positional.name} is missing: name the resource, or let --file say it`);
+    setAt(request, positional.path, await resolved("", positional, value, building));
+  }
+  const paths = body?.message !== undefined && kind === "update" ? leafPaths(body.message, withoutOutput(body.message, document, true)) : [];
+  for (const flag of flags) {
+    const values = given.flags.get(flag.name) ?? (isParent(flag) && organization !== undefined ? [organization] : undefined);
+    if (values === undefined) {
+      if (isParent(flag) && request[flag.path[0] ?? ""] === undefined)
+        throw wrongUsage("--parent is missing: say in which group, by its uid or name; a context can hold an organization");
+      continue;
+    }
+    const option = `--${flag.name}`;
+    setAt(request, flag.path, await resolved(option, flag, await readValue(option, flag.field, values, reader), building));
+    if (body !== undefined && flag.path[0] === body.json) paths.push(flag.path.slice(1).join("."));
+  }
+  // Where the body is the resource, there is one, however little it says.
+  if (body !== undefined) request[body.json] ??= {};
+  return { request, paths: kind === "update" ? [...new Set(paths)] : [] };
+};
+
+/** The request's field of a mask. */
+export const maskField = ({ method }: CommandShape): FieldFact | undefined => method.input.fields.find(({ kind }) => kind === "mask");

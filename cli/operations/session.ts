@@ -1,0 +1,150 @@
+// One run of a command that calls the API: the server and credential that it means, the form of its output, its time, and what
+// becomes of a failure.
+
+import type { Client } from "#client";
+import { createClient } from "#client";
+import { describeCredential, type FoundContext } from "#contexts";
+import { limits } from "#base/limits.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { findContext } from "../context.ts";
+import { readDuration } from "../duration.ts";
+import { exitStatus, exitStatusOf, wrongUsage } from "../exit-status.ts";
+import { type Interruption, openInterruption } from "../interruption.ts";
+import { type ColorChoice, hasColors } from "../output/color.ts";
+import { isForPrograms, type OutputFormat, readFormat } from "../output/format.ts";
+import type { Output } from "../output/print.ts";
+import type { Terminal } from "../terminal.ts";
+import { failureText } from "./failure.ts";
+import { type Names, openNames } from "./references.ts";
+import type { CommandShape } from "./shape.ts";
+
+/** The options that every command of the API has. */
+export interface SessionOptions {
+  readonly server?: string;
+  readonly context?: string;
+  readonly output?: string;
+  readonly columns?: string;
+  readonly timeout?: string;
+  /** False by --no-input. */
+  readonly input?: boolean;
+  /** False by --no-color. */
+  readonly color?: boolean | string;
+}
+
+export interface Session {
+  readonly context: FoundContext;
+  readonly client: Client;
+  readonly names: Names;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+  /** True where somebody is there to be asked. */
+  readonly asks: boolean;
+  /** Writes a line to standard error. */
+  readonly note: (line: string) => void;
+  readonly terminal: Terminal;
+  readonly environment: Terminal["environment"];
+}
+
+const colorChoice = (color: boolean | string | undefined): ColorChoice => {
+  if (color === false) return "never";
+  if (color === undefined || color === true) return "auto";
+  if (color === "always" || color === "never" || color === "auto") return color;
+  throw wrongUsage(`--color must be always, never or auto, not ${JSON.stringify(color)}`);
+};
+
+/** Resolves when the stream takes more. A reader that has gone ends the program in silence. */
+const writeTo = (stream: NodeJS.WriteStream, content: string | Uint8Array): Promise<void> =>
+  new Promise((resolve) => {
+    if (stream.write(content)) resolve();
+    else stream.once("drain", resolve);
+  });
+
+/** `gantry … | head`: what nobody reads any more is not an error. */
+const endWithReader = (stream: NodeJS.WriteStream): void => {
+  if (stream !== process.stdout && stream !== process.stderr) return;
+  stream.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? exitStatus.done : exitStatus.failed));
+};
+
+/** An operation that asks for no token is called without one: it needs no sign-in. */
+const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number | undefined): Client => {
+  const { server, credential } = context;
+  return createClient({
+    server,
+    ...(method.open && !method.groupFilter ? {} : { token: credential.token }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+};
+
+const formatOf = (options: SessionOptions, context: FoundContext | undefined): OutputFormat => {
+  if (options.output !== undefined) return readFormat("--output", options.output);
+  return context?.output === undefined ? "table" : readFormat("the output of GANTRY_OUTPUT or of the context", context.output);
+};
+
+/** What --output alone says, before anything else could be wrong. */
+const askedFormat = (options: SessionOptions, environment: Terminal["environment"]): OutputFormat | undefined => {
+  try {
+    return readFormat("--output", options.output ?? environment.GANTRY_OUTPUT ?? "table");
+  } catch {
+    return undefined;
+  }
+};
+
+const isOn = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0" && value !== "false";
+
+/** Runs the command: its status is the terminal's, and its failure stands on standard error. */
+export const runInSession = async (
+  terminal: Terminal,
+  shape: CommandShape,
+  options: SessionOptions,
+  work: (session: Session) => Promise<void>,
+): Promise<void> => {
+  const { environment, out, err } = terminal;
+  const interruption: Interruption = openInterruption();
+  let context: FoundContext | undefined;
+  endWithReader(out);
+  try {
+    const choice = colorChoice(options.color);
+    const timeoutMs = options.timeout === undefined ? undefined : readDuration("--timeout", options.timeout, limits.longestWaitMs);
+    context = findContext(terminal, options);
+    const output: Output = {
+      format: formatOf(options, context),
+      columns: options.columns?.split(",").filter((name) => name !== ""),
+      out,
+      colored: hasColors(out, environment, choice),
+      write: (content) => writeTo(out, content),
+    };
+    const client = clientFor(shape.method, context, timeoutMs);
+    const input = terminal.input ?? process.stdin;
+    await work({
+      context,
+      client,
+      names: openNames(client, interruption.signal),
+      output,
+      signal: interruption.signal,
+      asks: options.input !== false && !isOn(environment.GANTRY_NO_INPUT) && input.isTTY === true && err.isTTY === true,
+      note: (line) => void err.write(`${line}\n`),
+      terminal,
+      environment,
+    });
+  } catch (thrown) {
+    const status = interruption.status();
+    if (status !== undefined) {
+      terminal.status = status;
+      return;
+    }
+    terminal.status = exitStatusOf(thrown);
+    err.write(
+      failureText(thrown, {
+        asJson: isForPrograms(askedFormat(options, environment)),
+        colored: hasColors(err, environment, options.color === false ? "never" : "auto"),
+        flags: [...shape.positionals, ...shape.flags],
+        bodyPath: shape.body?.json,
+        credential: context && describeCredential(context.credential),
+        server: context?.server,
+        serverOrigin: context?.serverOrigin,
+      }),
+    );
+  } finally {
+    interruption.end();
+  }
+};

@@ -1,0 +1,146 @@
+// What a command of an operation looks like: its arguments and flags, read from the fields of the operation's request. A flag is
+// the field's own name in kebab case; what stands in the path is an argument, the resource's fields have no prefix.
+
+import { methods } from "#contract/catalog.ts";
+import { contractTexts } from "#contract/gen/texts.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+
+export interface FieldFlag {
+  /** Without its dashes: "descendants-of". */
+  readonly name: string;
+  /** Where the value goes in the request, in JSON names. */
+  readonly path: readonly string[];
+  readonly field: FieldFact;
+  /** The message that holds the field. */
+  readonly message: MessageFact;
+}
+
+export type CommandKind = "list" | "update" | "delete" | "file" | "call";
+
+export interface CommandShape {
+  readonly method: MethodFact;
+  readonly kind: CommandKind;
+  readonly positionals: readonly FieldFlag[];
+  readonly flags: readonly FieldFlag[];
+  /** What -f fills: the resource, or undefined for the request as a whole. */
+  readonly body: FieldFact | undefined;
+  /** Of a list: the field of the answer that holds it. */
+  readonly listed: FieldFact | undefined;
+}
+
+/** Flags of the command line itself, which no field may take. */
+export const ownFlags: ReadonlySet<string> = new Set([
+  ...["server", "context", "output", "columns", "timeout", "no-input", "input", "color", "no-color", "help", "version", "limit", "watch"],
+  ...["file", "dry-run", "if-match", "yes", "allow-missing", "idempotency-key"],
+]);
+
+/** Fields that the command fills by itself. */
+const filled = new Set(["page_size", "page_token", "pageSize", "pageToken"]);
+
+const kebab = (name: string): string => name.replaceAll("_", "-");
+
+const isUidFilter = ({ message }: FieldFact): boolean => message?.name === "chainguard.platform.common.UIDPFilter" || message?.short === "GroupFilter";
+
+const hasFields = (field: FieldFact): boolean => field.shape === "one" && field.kind === "message" && field.message !== undefined;
+
+/** The list of an answer; of several the first one of messages. */
+const listedIn = ({ output }: MethodFact): FieldFact | undefined => output.fields.find(({ shape, message }) => shape === "list" && message !== undefined);
+
+const kindOf = (method: MethodFact): CommandKind => {
+  if (method.givesFile) return "file";
+  if (method.input.fields.some(({ kind }) => kind === "mask")) return "update";
+  if (method.http[0]?.verb === "DELETE") return "delete";
+  const isList = !method.writes && listedIn(method) !== undefined && (method.rpc.startsWith("List") || method.input.byName.has("page_token"));
+  return isList ? "list" : "call";
+};
+
+/** Names of the fields that the path's template captures, dotted; the parent of what is made is a flag. */
+const capturedPaths = (method: MethodFact): string[] =>
+  [...(method.http[0]?.template ?? "").matchAll(/\{([^}=]+)/g)].map(([, name = ""]) => name).filter((name) => name !== "parent" && name !== "parent_id");
+
+const flagAt = (message: MessageFact, dotted: string): FieldFlag | undefined => {
+  let [within, last, path]: [MessageFact | undefined, FieldFlag | undefined, string[]] = [message, undefined, []];
+  for (const name of dotted.split(".")) {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    if (field === undefined || within === undefined) return undefined;
+    path = [...path, field.json];
+    last = { name: kebab(field.name), path, field, message: within };
+    within = field.message;
+  }
+  return last;
+};
+
+interface Flattening {
+  readonly prefix: string;
+  readonly path: readonly string[];
+  /** Leaves out what only the server sets, and of an update what never changes. */
+  readonly resource: "create" | "update" | undefined;
+  readonly above: readonly MessageFact[];
+}
+
+const flatten = (message: MessageFact, into: Flattening): FieldFlag[] =>
+  message.fields.flatMap((field): FieldFlag[] => {
+    const { prefix, path, resource, above } = into;
+    if (resource !== undefined && (field.outputOnly || field.version1Only)) return [];
+    if (resource === "update" && (field.immutable || (above.length === 0 && field.name === "uid"))) return [];
+    const name = `${prefix}${kebab(field.name)}`;
+    const own: FieldFlag = { name, path: [...path, field.json], field, message };
+    if (!hasFields(field) || field.message === undefined || above.includes(field.message)) return [own];
+    const inner = flatten(field.message, { prefix: `${name}-`, path: own.path, resource, above: [...above, message] });
+    // An empty message says something by being there.
+    return inner.length === 0 ? [own] : inner;
+  });
+
+const withoutClashes = (flags: readonly FieldFlag[], method: MethodFact): FieldFlag[] => {
+  const taken = new Set(ownFlags);
+  const noun = kebab(method.rpc.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase()).replace(/^[a-z]+-/, "");
+  return flags.map((flag) => {
+    const free = [flag.name, `${noun}-${flag.name}`, flag.path.join("-").toLowerCase()].find((name) => !taken.has(name)) ?? flag.name;
+    taken.add(free);
+    return { ...flag, name: free };
+  });
+};
+
+/** The command of an operation. */
+export const shapeOf = (method: MethodFact): CommandShape => {
+  const kind = kindOf(method);
+  const bodyName = method.http[0]?.body ?? "";
+  const named = bodyName === "" || bodyName === "*" ? undefined : method.input.byName.get(bodyName);
+  // An update without a path of its resource: the resource is the one message of its request.
+  const body = named ?? (kind === "update" ? method.input.fields.find(hasFields) : undefined);
+  const positionals = capturedPaths(method).flatMap((dotted) => flagAt(method.input, dotted) ?? []);
+  const isPositional = (path: readonly string[]): boolean => positionals.some((each) => each.path.join() === path.join());
+  const flags = method.input.fields.flatMap((field): FieldFlag[] => {
+    if (filled.has(field.name) || field.kind === "mask" || isPositional([field.json])) return [];
+    const own: FieldFlag = { name: kebab(field.name), path: [field.json], field, message: method.input };
+    if (!hasFields(field) || field.message === undefined) return [own];
+    const resource = field === body ? (kind === "update" ? "update" : "create") : undefined;
+    const prefix = field === body || isUidFilter(field) ? "" : `${own.name}-`;
+    return flatten(field.message, { prefix, path: [field.json], resource, above: [] }).filter(({ path }) => !isPositional(path));
+  });
+  return {
+    method,
+    kind,
+    positionals,
+    flags: withoutClashes(flags, method),
+    body: body && hasFields(body) ? body : undefined,
+    listed: kind === "list" ? listedIn(method) : undefined,
+  };
+};
+
+/** What the contract says of the field. */
+export const fieldText = ({ message, field }: FieldFlag): string =>
+  (contractTexts[`${message.name}.${field.name}`] ?? "").replace(/ ?Additive: not part of the public message\./, "").trim();
+
+/** The operation that reads one of these by its uid. */
+export const readerOf = (message: MessageFact): MethodFact | undefined =>
+  methods.find(({ rpc, output, input, http }) => rpc === `Get${message.short}` && output === message && input.fields[0]?.name === "uid" && http.length > 0);
+
+/** The message of the resource that the command is about: of what it lists, makes, changes or removes. */
+export const resourceOf = ({ method, listed, body }: CommandShape): MessageFact => {
+  if (listed?.message !== undefined) return listed.message;
+  if (body?.message !== undefined) return body.message;
+  const noun = method.rpc.replace(/^(?:Get|Delete)/, "");
+  const same = methods.find(({ rpc, service }) => service === method.service && rpc === `Get${noun}`);
+  return same?.output ?? method.output;
+};

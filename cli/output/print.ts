@@ -1,0 +1,161 @@
+// Writes what a server answered, in the form that is asked for. Only the resource's own data goes to standard output.
+
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import { wrongUsage } from "../exit-status.ts";
+import { bold } from "./color.ts";
+import { cellText, type Column, columnsByName, columnsOf, valueAtPath } from "./columns.ts";
+import { onItsLines, onOneLine, printableJson } from "./escape.ts";
+import type { OutputFormat } from "./format.ts";
+import { tableText } from "./table.ts";
+import { treeText } from "./tree.ts";
+
+export interface Output {
+  readonly format: OutputFormat;
+  /** The columns that were asked for; undefined: those that the contract suggests. */
+  readonly columns: readonly string[] | undefined;
+  readonly out: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
+  readonly colored: boolean;
+  /** Resolves when more may be written. */
+  readonly write: (content: string | Uint8Array) => Promise<void>;
+}
+
+const chosenColumns = ({ format, columns }: Output, message: MessageFact): readonly Column[] => {
+  if (columns === undefined) return columnsOf(message, format === "wide" || format === "csv");
+  const { columns: found, unknown } = columnsByName(message, columns);
+  if (unknown.length > 0) throw wrongUsage(`--columns: there is no ${unknown.join(", ")}; there are ${message.fields.map(({ json }) => json).join(", ")}`);
+  return found;
+};
+
+const rowOf = (columns: readonly Column[], resource: JsonObject): string[] => columns.map(({ path, field }) => cellText(field, valueAtPath(resource, path)));
+
+const table = ({ out, colored }: Output, columns: readonly Column[], resources: readonly JsonObject[]): string => {
+  if (resources.length === 0) return "";
+  const rows = [columns.map(({ header }) => header), ...resources.map((resource) => rowOf(columns, resource).map(onOneLine))];
+  return tableText(rows, { columns: out.isTTY ? out.columns : undefined, heading: (line) => bold(colored, line) });
+};
+
+/** RFC 4180, in full: neither enums nor times are shortened. */
+const csvLine = (cells: readonly string[]): string =>
+  `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`;
+
+const csvCell = (value: Json | undefined): string => {
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.map((entry) => csvCell(entry)).join(",");
+  return isObject(value) ? JSON.stringify(value) : String(value);
+};
+
+/** What a terminal would obey goes to a file or another program as it is, and to no terminal. */
+const forStream = ({ out }: Output, content: string): string => (out.isTTY ? onItsLines(content) : content);
+
+const csvText = (output: Output, columns: readonly Column[], resources: readonly JsonObject[]): string =>
+  resources.map((resource) => forStream(output, csvLine(columns.map(({ path }) => csvCell(valueAtPath(resource, path)))))).join("");
+
+const jsonText = (value: Json): string => `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
+
+const linesOf = (resources: readonly JsonObject[]): string => resources.map((resource) => `${printableJson(JSON.stringify(resource))}\n`).join("");
+
+const uidOf = (resource: JsonObject): string => text(resource, "uid") || text(resource, "id");
+
+/** One a line, for other programs: a name with a line break must not become two. */
+const wordsText = (resources: readonly JsonObject[], word: (resource: JsonObject) => string): string =>
+  resources
+    .map(word)
+    .filter((each) => each !== "")
+    .map((each) => `${onOneLine(each)}\n`)
+    .join("");
+
+/** The fields that are lines of their own, by their dotted JSON names. */
+const leavesOf = (message: MessageFact | undefined, value: JsonObject, prefix: string): [path: string, field: FieldFact | undefined, value: Json][] =>
+  Object.entries(value).flatMap(([key, held]) => {
+    const field = message?.byName.get(key);
+    const path = `${prefix}${key}`;
+    if (isObject(held) && Object.keys(held).length > 0) return leavesOf(field?.shape === "one" ? field.message : undefined, held, `${path}.`);
+    if (Array.isArray(held) && held.some(isObject))
+      return held.map((entry, index): [string, FieldFact | undefined, Json] => [`${path}[${index}]`, field, entry]);
+    return [[path, field, held]];
+  });
+
+/** A line for each field, for people. */
+const recordText = ({ colored }: Output, message: MessageFact | undefined, resource: JsonObject): string => {
+  const lines = leavesOf(message, resource, "");
+  const width = Math.max(0, ...lines.map(([path]) => path.length));
+  return lines
+    .map(([path, field, value]) => {
+      const shown = onItsLines(cellText(field, value)).replaceAll("\n", `\n${" ".repeat(width + 2)}`);
+      return `${bold(colored, onOneLine(path).padEnd(width))}  ${shown}`.trimEnd().concat("\n");
+    })
+    .join("");
+};
+
+/** Writes one resource, or an answer that is none. */
+export const printResource = async (output: Output, message: MessageFact, resource: JsonObject): Promise<void> => {
+  const { format, columns, write } = output;
+  switch (format) {
+    case "table":
+    case "wide":
+      return write(columns === undefined ? recordText(output, message, resource) : table(output, chosenColumns(output, message), [resource]));
+    case "json":
+      return write(jsonText(resource));
+    case "jsonl":
+      return write(linesOf([resource]));
+    case "yaml":
+      return write((await import("./yaml.ts")).yamlText(resource));
+    case "csv": {
+      const chosen = chosenColumns(output, message);
+      return write(csvLine(chosen.map(({ path }) => path.join("."))) + csvText(output, chosen, [resource]));
+    }
+    case "uid":
+      return write(wordsText([resource], uidOf));
+    case "name":
+      return write(wordsText([resource], (each) => text(each, "name")));
+    case "tree":
+      return write(treeText([resource]));
+  }
+};
+
+export interface ListPrinter {
+  /** What the next page has. */
+  readonly add: (resources: readonly JsonObject[]) => Promise<void>;
+  /** `reply`: what the list's answer says besides, for json and yaml. */
+  readonly end: (reply: JsonObject) => Promise<void>;
+}
+
+/** Writes a list: line by line as its pages come, or whole where the form wants all of it. `list` is the field that holds it. */
+export const openListPrinter = (output: Output, message: MessageFact, list: string): ListPrinter => {
+  const { format, write } = output;
+  // Before anything is asked for: what is wrong with --columns is.
+  const columns = ["table", "wide", "csv"].includes(format) ? chosenColumns(output, message) : [];
+  const held: JsonObject[] = [];
+  let begun = false;
+  const streamed = (resources: readonly JsonObject[]): string | undefined => {
+    switch (format) {
+      case "jsonl":
+        return linesOf(resources);
+      case "csv":
+        return (begun ? "" : csvLine(columns.map(({ path }) => path.join(".")))) + csvText(output, columns, resources);
+      case "uid":
+        return wordsText(resources, uidOf);
+      case "name":
+        return wordsText(resources, (each) => text(each, "name"));
+      default:
+        return undefined;
+    }
+  };
+  const add = async (resources: readonly JsonObject[]): Promise<void> => {
+    const lines = streamed(resources);
+    begun = true;
+    if (lines === undefined) held.push(...resources);
+    else if (lines !== "") await write(lines);
+  };
+  return {
+    add,
+    async end(reply) {
+      if (!begun) await add([]);
+      if (format === "json") return write(jsonText({ [list]: held, ...reply }));
+      if (format === "yaml") return write((await import("./yaml.ts")).yamlText({ [list]: held, ...reply }));
+      if (format === "tree") return write(treeText(held));
+      if (format === "table" || format === "wide") return write(table(output, columns, held));
+    },
+  };
+};

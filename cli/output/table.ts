@@ -1,0 +1,68 @@
+// Rows at a terminal: columns as wide as what stands in them, cut where the terminal ends. Elsewhere nothing is cut.
+
+/** Characters that a terminal shows over two columns: those of East Asia, and pictures. */
+const wide = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+const combining = /\p{M}/u;
+
+const columnsOfCharacter = (character: string): number => (combining.test(character) ? 0 : wide.test(character) ? 2 : 1);
+
+/** How many columns of a terminal the text takes. */
+const widthOf = (text: string): number => {
+  // Most texts.
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += columnsOfCharacter(character);
+  return width;
+};
+
+const cutTo = (text: string, columns: number): string => {
+  if (widthOf(text) <= columns) return text;
+  let [cut, width] = ["", 0];
+  for (const character of text) {
+    width += columnsOfCharacter(character);
+    if (width > columns - 1) break;
+    cut += character;
+  }
+  return `${cut}…`;
+};
+
+const padTo = (text: string, columns: number): string => text + " ".repeat(Math.max(columns - widthOf(text), 0));
+
+/** Narrowest that a column is made. */
+const narrowest = 10;
+const gap = "  ";
+
+/** Takes from the widest columns until all fit. The last one, which is the uid, is for copying: it stays whole. */
+const fit = (widths: readonly number[], columns: number): number[] => {
+  const fitted = [...widths];
+  const used = (): number => fitted.reduce((sum, width) => sum + width, gap.length * (fitted.length - 1));
+  while (used() > columns) {
+    const shrinking = fitted.slice(0, -1);
+    const widest = Math.max(...shrinking);
+    if (widest <= narrowest) return fitted;
+    const at = shrinking.indexOf(widest);
+    fitted[at] = Math.max(narrowest, widest - (used() - columns));
+  }
+  return fitted;
+};
+
+export interface TableOptions {
+  /** The terminal's width; undefined: nothing is cut. */
+  readonly columns: number | undefined;
+  /** How the first row is shown. */
+  readonly heading: (line: string) => string;
+}
+
+/** The rows as lines. The first one is the heading. */
+export const tableText = (rows: readonly (readonly string[])[], { columns, heading }: TableOptions): string => {
+  const natural = (rows[0] ?? []).map((_, at) => rows.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0));
+  const widths = columns === undefined ? natural : fit(natural, columns);
+  const lines = rows.map((row) =>
+    row
+      .map((cell, at) => (at === row.length - 1 ? cell : padTo(cutTo(cell, widths[at] ?? 0), widths[at] ?? 0)))
+      .join(gap)
+      .trimEnd(),
+  );
+  const [first = "", ...rest] = lines;
+  return [heading(first), ...rest].map((line) => `${line}\n`).join("");
+};

@@ -1,0 +1,176 @@
+// One client of one server: a call with its token, its time, and its further tries.
+
+import type { DescService } from "@bufbuild/protobuf";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { withoutTrailing } from "#base/trailing.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { Answer, ApiFile, Attempt, Transport } from "./answer.ts";
+import type { Caller, CallOptions } from "./caller.ts";
+import { ApiError } from "./error.ts";
+import { isSafeToRepeat, type Operation, operationFact, takesIdempotencyKey } from "./operation.ts";
+import { itemsOf, type PagesOptions, pagesOf } from "./pages.ts";
+import { type Fetch, restTransport } from "./rest.ts";
+import { pause, pauseBeforeRetry } from "./retries.ts";
+import { type ServiceClient, serviceClient } from "./typed-service.ts";
+import type { TokenSource } from "./tokens.ts";
+
+export interface ClientOptions {
+  /** The server's address: "https://gantry.example.com". */
+  readonly server: string;
+  /** A token, or where it comes from. Left out: calls are nobody's. */
+  readonly token?: string | TokenSource | undefined;
+  /** gRPC in Node alone. */
+  readonly transport?: "rest" | "grpc" | undefined;
+  /** What sends over REST, in place of the global one. */
+  readonly fetch?: Fetch | undefined;
+  /** Sent with every call, such as `user-agent` in Node. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How long a call may take with all its tries, unless it says otherwise. */
+  readonly timeoutMs?: number | undefined;
+  /** The largest answer that is read. */
+  readonly answerBytesMax?: number | undefined;
+  /** Told before a call is tried again. */
+  readonly onRetry?: ((error: ApiError, pauseMs: number) => void) | undefined;
+  /** Milliseconds, and how they are waited for: for tests. */
+  readonly clock?: (() => number) | undefined;
+  readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+export interface Client extends Caller {
+  readonly server: string;
+  /** An operation that gives a file. Over HTTP, whatever the transport; the time limit is until it begins. */
+  file(operation: Operation, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
+  /** A service of the contract by its generated descriptor, with the types of its messages in JSON. */
+  service<Service extends DescService>(service: Service): ServiceClient<Service>;
+}
+
+/** Throws INVALID_ARGUMENT for what is no address of a server. */
+const checkedServer = (server: string): string => {
+  const url = URL.parse(server);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.search !== "" || url.hash !== "")
+    throw new ApiError("INVALID_ARGUMENT", `server must be an address such as https://gantry.example.com, not ${JSON.stringify(server)}`);
+  return withoutTrailing(server, "/");
+};
+
+/** Loaded when it is chosen: browsers have none of it, and most programs do not need it. */
+const lazyGrpc = (server: string, answerBytesMax: number): Transport => {
+  let loaded: Promise<Pick<Transport, "call">> | undefined;
+  const load = async (): Promise<Pick<Transport, "call">> => (await import("./grpc.ts")).grpcTransport(server, answerBytesMax);
+  return {
+    call: async (attempt) => (await (loaded ??= load())).call(attempt),
+    file: () => Promise.reject(new ApiError("UNIMPLEMENTED", "files are given over HTTP alone")),
+  };
+};
+
+const headersOfCall = (own: ClientOptions, options: CallOptions, key: string | undefined): Record<string, string> => {
+  const named = { "idempotency-key": key, "if-match": options.ifMatch, "if-none-match": options.ifNoneMatch };
+  const given = Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return { ...own.headers, ...options.headers, ...Object.fromEntries(given) };
+};
+
+/** An earlier try was done and its answer lost; what it would have shown once is not shown again (decisions: Safe writes). */
+const answerLost = ({ requestId, headers }: Answer, method: MethodFact): ApiError =>
+  new ApiError(
+    "ABORTED",
+    `${method.rpc} was done, but its answer was lost on the way, and ${headers["gantry-left-out"]} is shown only once: undo it, and do it again`,
+    {
+      reason: "ANSWER_LOST",
+      requestId,
+      headers,
+    },
+  );
+
+/** A client of the server at this address. Nothing is sent before the first call. */
+export const createClient = (own: ClientOptions): Client => {
+  const server = checkedServer(own.server);
+  const clock = own.clock ?? Date.now;
+  const wait = own.wait ?? pause;
+  const rest = restTransport(server, own.fetch ?? ((url, init) => fetch(url, init)));
+  const answerBytesMax = own.answerBytesMax ?? limits.clientAnswerBytesMax;
+  const transport = own.transport === "grpc" ? lazyGrpc(server, answerBytesMax) : rest;
+  const { token: given } = own;
+  const source: TokenSource | undefined = typeof given === "string" ? () => given : given;
+
+  /** One try with a token; one more with another, where the first is refused: then nothing has been done yet. */
+  const tryWithToken = async <T>(attempt: Attempt, send: (attempt: Attempt) => Promise<T>): Promise<T> => {
+    if (!source) return send(attempt);
+    const { signal } = attempt;
+    const withToken = (token: string): Attempt => ({ ...attempt, headers: { ...attempt.headers, authorization: `Bearer ${token}` } });
+    const token = await source({ signal });
+    try {
+      return await send(withToken(token));
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError) || thrown.code !== "UNAUTHENTICATED" || attempt.method.open) throw thrown;
+      const another = await source({ signal, refused: token });
+      if (another === token) throw thrown;
+      return send(withToken(another));
+    }
+  };
+
+  /** Tries until it is done or cannot be. `key`: what makes the tries of this call one. */
+  const tryUntilDone = async <T>(
+    method: MethodFact,
+    request: JsonObject,
+    options: CallOptions,
+    send: (attempt: Attempt) => Promise<T>,
+    key: string | undefined,
+  ): Promise<{ readonly result: T; readonly tries: number }> => {
+    const timeoutMs = options.timeoutMs ?? own.timeoutMs ?? limits.clientTimeoutMs;
+    const endMs = clock() + timeoutMs;
+    const timeLimit = new AbortController();
+    const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
+    const signal = options.signal ? AbortSignal.any([options.signal, timeLimit.signal]) : timeLimit.signal;
+    const validateOnly = options.validateOnly === true;
+    const isRepeatable = isSafeToRepeat(method) || validateOnly || (key !== undefined && takesIdempotencyKey(method));
+    const attempt = { method, request, headers: headersOfCall(own, options, key), validateOnly, signal, answerBytesMax };
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          signal.throwIfAborted();
+          return { result: await tryWithToken({ ...attempt, timeoutMs: endMs - clock() }, send), tries };
+        } catch (thrown) {
+          options.signal?.throwIfAborted();
+          if (timeLimit.signal.aborted && !(thrown instanceof ApiError))
+            throw new ApiError("DEADLINE_EXCEEDED", `${server} has not answered within ${timeoutMs} ms`, { reason: "TIME_LIMIT", cause: thrown });
+          if (!(thrown instanceof ApiError) || !isRepeatable) throw thrown;
+          const pauseMs = pauseBeforeRetry(thrown, tries, endMs - clock(), Math.random());
+          if (pauseMs === undefined) throw thrown;
+          own.onRetry?.(thrown, pauseMs);
+          await wait(pauseMs, signal);
+        }
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  const answer = async (method: MethodFact, request: JsonObject, options: CallOptions): Promise<Answer> => {
+    const keyed = takesIdempotencyKey(method) && options.validateOnly !== true;
+    const key = options.idempotencyKey ?? (keyed ? crypto.randomUUID() : undefined);
+    const { result, tries } = await tryUntilDone(method, request, options, transport.call, key);
+    if (tries > 1 && result.headers["gantry-left-out"] !== undefined) throw answerLost(result, method);
+    return result;
+  };
+
+  async function* pages(operation: Operation, request: JsonObject, options: CallOptions & PagesOptions): AsyncGenerator<JsonObject> {
+    const method = await operationFact(operation);
+    yield* pagesOf(method, request, (asked) => answer(method, asked, options), options);
+  }
+
+  async function* items(operation: Operation, request: JsonObject, options: CallOptions & PagesOptions): AsyncGenerator<JsonObject> {
+    const method = await operationFact(operation);
+    yield* itemsOf(method, pages(method, request, options));
+  }
+
+  const client: Client = {
+    server,
+    call: async (operation, request, options = {}) => (await answer(await operationFact(operation), request, options)).reply,
+    answer: async (operation, request, options = {}) => answer(await operationFact(operation), request, options),
+    pages: (operation, request, options = {}) => pages(operation, request, options),
+    items: (operation, request, options = {}) => items(operation, request, options),
+    file: async (operation, request, options = {}) => (await tryUntilDone(await operationFact(operation), request, options, rest.file, undefined)).result,
+    service: (service) => serviceClient(client, service),
+  };
+  return client;
+};

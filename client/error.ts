@@ -1,0 +1,139 @@
+// The one error of the client: what the server refused, in its own words (AIP-193), or why no answer came.
+
+import type { DescMessage, MessageJsonType } from "@bufbuild/protobuf";
+import { type Code, codes, type Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
+
+/** Reasons that are more exact than the code's own name. The first line is the server's, the second the client's own. */
+const exactReasons = [
+  ...(["MANIFEST_BLOB_UNKNOWN", "NAME_INVALID", "QUOTA_EXCEEDED", "RATE_LIMIT_EXCEEDED", "SIZE_INVALID", "TERMS"] as const),
+  ...(["ANSWER_LOST", "ANSWER_TOO_LARGE", "NO_CONNECTION", "NO_TOKEN", "NOT_GANTRY", "PAGE_RESTARTED", "REDIRECTED", "TIME_LIMIT"] as const),
+] as const;
+
+export type Reason = Code | (typeof exactReasons)[number];
+
+/** A typed detail in proto JSON: its type, and the fields of that message. */
+export interface ErrorDetail extends JsonObject {
+  readonly "@type": string;
+}
+
+export interface ApiErrorOptions {
+  readonly reason?: Reason;
+  readonly details?: readonly JsonObject[];
+  readonly requestId?: string | undefined;
+  readonly httpStatus?: number | undefined;
+  /** From the header Retry-After, where no detail says it. */
+  readonly retryDelayMs?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+const isDetail = (detail: JsonObject): detail is ErrorDetail => typeof detail["@type"] === "string";
+
+const durationMs = (duration: string): number | undefined => (/^\d{1,9}(?:\.\d{1,9})?s$/.test(duration) ? Number.parseFloat(duration) * 1000 : undefined);
+
+/** Why a call failed. `code` and `reason` are for programs, `message` is for people. */
+export class ApiError extends Error {
+  readonly code: Code;
+  /** The exact kind: of ErrorInfo, or the code's name. A server may have reasons that this client does not know. */
+  readonly reason: Reason | (string & {});
+  /** All details, as the server sent them. */
+  readonly details: readonly ErrorDetail[];
+  /** The fields that cannot be accepted, by their paths in JSON names. */
+  readonly violations: readonly Violation[];
+  /** When the same call is worth another try; undefined where the server does not say. */
+  readonly retryDelayMs: number | undefined;
+  /** The server's name for the call, which is in its log. */
+  readonly requestId: string | undefined;
+  /** Undefined over gRPC, and where no answer came. */
+  readonly httpStatus: number | undefined;
+  /** Headers or metadata of the answer, in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: Code, message: string, options: ApiErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ApiError";
+    this.code = code;
+    this.details = (options.details ?? []).filter(isDetail);
+    this.reason = options.reason ?? (text(this.#detail("google.rpc.ErrorInfo"), "reason") || code);
+    this.violations = objectList(this.#detail("google.rpc.BadRequest"), "fieldViolations").map((violation) => ({
+      field: text(violation, "field"),
+      description: text(violation, "description"),
+    }));
+    this.retryDelayMs = durationMs(text(this.#detail("google.rpc.RetryInfo"), "retryDelay")) ?? options.retryDelayMs;
+    this.requestId = options.requestId ?? (text(this.#detail("google.rpc.RequestInfo"), "requestId") || undefined);
+    this.httpStatus = options.httpStatus;
+    this.headers = options.headers ?? {};
+  }
+
+  /** What ErrorInfo says besides its reason. */
+  get metadata(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(part(this.#detail("google.rpc.ErrorInfo"), "metadata")).map(([key, value]) => [key, String(value)]));
+  }
+
+  /** True for this exact reason. */
+  is(reason: Reason): boolean {
+    return this.reason === reason;
+  }
+
+  /** The details of one type, such as QuotaFailureSchema of google.rpc. */
+  detailsOf<Desc extends DescMessage>(schema: Desc): MessageJsonType<Desc>[] {
+    // The server writes a detail as its type says; that is what the contract promises.
+    return this.details.filter((detail) => detail["@type"].endsWith(`/${schema.typeName}`)) as unknown as MessageJsonType<Desc>[];
+  }
+
+  #detail(name: string): JsonObject {
+    return this.details.find((detail) => detail["@type"].endsWith(`/${name}`)) ?? {};
+  }
+}
+
+const codeNames = new Map(Object.entries(codes).map(([name, number]) => [number as number, name as Code]));
+
+/** The code of this number; UNKNOWN for what is none (google.rpc.Code). */
+export const codeOfNumber = (number: number): Code => codeNames.get(number) ?? "UNKNOWN";
+
+/** What the status of an answer without a readable body says: that of a proxy in between, for example. */
+const codeOfStatus = (status: number): Code => {
+  const known: Readonly<Partial<Record<number, Code>>> = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "UNAVAILABLE",
+  };
+  return known[status] ?? "UNKNOWN";
+};
+
+/** RFC 9110, 10.2.3: seconds, or a date. */
+const retryAfterMs = (value: string | undefined, nowMs: number): number | undefined => {
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(at - nowMs, 0);
+};
+
+export interface HttpRefusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body, where it is a JSON object. */
+  readonly body: Json | undefined;
+  readonly nowMs: number;
+}
+
+/** The error that an answer over REST says. */
+export const errorOfHttp = ({ status, headers, body, nowMs }: HttpRefusal): ApiError => {
+  const shared = { requestId: headers["x-request-id"], httpStatus: status, retryDelayMs: retryAfterMs(headers["retry-after"], nowMs), headers };
+  if (status === 0 || (status >= 300 && status < 400))
+    return new ApiError("UNKNOWN", "the server answers with a redirection, which is not followed", { ...shared, reason: "REDIRECTED" });
+  if (isObject(body) && typeof body.code === "number" && typeof body.message === "string")
+    return new ApiError(codeOfNumber(body.code), body.message, { ...shared, details: objectList(body, "details") });
+  return new ApiError(codeOfStatus(status), `what answers at this address does not answer as Gantry does (HTTP ${status})`, {
+    ...shared,
+    reason: "NOT_GANTRY",
+  });
+};

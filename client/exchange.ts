@@ -1,0 +1,39 @@
+// A token of Gantry's for a token of another issuer (POST /sts/exchange of the issuer), kept and renewed.
+
+import { type JsonObject, text } from "#base/json.ts";
+import { type ClientOptions, createClient } from "./client.ts";
+import { ApiError } from "./error.ts";
+import { keptToken, lifetimeOfToken, type KeptTokenOptions, type TokenSource } from "./tokens.ts";
+
+export interface ExchangeOptions extends Omit<ClientOptions, "token" | "transport">, KeptTokenOptions {
+  /** The other issuer's token: itself, or what gives it anew for each exchange (`fileToken`, or a function). */
+  readonly subjectToken: string | TokenSource;
+  /** Uid of the identity to act as; left out: the person that the token is about. */
+  readonly identity?: string;
+  /** What the token is for; left out: the server. */
+  readonly audience?: readonly string[];
+  /** Uids of groups: the token is good in no others. */
+  readonly scopes?: readonly string[];
+  /** Capability names: the token is good for no others. */
+  readonly capabilities?: readonly string[];
+}
+
+const exchange = "chainguard.platform.oidc.SecurityTokenService/Exchange";
+
+/** A source of tokens by exchange. Throws UNAUTHENTICATED or PERMISSION_DENIED where the server does not take the other token. */
+export const exchangedToken = ({ subjectToken, identity, audience, scopes, capabilities, leftMs, ...options }: ExchangeOptions): TokenSource => {
+  const client = createClient({ ...options, token: subjectToken });
+  const request: JsonObject = {
+    aud: [...(audience ?? [client.server])],
+    ...(identity === undefined ? {} : { identity }),
+    ...(scopes === undefined ? {} : { scopes: [...scopes] }),
+    ...(capabilities === undefined ? {} : { cap: [...capabilities] }),
+  };
+  const issue = async (): Promise<{ token: string; lifetimeMs: number }> => {
+    const answer = await client.call(exchange, request);
+    const token = text(answer, "token");
+    if (token === "") throw new ApiError("UNAUTHENTICATED", `${client.server} has exchanged the token for nothing`, { reason: "NO_TOKEN" });
+    return { token, lifetimeMs: lifetimeOfToken(token) ?? Math.max(Date.parse(text(answer, "expiry")) - Date.now(), 0) };
+  };
+  return keptToken(issue, { clock: options.clock, ...(leftMs === undefined ? {} : { leftMs }) });
+};

@@ -1,0 +1,125 @@
+// gRPC over HTTP/2, in Node: the same calls and the same answers as over REST, in plain JSON of REST's shape. Loaded when it is
+// chosen.
+
+import { create, fromBinary, fromJson, type Message, toJson } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { Code as ConnectCode, ConnectError, type Transport as ConnectTransport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { registry } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { bodyPathsOf, jsonOfMessage } from "#contract/read.ts";
+import { type Answer, answerWith, type Attempt, type Transport } from "./answer.ts";
+import { ApiError, codeOfNumber } from "./error.ts";
+import { listedField } from "./operation.ts";
+
+const isSetByServer = (message: MessageFact, path: string): boolean => {
+  let within: MessageFact | undefined = message;
+  return path.split(".").some((name) => {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    within = field?.message;
+    return field?.outputOnly === true;
+  });
+};
+
+/** Over REST the keys of an update's body are its mask where it has none; proto3 cannot tell an empty field from an absent one. */
+const impliedMask = (method: MethodFact, request: JsonObject): string[] => {
+  const body = method.input.byName.get(method.http[0]?.body ?? "");
+  const held = body?.message && (request[body.json] ?? request[body.name]);
+  if (!body?.message || !isObject(held)) return [];
+  const { message } = body;
+  return bodyPathsOf(message, held).filter((path) => !isSetByServer(message, path));
+};
+
+/** The request as a message. A mask's paths go as they are: proto JSON takes camelCase alone. */
+const messageOf = (method: MethodFact, request: JsonObject): Message => {
+  const masks = method.input.fields.filter(({ kind, shape }) => kind === "mask" && shape === "one");
+  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json, name }) => key === json || key === name)));
+  let message: Message;
+  try {
+    message = fromJson(method.input.descriptor, rest, { registry });
+  } catch (cause) {
+    throw new ApiError("INVALID_ARGUMENT", `Invalid argument: ${cause instanceof Error ? cause.message : "the request cannot be read"}`, { cause });
+  }
+  for (const { json, name, local } of masks) {
+    const given = request[json] ?? request[name];
+    const paths = typeof given === "string" && given !== "" ? given.split(",") : given === undefined || given === null ? impliedMask(method, request) : [];
+    if (paths.length > 0) Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
+  }
+  return message;
+};
+
+/** Of a field, what stands for absence on the wire and is always said over REST (decisions: JSON); undefined: it is left out there, too. */
+const saidDefault = ({ shape, kind, presence, oneof, additive, counterpart }: FieldFact): Json | undefined => {
+  if (shape !== "one" || presence || oneof !== undefined || counterpart?.absent) return undefined;
+  if (kind === "bool") return additive ? undefined : false;
+  if (kind === "int64") return "0";
+  return kind === "int32" || kind === "double" ? 0 : undefined;
+};
+
+const withDefaults = (message: MessageFact, json: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const field of message.fields) {
+    const held = json[field.json] ?? saidDefault(field);
+    const inner = field.message;
+    const each = (value: Json): Json => (inner && isObject(value) ? withDefaults(inner, value) : value);
+    if (Array.isArray(held)) out[field.json] = held.map(each);
+    else if (field.shape === "map" && isObject(held)) out[field.json] = Object.fromEntries(Object.entries(held).map(([key, value]) => [key, each(value)]));
+    else if (held !== undefined) out[field.json] = each(held);
+  }
+  return out;
+};
+
+/** The answer as REST gives it. A number that is 0 may be left out there, where nothing has been counted yet. */
+const replyOf = (method: MethodFact, message: Message): JsonObject => {
+  const json = withDefaults(method.output, jsonOfMessage(method.output, message));
+  const listed = (method.view?.of ?? method).output.byName.has("next_page_token") ? listedField(method) : undefined;
+  return listed ? { [listed.json]: [], ...json } : json;
+};
+
+const detailsOf = (error: ConnectError): JsonObject[] =>
+  error.details.flatMap((detail) => {
+    const schema = "type" in detail ? registry.getMessage(detail.type) : undefined;
+    if (!schema || !("type" in detail)) return [];
+    const json = toJson(schema, fromBinary(schema, detail.value), { registry }) as Json;
+    return isObject(json) ? [{ "@type": `type.googleapis.com/${detail.type}`, ...json }] : [];
+  });
+
+const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: string): unknown => {
+  const error = ConnectError.from(thrown);
+  const headers = Object.fromEntries(error.metadata);
+  const hasAnswer = headers["x-request-id"] !== undefined || error.details.length > 0;
+  if (!hasAnswer) {
+    if (signal.aborted) return signal.reason;
+    if (error.code === ConnectCode.ResourceExhausted)
+      return new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
+        reason: "ANSWER_TOO_LARGE",
+      });
+    if (error.code === ConnectCode.DeadlineExceeded)
+      return new ApiError("DEADLINE_EXCEEDED", `${server} has not answered in time`, { reason: "TIME_LIMIT", cause: thrown });
+    if (error.code === ConnectCode.Unavailable || error.cause instanceof Error)
+      return new ApiError("UNAVAILABLE", `${server} cannot be reached: ${error.rawMessage}`, { reason: "NO_CONNECTION", cause: thrown });
+  }
+  return new ApiError(codeOfNumber(error.code), error.rawMessage, { details: detailsOf(error), requestId: headers["x-request-id"], headers, cause: thrown });
+};
+
+const call = async (transport: ConnectTransport, server: string, attempt: Attempt): Promise<Answer> => {
+  const { method, signal, timeoutMs } = attempt;
+  const { descriptor } = method;
+  if (descriptor.methodKind !== "unary" || method.distribution || method.givesFile)
+    throw new ApiError("UNIMPLEMENTED", `${method.name} is not served over gRPC`);
+  const message = messageOf(method, attempt.request);
+  const headers = { ...attempt.headers, ...(attempt.validateOnly ? { "validate-only": "true" } : {}) };
+  try {
+    const response = await transport.unary({ ...descriptor, methodKind: "unary" }, signal, Math.max(Math.ceil(timeoutMs), 1), headers, message);
+    return answerWith(replyOf(method, response.message), Object.fromEntries([...response.header, ...response.trailer]));
+  } catch (thrown) {
+    if (thrown instanceof ApiError) throw thrown;
+    throw errorOf(thrown, attempt, server);
+  }
+};
+
+export const grpcTransport = (server: string, answerBytesMax: number): Pick<Transport, "call"> => {
+  const transport = createGrpcTransport({ baseUrl: server, readMaxBytes: answerBytesMax });
+  return { call: (attempt) => call(transport, server, attempt) };
+};

@@ -1,0 +1,52 @@
+// A list, page by page. Only an answer without a token ends it: a page may be short, or empty, and not be the last.
+
+import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { Answer } from "./answer.ts";
+import { ApiError } from "./error.ts";
+import { listedField } from "./operation.ts";
+
+export interface PagesOptions {
+  /**
+   * A page token is good for three days; the server answers an older one with the first page. Then this is called before that
+   * page comes, and what came before is to be dropped. Without it the iteration ends with an error (PAGE_RESTARTED), so that
+   * pages of two readings are never taken for one.
+   */
+  readonly onRestart?: () => void;
+}
+
+/** Every page of the list from where the request begins. `ask` calls the operation. */
+export async function* pagesOf(
+  method: MethodFact,
+  request: JsonObject,
+  ask: (request: JsonObject) => Promise<Answer>,
+  { onRestart }: PagesOptions,
+): AsyncGenerator<JsonObject> {
+  const [asks, tells] = [method.input.byName.get("page_token"), method.output.byName.get("next_page_token")];
+  let asked = request;
+  for (;;) {
+    const { reply, headers } = await ask(asked);
+    if (headers["gantry-page-restarted"] === "true" && asked !== request) {
+      if (!onRestart)
+        throw new ApiError("ABORTED", "the list took so long that the server has begun it anew; what came before is an older reading", {
+          reason: "PAGE_RESTARTED",
+          headers,
+        });
+      onRestart();
+    }
+    yield reply;
+    const next = asks && tells ? text(reply, tells.json) : "";
+    if (!asks || next === "") return;
+    if (next === text(asked, asks.json)) throw new ApiError("INTERNAL", "the server answers a page with that page's own token", { headers });
+    // `skip` is applied behind the cursor (decisions: Lists): it belongs to the first page alone.
+    const { skip: _skip, pageToken: _pageToken, page_token: _snake, ...rest } = asked;
+    asked = { ...rest, [asks.json]: next };
+  }
+}
+
+/** What the pages list. */
+export async function* itemsOf(method: MethodFact, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
+  const field = listedField(method);
+  if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} lists nothing`);
+  for await (const page of pages) for (const item of objectList(page, field.json)) if (isObject(item)) yield item;
+}

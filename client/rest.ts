@@ -1,0 +1,125 @@
+// REST over fetch, in Node and in browsers: one request, one answer, bounded in size, and no redirection followed, since a token
+// is meant for the server that it is sent to.
+
+import { isObject, type Json } from "#base/json.ts";
+import { type Answer, answerWith, type ApiFile, type Attempt, type Transport } from "./answer.ts";
+import { ApiError, errorOfHttp } from "./error.ts";
+import { restRequest } from "./rest-request.ts";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Why fetch has failed, in a word: Node puts the reason into the cause, browsers say nothing. */
+const connectionProblem = (thrown: unknown): string => {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const said = cause instanceof Error && cause.message !== "" ? cause.message : thrown instanceof Error ? thrown.message : String(thrown);
+  return code === "" ? said : code;
+};
+
+const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Response> => {
+  const { verb, path, body } = restRequest(attempt.method, attempt.request, attempt.validateOnly);
+  try {
+    return await fetch(`${server}${path}`, {
+      method: verb,
+      redirect: "manual",
+      // The token is the only credential; what a browser has stored for the server is none.
+      credentials: "omit",
+      cache: "no-store",
+      signal: attempt.signal,
+      headers: {
+        ...(attempt.method.givesFile ? {} : { accept: "application/json" }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...attempt.headers,
+      },
+      ...(body === undefined ? {} : { body }),
+    });
+  } catch (thrown) {
+    attempt.signal.throwIfAborted();
+    throw new ApiError("UNAVAILABLE", `${server} cannot be reached: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
+  }
+};
+
+const headersOf = (response: Response): Record<string, string> => Object.fromEntries(response.headers);
+
+/** The body, while it is no longer than it may be. */
+const readText = async (response: Response, { answerBytesMax, signal }: Attempt): Promise<string> => {
+  const tooLarge = (): ApiError =>
+    new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
+      reason: "ANSWER_TOO_LARGE",
+      httpStatus: response.status,
+    });
+  if (!response.body) return "";
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let out = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return out + decoder.decode();
+      bytes += value.length;
+      if (bytes > answerBytesMax) {
+        void reader.cancel().catch(() => {});
+        throw tooLarge();
+      }
+      out += decoder.decode(value, { stream: true });
+    }
+  } catch (thrown) {
+    if (thrown instanceof ApiError) throw thrown;
+    signal.throwIfAborted();
+    throw new ApiError("UNAVAILABLE", `the answer was cut off: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
+  }
+};
+
+const parseAnswer = (raw: string): Json | undefined => {
+  try {
+    return JSON.parse(raw) as Json;
+  } catch {
+    return undefined;
+  }
+};
+
+const readRefusal = async (response: Response, attempt: Attempt): Promise<ApiError> =>
+  errorOfHttp({ status: response.status, headers: headersOf(response), body: parseAnswer(await readText(response, attempt)), nowMs: Date.now() });
+
+const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Answer> => {
+  const { method } = attempt;
+  if (method.givesFile) throw new ApiError("UNIMPLEMENTED", `${method.name} gives a file: ask for it with file()`);
+  const response = await fetchResponse(fetch, server, attempt);
+  if (response.status === 304) return answerWith({}, headersOf(response), true);
+  if (!response.ok) throw await readRefusal(response, attempt);
+  const raw = await readText(response, attempt);
+  const reply = raw === "" ? {} : parseAnswer(raw);
+  if (!isObject(reply)) throw errorOfHttp({ status: response.status, headers: headersOf(response), body: undefined, nowMs: Date.now() });
+  return answerWith(reply, headersOf(response));
+};
+
+async function* bytesOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  if (!response.body) return;
+  const reader = response.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw new ApiError("UNAVAILABLE", `the file was cut off: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
+  } finally {
+    // Whoever stops reading lets the server stop, too.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+const file = async (fetch: Fetch, server: string, attempt: Attempt): Promise<ApiFile> => {
+  const response = await fetchResponse(fetch, server, attempt);
+  if (!response.ok) throw await readRefusal(response, attempt);
+  return { type: response.headers.get("content-type") ?? "application/octet-stream", headers: headersOf(response), bytes: bytesOf(response, attempt.signal) };
+};
+
+/** `server` without a slash at its end. */
+export const restTransport = (server: string, fetch: Fetch): Transport => ({
+  call: (attempt) => call(fetch, server, attempt),
+  file: (attempt) => file(fetch, server, attempt),
+});

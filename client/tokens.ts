@@ -1,0 +1,88 @@
+// Where a client's token comes from. A source is asked before each call, so that it decides what is kept and for how long.
+
+import { isObject, type Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+
+export interface TokenWanted {
+  /** Ends the wait of this caller; what others wait for goes on. */
+  readonly signal: AbortSignal;
+  /** The token that the server has just refused: another one is wanted, if there is one. */
+  readonly refused?: string;
+}
+
+/** Gives a token. Throws where there is none; what it throws is what the call throws. */
+export type TokenSource = (wanted: TokenWanted) => string | Promise<string>;
+
+export interface IssuedToken {
+  readonly token: string;
+  /** How long it is good for, from now on. */
+  readonly lifetimeMs: number;
+}
+
+export interface KeptTokenOptions {
+  /** Milliseconds, of any origin; the time of day where it is left out. */
+  readonly clock?: (() => number) | undefined;
+  /** A token is renewed when it is good for no longer than this. */
+  readonly leftMs?: number;
+}
+
+/** The promise's result, or the signal's reason if that comes first. */
+const whileWaiting = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const stop = (): void => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+
+/** What a JWT says of its own lifetime, by the issuer's clock alone, so that this machine's may be wrong; undefined where it says nothing. */
+export const lifetimeOfToken = (token: string): number | undefined => {
+  try {
+    const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
+    const claims = JSON.parse(atob(payload)) as Json;
+    if (!isObject(claims) || typeof claims.exp !== "number" || typeof claims.iat !== "number") return undefined;
+    return (claims.exp - claims.iat) * 1000;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Keeps a token and renews it before its end, or when it is refused: one renewal at a time, whoever asks meanwhile. While a
+ * renewal fails, what there is serves to its end.
+ */
+export const keptToken = (issue: () => Promise<IssuedToken>, { clock = Date.now, leftMs = limits.clientTokenLeftMs }: KeptTokenOptions = {}): TokenSource => {
+  let held: { readonly token: string; readonly untilMs: number; readonly renewAtMs: number } | undefined;
+  let renewal: Promise<string> | undefined;
+  const renew = async (): Promise<string> => {
+    const { token, lifetimeMs } = await issue();
+    const nowMs = clock();
+    // A token that lives shorter than the margin is renewed at half its time, not with every call.
+    held = { token, untilMs: nowMs + lifetimeMs, renewAtMs: nowMs + Math.max(lifetimeMs - leftMs, lifetimeMs / 2) };
+    return token;
+  };
+  const startRenewal = (): Promise<string> => {
+    renewal ??= renew().finally(() => {
+      renewal = undefined;
+    });
+    return renewal;
+  };
+  return async ({ signal, refused }) => {
+    signal.throwIfAborted();
+    const known = held?.token === refused ? undefined : held;
+    if (known && clock() < known.renewAtMs) return known.token;
+    try {
+      return await whileWaiting(startRenewal(), signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (known && clock() < known.untilMs) return known.token;
+      throw thrown;
+    }
+  };
+};
+
+/** The text of a file, read anew for each call: Kubernetes and CI systems renew such files. In Node alone. */
+export const fileToken =
+  (path: string): TokenSource =>
+  async () =>
+    (await (await import("./read-file.ts")).readText(path)).trim();

@@ -1,0 +1,116 @@
+// What each operation is called on the command line: gantry DOMAIN RESOURCE VERB, from its path and its name alone. The verb
+// is the method without its resource: GroupsService/CreateGroup at /iam/v2/groups/… is "iam groups create".
+
+import { methods, version1 } from "./catalog.ts";
+import { commandDomainOf } from "./command-domain.ts";
+import { isViewed, type MethodFact } from "./facts.ts";
+
+export interface CommandName {
+  readonly domain: string;
+  /** "" where the domain has one resource, of its own name: gantry events list. */
+  readonly resource: string;
+  /** "" where it is the domain itself: gantry ping. */
+  readonly verb: string;
+  readonly method: MethodFact;
+}
+
+/** "BatchCreateRoleBindings" as ["batch", "create", "role", "bindings"]. */
+const wordsOf = (name: string): string[] => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g)?.map((word) => word.toLowerCase()) ?? [];
+
+/** Letters that a plural adds or takes. */
+const singularOf = (word: string): string => {
+  if (/ies$/.test(word)) return word.replace(/ies$/, "y");
+  if (/(?:uses|sses|xes)$/.test(word)) return word.replace(/es$/, "");
+  return /[^s]s$/.test(word) && !/(?:us|is|terms)$/.test(word) ? word.slice(0, -1) : word;
+};
+
+const singularsOf = (words: readonly string[]): string[] => words.map(singularOf);
+
+/** "role-bindings" as "role-binding". */
+export const singularName = (resource: string): string =>
+  resource
+    .split("-")
+    .map((word, at, all) => (at === all.length - 1 ? singularOf(word) : word))
+    .join("-");
+
+/** Where `part` stands in `words`, whatever their number; -1 where it does not. */
+const indexOfWords = (words: readonly string[], part: readonly string[]): number => {
+  const [haystack, needle] = [singularsOf(words), singularsOf(part)];
+  return haystack.findIndex((_, at) => needle.every((word, offset) => haystack[at + offset] === word));
+};
+
+/** Words of the method's name that written without a break are this part of a path: "eoltags" of ListEolTags. */
+const wordsInName = (segment: string, rpc: readonly string[]): string[] | undefined => {
+  for (let from = 0; from < rpc.length; from++)
+    for (let to = from + 1; to <= rpc.length; to++) if (rpc.slice(from, to).join("") === segment) return rpc.slice(from, to);
+  return undefined;
+};
+
+/** The collection of its path: "roleBindings" of /iam/v2/roleBindings/{uid=**}; undefined where the path is of no collection. */
+const collectionOf = ({ http, version, name }: MethodFact, domain: string): string | undefined => {
+  const [, first = "", collection] = /^\/([a-z]+)\/v\d+(?:beta\d+)?\/([A-Za-z_-]+)/.exec(http[0]?.template ?? "") ?? [];
+  const versioned = version !== "" || name.startsWith("gantry.");
+  return versioned && (first === domain || first === "gantry") ? collection : undefined;
+};
+
+const resourceWordsOf = (method: MethodFact, domain: string): string[] => {
+  const rpc = wordsOf(method.rpc);
+  const collection = collectionOf(method, domain)?.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  if (collection !== undefined) return /[A-Z]/.test(collection) ? wordsOf(collection) : (wordsInName(collection, rpc) ?? [collection]);
+  return wordsOf(method.service.replace(/^.*\./, "").replace(/Service$/, ""));
+};
+
+/** "audit entries" of the domain audit are its entries. */
+const withoutDomain = (words: readonly string[], domain: string): readonly string[] => (words.length > 1 && words[0] === domain ? words.slice(1) : words);
+
+const verbOf = (method: MethodFact, resource: readonly string[]): string => {
+  const rpc = wordsOf(method.rpc);
+  const at = indexOfWords(rpc, resource);
+  return (at === -1 ? rpc : [...rpc.slice(0, at), ...rpc.slice(at + resource.length)]).join("-");
+};
+
+const endsWithWords = (words: readonly string[], part: readonly string[]): boolean => indexOfWords(words, part) === words.length - part.length;
+
+/** What a standard method is of: ["vulnerability", "metadata"] of ListVulnerabilityMetadata; undefined of any other method. */
+const nounOf = ({ rpc }: MethodFact): string[] | undefined => {
+  const [verb = "", ...noun] = wordsOf(rpc);
+  return ["get", "list", "create", "update", "delete"].includes(verb) && noun.length > 0 ? noun : undefined;
+};
+
+/** Collections that a standard method is of by their very name. The others are called by the longer name that the method has for them. */
+const collectionsByName: ReadonlySet<string> = new Set(
+  [...methods, ...version1].flatMap((method) => {
+    const domain = commandDomainOf(method);
+    const words = resourceWordsOf(method, domain);
+    return singularsOf(nounOf(method) ?? []).join() === singularsOf(words).join() ? [`${domain} ${words.join("-")}`] : [];
+  }),
+);
+
+const fullResourceWords = (method: MethodFact, domain: string): string[] => {
+  const words = resourceWordsOf(method, domain);
+  const noun = nounOf(method);
+  return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
+};
+
+const nameOf = (method: MethodFact): CommandName => {
+  const domain = commandDomainOf(method);
+  const words = fullResourceWords(method, domain);
+  const resource = withoutDomain(words, domain).join("-");
+  return { domain, resource: resource === domain ? "" : resource, verb: verbOf(method, words), method };
+};
+
+/** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */
+const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !isViewed(method);
+
+const key = ({ domain, resource, verb }: CommandName): string => `${domain} ${resource} ${verb}`;
+
+/** Every operation that is a command, version 2 before what version 1 alone has: of two with one name the later has "-v1" behind it. */
+export const listCommandNames = (): CommandName[] => {
+  const taken = new Set<string>();
+  return [...methods, ...version1].filter(isCommand).map((method) => {
+    const name = nameOf(method);
+    const free = taken.has(key(name)) ? { ...name, verb: `${name.verb}-${method.version}` } : name;
+    taken.add(key(free));
+    return free;
+  });
+};

@@ -1,0 +1,14 @@
+// The OpenAPI documents as the docs pages read them: each domain's, and version 1's. "whole" says the same once more.
+
+import { readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { OpenApiSource } from "#docs";
+import { openApiFolder } from "./openapi.ts";
+
+export const openApiSource = (): OpenApiSource => ({
+  names: readdirSync(openApiFolder)
+    .filter((file) => file.endsWith(".json") && file !== "whole.json")
+    .map((file) => file.slice(0, -".json".length)),
+  read: async (name) => JSON.parse(await readFile(join(openApiFolder, `${name}.json`), "utf8")),
+});

@@ -1,0 +1,127 @@
+// What a client of sign-ins says of itself, at the address that is its id (draft-ietf-oauth-client-id-metadata-document).
+// Anybody may name any address here, before it is known who asks. So the guarded client fetches it, without redirects, few at
+// a time of each host; each address has some in a minute; and a document is remembered within the share of whoever named it,
+// so that made-up clients push out nobody else's. Nothing of an answer is passed on but what a valid document says.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { networkOf } from "#base/origin.ts";
+import type { Clock } from "#base/time.ts";
+import type { ClientLimits } from "./client-limits.ts";
+import type { Outbound } from "./outbound.ts";
+import { sharedCache } from "./shared-cache.ts";
+import { isClean } from "./token.ts";
+
+/** One answer for whatever is wrong: who names addresses here learns nothing of what this server sees at them. */
+const unknownClient = (cause?: unknown): Fault =>
+  new Fault("INVALID_ARGUMENT", "the client is not known here, or the document at its address cannot be read or does not fit", {
+    cause,
+    details: [{ kind: "reason", reason: "invalid_client" }],
+  });
+
+/**
+ * The id, if it is the one spelling of an address with a path, and of nothing else: the same text is compared, shown and
+ * fetched. Over http only what the operator has opened can be reached (egress.ts).
+ */
+const isClientAddress = (text: string): boolean => {
+  const url = text.length > limits.clientIdLengthMax || !isClean(text) ? null : URL.parse(text);
+  return (
+    url !== null &&
+    (url.protocol === "https:" || url.protocol === "http:") &&
+    url.href === text &&
+    url.username === "" &&
+    url.password === "" &&
+    !text.includes("#") &&
+    !text.includes("?") &&
+    url.pathname !== "/"
+  );
+};
+
+const mediaType = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+
+/** The document of an answer; a text: why it is none. */
+const readClientDocument = (clientId: string, status: number, contentType: string, body: Uint8Array): JsonObject | string => {
+  if (status !== 200) return `answered with status ${status}`;
+  if (!mediaType.test(contentType)) return "is no JSON by its content type";
+  let value: Json;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as Json;
+  } catch {
+    return "is no JSON";
+  }
+  if (!isObject(value)) return "is no object";
+  // By its characters: what another client's host says of this one counts for nothing.
+  return value.client_id === clientId ? value : "names another client_id";
+};
+
+export interface ClientDocumentsDependencies {
+  readonly outbound: Pick<Outbound, "fetch">;
+  readonly clientLimits: Pick<ClientLimits, "take">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Known {
+  /** Undefined: there was none, or none that fits. */
+  readonly document: JsonObject | undefined;
+  readonly weight: number;
+  readonly untilMs: number;
+}
+
+export const openClientDocuments = ({
+  outbound,
+  clientLimits,
+  clock,
+  log,
+}: ClientDocumentsDependencies): ((clientId: string, address: string) => Promise<JsonObject>) => {
+  // What is good and what is not are remembered apart: a thousand wrong ones push out no right one.
+  const good = sharedCache<Known>(limits.clientDocumentsShareKiB, limits.clientDocumentPartiesMax);
+  const wrong = sharedCache<Known>(limits.clientDocumentsShareKiB, limits.clientDocumentPartiesMax);
+  const pending = new Map<string, Promise<Known>>();
+
+  const fetchDocument = async (clientId: string): Promise<Known> => {
+    let found: JsonObject | string;
+    let weight = 1;
+    try {
+      const { status, headers, body } = await outbound.fetch("client", clientId, {
+        headers: { accept: "application/json" },
+        timeoutMs: limits.clientDocumentTimeoutMs,
+        bytesMax: limits.clientDocumentBytesMax,
+      });
+      weight = Math.max(1, Math.ceil(body.length / 1024));
+      found = readClientDocument(clientId, status, headers["content-type"] ?? "", body);
+    } catch (thrown) {
+      // Nothing is known of it: too much is under way.
+      if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") throw thrown;
+      found = thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause.message : "cannot be reached";
+    }
+    if (typeof found !== "string") return { document: found, weight, untilMs: clock() + limits.clientDocumentLifetimeMs };
+    log("authn.client.refused", { client: clientId, why: found });
+    return { document: undefined, weight: 1, untilMs: clock() + limits.clientDocumentPauseMs };
+  };
+
+  const fetchOnce = (clientId: string, party: string): Promise<Known> => {
+    const running = pending.get(clientId);
+    if (running !== undefined) return running;
+    const begun = fetchDocument(clientId)
+      .then((known) => {
+        (known.document ? good : wrong).set(clientId, known, party, known.weight);
+        return known;
+      })
+      .finally(() => pending.delete(clientId));
+    pending.set(clientId, begun);
+    return begun;
+  };
+
+  return async (clientId, address) => {
+    if (!isClientAddress(clientId)) throw unknownClient();
+    const party = networkOf(address);
+    const held = [good.use(clientId, party), wrong.use(clientId, party)].find((known) => known !== undefined && known.untilMs > clock());
+    if (!held) clientLimits.take("client-documents", address);
+    const { document } = held ?? (await fetchOnce(clientId, party));
+    if (!document) throw unknownClient();
+    return document;
+  };
+};

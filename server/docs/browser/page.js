@@ -1,0 +1,506 @@
+// What a browser adds to the docs pages: signing in, requests, copying. Plain JavaScript, as browsers take it; its types are
+// checked (server/docs/browser/tsconfig.json).
+//
+// The token is a variable of this page and nothing else: it is in no storage, no cookie, no address and no element. A page
+// that is loaded anew has none, so while there is one, links within the docs are followed by putting the next page in the place
+// of this one. Requests go to this origin, which is looked at before each (and which the content policy demands besides).
+
+/**
+ * @template {Element} E
+ * @param {string} selector
+ * @param {new () => E} type
+ * @param {ParentNode} within
+ * @returns {E | undefined}
+ */
+const find = (selector, type, within = document) => {
+  const found = within.querySelector(selector);
+  return found instanceof type ? found : undefined;
+};
+
+/** @param {string} text @param {string} selector @param {boolean} isBad */
+const say = (selector, text, isBad = false) => {
+  const place = find(selector, HTMLElement);
+  if (!place) return;
+  place.textContent = text;
+  place.classList.toggle("bad", isBad);
+};
+
+/** @param {unknown} thrown */
+const messageOf = (thrown) => (thrown instanceof Error ? thrown.message : String(thrown));
+
+// ---- the token ------------------------------------------------------------------------------------------------
+
+/**
+ * @typedef {{ readonly text: string, readonly whose: string, readonly details: string, readonly endsMs: number }} HeldToken
+ * @type {HeldToken | undefined}
+ */
+let held;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let ending;
+
+/** @param {string} text @returns {Record<string, unknown>} */
+const claimsOf = (text) => {
+  const [, payload = "", signature] = text.split(".");
+  if (signature === undefined) throw new Error("This is no token: it has not three parts with dots between them.");
+  try {
+    const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+    const claims = JSON.parse(new TextDecoder().decode(bytes));
+    if (typeof claims === "object" && claims !== null) return claims;
+  } catch {
+    // Said below.
+  }
+  throw new Error("This is no token: its middle part cannot be read.");
+};
+
+/** @param {string} text @returns {HeldToken} */
+const readToken = (text) => {
+  const claims = claimsOf(text);
+  const { sub, email, exp, iss, act } = claims;
+  const actor = typeof act === "object" && act !== null ? Object(act) : {};
+  const subject = typeof sub === "string" ? sub : "nobody";
+  const names = [email, actor.email].filter((name) => typeof name === "string" && name !== "");
+  const whose = String(names[0] ?? subject);
+  const endsMs = typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
+  if (endsMs <= Date.now()) throw new Error("This token has ended.");
+  const until = Number.isFinite(endsMs) ? `\nUntil ${new Date(endsMs).toLocaleTimeString()}` : "";
+  return { text, whose, endsMs, details: `${whose}${whose === subject ? "" : `\n${subject}`}\nIssued by ${String(iss ?? "?")}${until}` };
+};
+
+const showAccount = () => {
+  const button = find("#account", HTMLButtonElement);
+  if (!button) return;
+  button.hidden = false;
+  const state = document.createElement("span");
+  state.className = "unseen";
+  state.textContent = "Signed in: ";
+  button.replaceChildren(...(held ? [state, held.whose] : ["Sign in"]));
+  say("#account-title", held ? "Signed in" : "Sign in");
+  say("#whose", held?.details ?? "");
+  const [out, inside] = [find("#account-out", HTMLElement), find("#account-in", HTMLElement)];
+  if (out) out.hidden = held !== undefined;
+  if (inside) inside.hidden = held === undefined;
+};
+
+/** @param {string} why */
+const forgetToken = (why, isBad = false) => {
+  held = undefined;
+  clearTimeout(ending);
+  showAccount();
+  say("#account-status", why, isBad);
+};
+
+const timerMax = 2 ** 31 - 1;
+
+/** What the server says of the token: it may not be taken here, and it may be of somebody with a name. @param {HeldToken} token */
+const askWhose = async (token) => {
+  const response = await fetch("/auth/v1/ok", {
+    headers: { authorization: `Bearer ${token.text}` },
+    credentials: "omit",
+    cache: "no-store",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const answer = await response.json();
+  if (held !== token) return;
+  if (response.status === 401) forgetToken(`This server does not take the token: ${String(answer.message)}.`, true);
+  const name = answer.profile?.name;
+  if (!response.ok || typeof name !== "string" || name === "") return;
+  held = { ...token, whose: name, details: `${name}\n${token.details}` };
+  showAccount();
+};
+
+/** @param {string} text */
+const holdToken = (text) => {
+  try {
+    held = readToken(text.trim());
+  } catch (thrown) {
+    say("#account-status", messageOf(thrown), true);
+    return;
+  }
+  clearTimeout(ending);
+  ending = setTimeout(() => forgetToken("The token has ended: sign in again."), Math.min(timerMax, held.endsMs - Date.now()));
+  showAccount();
+  say("#account-status", "Requests are made with this token.");
+  find("#forget", HTMLButtonElement)?.focus();
+  // An answer that does not come says nothing about the token.
+  askWhose(held).catch(() => {});
+};
+
+// ---- signing in with the browser ------------------------------------------------------------------------------
+//
+// The authorization code grant with PKCE, in a window of its own, so that this page stays as it is. The window ends at
+// /docs/signed-in, which tells the pages of this origin the code. It is of use to nobody but the page that began, which knows
+// it by its state and has the verifier; neither has ever been anywhere else.
+
+const channelName = "gantry-docs-sign-in";
+const redirectPath = "/docs/signed-in";
+
+/** @type {{ readonly state: string, readonly verifier: string } | undefined} */
+let pending;
+
+/** @param {Uint8Array} bytes */
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+const randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+
+/** The server's own name, which is what it issues tokens as. */
+const issuer = document.body.dataset.issuer ?? location.origin;
+const client = () => ({ client_id: new URL("/docs", issuer).href, redirect_uri: new URL(redirectPath, issuer).href });
+
+const signIn = async () => {
+  if (new URL(issuer).origin !== location.origin) {
+    say("#account-status", `This server signs people in at its own address: open ${new URL("/docs", issuer).href}, or paste a token.`, true);
+    return;
+  }
+  if (!crypto.subtle) {
+    say("#account-status", "Browsers sign in over TLS alone, or on the server's own machine. Paste a token instead.", true);
+    return;
+  }
+  const [state, verifier] = [randomText(), randomText()];
+  const challenge = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))));
+  const asked = { ...client(), response_type: "code", code_challenge: challenge, code_challenge_method: "S256", state };
+  pending = { state, verifier };
+  const opened = window.open(`/oauth/authorize?${new URLSearchParams(asked)}`, "_blank", "popup,width=560,height=760");
+  say(
+    "#account-status",
+    opened ? "Go on in the window that has opened." : "The browser has not opened a window: allow it for this page, and try again.",
+    !opened,
+  );
+};
+
+/** @param {string} code @param {string} verifier */
+const exchangeCode = async (code, verifier) => {
+  const response = await fetch("/oauth/token", {
+    method: "POST",
+    body: new URLSearchParams({ ...client(), grant_type: "authorization_code", code, code_verifier: verifier }),
+    credentials: "omit",
+    cache: "no-store",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(String(answer.error_description ?? answer.error));
+  holdToken(String(answer.access_token));
+};
+
+const listenForSignIns = () => {
+  const channel = new BroadcastChannel(channelName);
+  channel.addEventListener("message", ({ data }) => {
+    if (!pending || typeof data !== "object" || data === null || data.state !== pending.state) return;
+    const { verifier } = pending;
+    pending = undefined;
+    channel.postMessage({ taken: data.state });
+    // RFC 9207: who answers says who it is.
+    if (data.iss !== issuer) say("#account-status", "Not signed in: another issuer has answered.", true);
+    else if (typeof data.code === "string")
+      exchangeCode(data.code, verifier).catch((thrown) => say("#account-status", `Not signed in: ${messageOf(thrown)}`, true));
+    else say("#account-status", `Not signed in: ${String(data.description ?? data.error ?? "the sign-in has ended without a code")}`, true);
+  });
+};
+
+/** The window of a sign-in tells how it ended, and goes. */
+const endSignIn = () => {
+  const told = new URLSearchParams(location.search);
+  const [state, code, iss, error, description] = ["state", "code", "iss", "error", "error_description"].map((name) => told.get(name));
+  // What was told stands in no address any more, nor in this window's history.
+  history.replaceState(null, "", redirectPath);
+  const channel = new BroadcastChannel(channelName);
+  channel.addEventListener("message", ({ data }) => {
+    if (typeof data !== "object" || data === null || data.taken !== state) return;
+    say("#signed-in", "You can close this window and go on where you began.");
+    window.close();
+  });
+  channel.postMessage({ state, code, iss, error, description });
+};
+
+// ---- requests -------------------------------------------------------------------------------------------------
+
+/**
+ * @typedef {{ readonly url: URL, readonly method: string, readonly headers: Record<string, string>, readonly body: string | undefined }} Request
+ */
+
+const shownMax = 200_000;
+const timeoutMs = 60_000;
+
+/** @param {string} value */
+const pathPart = (value) => {
+  const parts = value.split("/");
+  if (parts.some((part) => /^(?:\.|%2e){1,2}$/i.test(part))) throw new Error("A value of the path cannot have . or .. as a part.");
+  return parts.map(encodeURIComponent).join("/");
+};
+
+/** The request that the form says. @param {HTMLFormElement} form @returns {Request} */
+const requestOf = (form) => {
+  let path = form.dataset.path ?? "/";
+  const query = new URLSearchParams();
+  /** @type {Record<string, string>} */
+  const headers = { accept: "application/json" };
+  for (const field of form.querySelectorAll("[data-place]")) {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement)) continue;
+    const { place = "", name = "", list } = field.dataset;
+    const value = field.value.trim();
+    if (place === "path") path = path.replaceAll(`{${name}}`, pathPart(value));
+    else if (value === "") continue;
+    else if (place === "header") headers[name] = value;
+    else for (const each of list === undefined ? [value] : value.split("\n").map((line) => line.trim())) if (each !== "") query.append(name, each);
+  }
+  const search = query.size > 0 ? `?${query}` : "";
+  while (path.length > 1 && path.endsWith("/")) path = path.slice(0, -1);
+  const url = new URL(path + search, location.origin);
+  if (url.origin !== location.origin) throw new Error("The path leads to another server.");
+  const text = find(".body", HTMLTextAreaElement, form)?.value;
+  if (text !== undefined && form.dataset.type !== undefined) headers["content-type"] = form.dataset.type;
+  return { url, method: form.dataset.verb ?? "GET", headers, body: text };
+};
+
+/** @param {string} text */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** @param {Request} request @param {boolean} open */
+const curlOf = ({ url, method, headers, body }, open) =>
+  [
+    `curl${method === "GET" ? "" : ` -X ${method}`} ${quoted(url.href)}`,
+    ...(open ? [] : ['-H "Authorization: Bearer $TOKEN"']),
+    ...Object.entries(headers)
+      .filter(([name]) => name !== "accept")
+      .map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+  ].join(" \\\n  ");
+
+/** @param {HTMLFormElement} form */
+const showCommand = (form) => {
+  const place = find(".command code", HTMLElement, form);
+  if (!place) return;
+  try {
+    place.textContent = curlOf(requestOf(form), form.dataset.open !== undefined);
+  } catch (thrown) {
+    place.textContent = messageOf(thrown);
+  }
+};
+
+/** @param {Response} response */
+const readAnswer = async (response) => {
+  const type = response.headers.get("content-type") ?? "";
+  if (!/json|text|xml|yaml/i.test(type)) {
+    await response.body?.cancel();
+    return { shown: type === "" ? "" : `(content of type ${type})`, next: "" };
+  }
+  const text = await response.text();
+  if (text.length > shownMax) return { shown: `${text.slice(0, shownMax)}\n… and ${text.length - shownMax} characters more`, next: "" };
+  try {
+    const value = JSON.parse(text);
+    const next = typeof value === "object" && value !== null && typeof value.nextPageToken === "string" ? value.nextPageToken : "";
+    return { shown: JSON.stringify(value, undefined, 2), next };
+  } catch {
+    return { shown: text, next: "" };
+  }
+};
+
+/** @param {HTMLFormElement} form @param {Response} response @param {string} shown */
+const showAnswer = (form, response, shown) => {
+  const place = find(".answer", HTMLElement, form);
+  const list = find(".headers", HTMLElement, form);
+  const body = find(".answer > pre", HTMLElement, form);
+  if (!place || !list || !body) return;
+  list.replaceChildren(
+    ...[...response.headers].flatMap(([name, value]) => {
+      const [term, description] = [document.createElement("dt"), document.createElement("dd")];
+      term.textContent = name;
+      description.textContent = value;
+      return [term, description];
+    }),
+  );
+  body.textContent = shown;
+  body.hidden = shown === "";
+  place.hidden = false;
+};
+
+/** Where a list goes on, the form is filled in for its next page. @param {HTMLFormElement} form @param {string} next */
+const offerNextPage = (form, next) => {
+  find(".next-page", HTMLButtonElement, form)?.remove();
+  const field = find('[data-name="page_token"], [data-name="pageToken"]', HTMLInputElement, form);
+  if (next === "" || !field) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "secondary next-page";
+  button.textContent = "Next page";
+  button.addEventListener("click", () => {
+    field.value = next;
+    form.requestSubmit();
+  });
+  find(".actions", HTMLElement, form)?.append(button);
+};
+
+/** @param {HTMLFormElement} form */
+const send = async (form) => {
+  const outcome = find(".outcome", HTMLElement, form);
+  const button = find("button:not([type])", HTMLButtonElement, form);
+  if (!outcome || !button) return;
+  /** @param {string} text @param {boolean} isBad */
+  const tell = (text, isBad) => {
+    outcome.textContent = text;
+    outcome.classList.toggle("bad", isBad);
+  };
+  button.disabled = true;
+  tell("Sent; waiting for the answer.", false);
+  try {
+    const { url, method, headers, body } = requestOf(form);
+    const started = performance.now();
+    const response = await fetch(url, {
+      method,
+      headers: { ...headers, ...(held ? { authorization: `Bearer ${held.text}` } : {}) },
+      ...(body === undefined ? {} : { body }),
+      credentials: "omit",
+      cache: "no-store",
+      redirect: "manual",
+      referrerPolicy: "no-referrer",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (response.type === "opaqueredirect") {
+      tell("The answer leads to another address, which is not followed.", false);
+      return;
+    }
+    const { shown, next } = await readAnswer(response);
+    const hint = response.status === 401 && !held ? ": sign in first" : "";
+    tell(`${response.status} ${response.statusText}${hint}, after ${Math.round(performance.now() - started)} ms`, !response.ok);
+    showAnswer(form, response, shown);
+    offerNextPage(form, next);
+  } catch (thrown) {
+    tell(`No answer: ${messageOf(thrown)}`, true);
+  } finally {
+    button.disabled = false;
+  }
+};
+
+// ---- pages ----------------------------------------------------------------------------------------------------
+
+const addCopyButtons = () => {
+  // Only where a page may write to the clipboard: over TLS, and on the machine itself.
+  if (!navigator.clipboard) return;
+  for (const block of document.querySelectorAll(".code")) {
+    const code = find("pre", HTMLElement, block);
+    if (!code || find("button", HTMLButtonElement, block)) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "secondary";
+    button.textContent = "Copy";
+    button.addEventListener("click", () => {
+      navigator.clipboard.writeText(code.textContent ?? "").then(
+        () => (button.textContent = "Copied"),
+        () => (button.textContent = "Not copied"),
+      );
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    });
+    block.append(button);
+  }
+};
+
+/** Whatever belongs to the page's own part, which changes when another page is put in its place. */
+const preparePage = () => {
+  for (const form of document.querySelectorAll("form.try")) {
+    if (!(form instanceof HTMLFormElement)) continue;
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void send(form);
+    });
+    form.addEventListener("input", () => showCommand(form));
+    showCommand(form);
+  }
+  addCopyButtons();
+  find("#contents [aria-current]", HTMLElement)?.scrollIntoView({ block: "nearest" });
+};
+
+/** The page that is shown, without its fragment. */
+let shownPath = location.pathname + location.search;
+
+/** @param {URL} url @returns {Promise<Document>} */
+const loadPage = (url) =>
+  new Promise((resolve, reject) => {
+    // Read as a document, in which nothing runs; markup is never made of a text here.
+    const request = new XMLHttpRequest();
+    request.open("GET", url);
+    request.responseType = "document";
+    request.addEventListener("load", () => (request.responseXML ? resolve(request.responseXML) : reject(new Error("the answer is no page"))));
+    request.addEventListener("error", () => reject(new Error("the server cannot be reached")));
+    request.send();
+  });
+
+/** @param {URL} url @param {boolean} isNew */
+const showPage = async (url, isNew) => {
+  const next = await loadPage(url);
+  const main = find("main", HTMLElement, next);
+  const contents = find("#contents", HTMLElement, next);
+  const [ownMain, ownContents] = [find("main", HTMLElement), find("#contents", HTMLElement)];
+  if (!main || !contents || !ownMain || !ownContents) throw new Error("the answer is no page of these docs");
+  if (isNew) history.pushState(null, "", url);
+  shownPath = url.pathname + url.search;
+  document.title = next.title;
+  if (ownContents.matches(":popover-open")) ownContents.hidePopover();
+  ownMain.replaceChildren(...main.children);
+  ownContents.replaceChildren(...contents.children);
+  preparePage();
+  const target = url.hash === "" ? undefined : document.getElementById(decodeURIComponent(url.hash.slice(1)));
+  if (!target) window.scrollTo(0, 0);
+  target?.scrollIntoView();
+  const heading = target ?? find("h1", HTMLElement, ownMain);
+  heading?.setAttribute("tabindex", "-1");
+  heading?.focus({ preventScroll: true });
+};
+
+/** Goes there without losing the token; false where the browser shall do it by itself. @param {URL} url */
+const goWithin = (url) => {
+  const isWithin = url.origin === location.origin && (url.pathname === "/docs" || url.pathname.startsWith("/docs/"));
+  if (!held || !isWithin || url.pathname + url.search === shownPath) return false;
+  showPage(url, true).catch((thrown) => say("#account-status", `The page cannot be shown: ${messageOf(thrown)}`, true));
+  return true;
+};
+
+const followLinks = () => {
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey && !event.defaultPrevented;
+    if (!link || !isPlain || link.dataset.reload !== undefined) return;
+    if (goWithin(new URL(link.href))) event.preventDefault();
+  });
+  find("form[role=search]", HTMLFormElement)?.addEventListener("submit", (event) => {
+    const url = new URL("/docs/search", location.origin);
+    url.searchParams.set("q", find("#search", HTMLInputElement)?.value ?? "");
+    if (goWithin(url)) event.preventDefault();
+  });
+  window.addEventListener("popstate", () => {
+    const url = new URL(location.href);
+    if (url.pathname + url.search === shownPath) return;
+    showPage(url, false).catch(() => location.reload());
+  });
+};
+
+const prepareAccount = () => {
+  const dialog = find("#account-dialog", HTMLDialogElement);
+  find("#account", HTMLButtonElement)?.addEventListener("click", () => dialog?.showModal());
+  find("#account-close", HTMLButtonElement)?.addEventListener("click", () => dialog?.close());
+  find("#sign-in", HTMLButtonElement)?.addEventListener("click", () => void signIn());
+  find("#forget", HTMLButtonElement)?.addEventListener("click", () => forgetToken("The token is forgotten."));
+  find("#paste", HTMLFormElement)?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const field = find("#token", HTMLTextAreaElement);
+    const text = field?.value ?? "";
+    if (field) field.value = "";
+    holdToken(text);
+  });
+  showAccount();
+};
+
+if (document.documentElement.classList.contains("signed-in")) endSignIn();
+else {
+  prepareAccount();
+  listenForSignIns();
+  followLinks();
+  preparePage();
+}

@@ -1,0 +1,155 @@
+// An OpenAPI document as the reference reads it: operations by tag, each with what it takes and answers. Whatever a document
+// leaves out is empty, and a reference that leads nowhere is an object about which nothing is known.
+
+import { isObject, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+
+/** Where the documents come from. */
+export interface OpenApiSource {
+  /** The name of each: /openapi/{name}.json. */
+  readonly names: readonly string[];
+  readonly read: (name: string) => JsonObject | Promise<JsonObject>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly place: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: JsonObject;
+}
+
+export interface Content {
+  readonly type: string;
+  readonly schema: JsonObject;
+  /** As text: JSON in its lines. */
+  readonly example: string | undefined;
+}
+
+export interface OperationAnswer {
+  readonly status: string;
+  readonly description: string;
+  readonly content: Content | undefined;
+}
+
+export interface Operation {
+  readonly id: string;
+  readonly verb: string;
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Asks for no token. */
+  readonly open: boolean;
+  readonly parameters: readonly Parameter[];
+  readonly body: (Content & { readonly required: boolean; readonly description: string }) | undefined;
+  readonly answers: readonly OperationAnswer[];
+}
+
+export interface Tag {
+  readonly name: string;
+  readonly description: string;
+  readonly operations: readonly Operation[];
+}
+
+export interface Reference {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly tags: readonly Tag[];
+  /** The schema that this one refers to, or it itself, and its name where it has one. */
+  readonly resolve: (schema: JsonObject) => { readonly schema: JsonObject; readonly name: string };
+}
+
+const verbs = ["get", "head", "post", "put", "patch", "delete"];
+
+/** "#/components/schemas/Group": the object there. */
+const follow = (document: JsonObject, pointer: string): JsonObject => {
+  let found: JsonObject = document;
+  for (const step of pointer.replace(/^#\//, "").split("/")) found = part(found, step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return found;
+};
+
+const resolverOf =
+  (document: JsonObject) =>
+  (value: JsonObject): { schema: JsonObject; name: string } => {
+    const pointer = text(value, "$ref");
+    if (pointer === "") return { schema: value, name: "" };
+    const { $ref: _, ...beside } = value;
+    return { schema: { ...follow(document, pointer), ...beside }, name: pointer.slice(pointer.lastIndexOf("/") + 1) };
+  };
+
+const exampleOf = (media: JsonObject, schema: JsonObject): string | undefined => {
+  const named = Object.values(part(media, "examples")).find(isObject);
+  const list = schema.examples;
+  const example = media.example ?? named?.value ?? (Array.isArray(list) ? list[0] : undefined);
+  if (example === undefined) return undefined;
+  return typeof example === "string" ? example : JSON.stringify(example, undefined, 2);
+};
+
+const contentOf = (resolve: Reference["resolve"], owner: JsonObject): Content | undefined => {
+  const found = Object.entries(part(owner, "content"))[0];
+  if (!found || !isObject(found[1])) return undefined;
+  const [type, media] = found;
+  const schema = part(media, "schema");
+  return { type, schema, example: exampleOf(media, resolve(schema).schema) };
+};
+
+const parameterOf = (parameter: JsonObject): Parameter[] => {
+  const place = text(parameter, "in");
+  if (place !== "path" && place !== "query" && place !== "header") return [];
+  const content = Object.values(part(parameter, "content")).find(isObject);
+  return [
+    {
+      name: text(parameter, "name"),
+      place,
+      required: parameter.required === true,
+      description: text(parameter, "description"),
+      schema: content ? part(content, "schema") : part(parameter, "schema"),
+    },
+  ];
+};
+
+export const readReference = (name: string, document: JsonObject): Reference => {
+  const resolve = resolverOf(document);
+  const byTag = new Map<string, Operation[]>();
+  for (const [path, item] of Object.entries(part(document, "paths"))) {
+    if (!isObject(item)) continue;
+    for (const verb of verbs) {
+      const operation = item[verb];
+      if (!isObject(operation)) continue;
+      const [tag = "Other"] = texts(operation, "tags");
+      const sent = resolve(part(operation, "requestBody")).schema;
+      const content = contentOf(resolve, sent);
+      const listed = byTag.get(tag) ?? [];
+      byTag.set(tag, listed);
+      listed.push({
+        id: text(operation, "operationId"),
+        verb: verb.toUpperCase(),
+        path,
+        tag,
+        summary: text(operation, "summary"),
+        description: text(operation, "description"),
+        open: objectList(operation.security === undefined ? document : operation, "security").every((each) => Object.keys(each).length === 0),
+        parameters: [...objectList(item, "parameters"), ...objectList(operation, "parameters")].flatMap((each) => parameterOf(resolve(each).schema)),
+        body: content && { ...content, required: sent.required === true, description: text(sent, "description") },
+        answers: Object.entries(part(operation, "responses")).flatMap(([status, each]) => {
+          if (!isObject(each)) return [];
+          const answer = resolve(each).schema;
+          return [{ status, description: text(answer, "description"), content: contentOf(resolve, answer) }];
+        }),
+      });
+    }
+  }
+  const described = new Map(objectList(document, "tags").map((tag) => [text(tag, "name"), text(tag, "description")]));
+  // In the order in which the document tells of its tags, and those it does not tell of behind them.
+  const names = [...new Set([...described.keys(), ...byTag.keys()])].filter((tag) => byTag.has(tag));
+  return {
+    name,
+    title: `Reference: ${name}`,
+    description: text(part(document, "info"), "description"),
+    tags: names.map((tag) => ({ name: tag, description: described.get(tag) ?? "", operations: byTag.get(tag) ?? [] })),
+    resolve,
+  };
+};
+
+export const referencePath = (name: string, operation?: string): string => `/docs/reference/${name}${operation === undefined ? "" : `/${operation}`}`;

@@ -1,0 +1,80 @@
+// A page around what it is about: the way to it, the search, who is signed in, the contents. Without script everything can be
+// read and searched; script adds sign-in, requests and copying (browser/page.js).
+//
+// The contents are a popover, which is simply shown beside the page where there is room: no script opens it, and Escape
+// closes it.
+
+import { escapeHtml, mark } from "#base/html.ts";
+import type { PageFiles } from "./files.ts";
+
+export interface Link {
+  readonly href: string;
+  readonly text: string;
+  /** Shown below it while one of them, or it itself, is the page. */
+  readonly below?: readonly Link[];
+}
+
+export interface Section {
+  readonly title: string;
+  readonly links: readonly Link[];
+}
+
+/** What all pages of a server have in common. */
+export interface Frame {
+  readonly files: PageFiles;
+  /** The server's public URL, which its tokens name as their issuer. */
+  readonly issuer: string;
+}
+
+export interface DocsPage {
+  /** The page's own path. */
+  readonly path: string;
+  readonly title: string;
+  /** Markup of ours, with the only h1. */
+  readonly main: string;
+  /** What was looked for. */
+  readonly query?: string;
+}
+
+const isWithin = (link: Link, path: string): boolean => link.href === path || (link.below ?? []).some((each) => isWithin(each, path));
+
+const linkHtml = (link: Link, path: string): string => {
+  const current = link.href === path ? ' aria-current="page"' : "";
+  const below = link.below?.length && isWithin(link, path) ? linksHtml(link.below, path) : "";
+  return `<li><a href="${escapeHtml(link.href)}"${current}>${escapeHtml(link.text)}</a>${below}</li>`;
+};
+
+const linksHtml = (links: readonly Link[], path: string): string => `<ul>${links.map((link) => linkHtml(link, path)).join("")}</ul>`;
+
+const sectionHtml = ({ title, links }: Section, path: string): string => `<h2>${escapeHtml(title)}</h2>${linksHtml(links, path)}`;
+
+/** Where a token comes from and whose it is. Shown by the script, which alone can do anything with one. */
+const accountHtml =
+  '<button type="button" class="secondary" id="account" aria-haspopup="dialog" hidden>Sign in</button>' +
+  '<dialog id="account-dialog" aria-labelledby="account-title"><h2 id="account-title">Sign in</h2>' +
+  '<div id="account-out"><p>Requests are made with a token. It is kept in this page alone, until you leave or reload it, and goes to this server alone.</p>' +
+  '<p class="actions"><button type="button" id="sign-in">Sign in with the browser</button></p>' +
+  '<form id="paste"><label for="token">Or paste a token</label><textarea id="token" rows="4" autocomplete="off" autocapitalize="off" spellcheck="false" required>' +
+  '</textarea><p class="actions"><button class="secondary">Use this token</button></p></form></div>' +
+  '<div id="account-in" hidden><p class="person" id="whose"></p><p class="actions"><button type="button" id="forget">Forget the token</button></p></div>' +
+  '<p role="status" id="account-status"></p><p class="actions"><button type="button" class="secondary" id="account-close">Close</button></p></dialog>';
+
+/** A whole page, with the contents of these docs. */
+export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
+  '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
+  `<title>${escapeHtml(title)} – Gantry</title><link rel="icon" href="${files.icon}" type="image/svg+xml"><link rel="stylesheet" href="${files.style}">` +
+  `<script type="module" src="${files.script}"></script></head><body data-issuer="${escapeHtml(issuer)}"><a class="skip" href="#main">Skip to the page</a>` +
+  `<header><a class="home" href="/docs">${mark}<span>Gantry</span></a>` +
+  '<button type="button" class="secondary" id="contents-button" popovertarget="contents">Contents</button>' +
+  '<form role="search" action="/docs/search"><label class="unseen" for="search">Search guides and reference</label>' +
+  `<input type="search" id="search" name="q" maxlength="100" placeholder="Search" value="${escapeHtml(query)}"><button class="secondary">Search</button></form>` +
+  `${accountHtml}</header>` +
+  `<nav id="contents" popover aria-label="Contents">${sections.map((section) => sectionHtml(section, path)).join("")}</nav>` +
+  `<main id="main" tabindex="-1">${main}</main></body></html>\n`;
+
+/** The page on which a sign-in's window ends: nothing but a sentence and the script. */
+export const signedInHtml = (files: PageFiles): string =>
+  '<!doctype html><html lang="en" class="signed-in"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
+  `<title>Sign-in – Gantry</title><link rel="icon" href="${files.icon}" type="image/svg+xml"><link rel="stylesheet" href="${files.style}">` +
+  `<script type="module" src="${files.script}"></script></head><body><main id="main"><h1>Sign-in</h1>` +
+  '<p role="status" id="signed-in">The page that asked for this sign-in is told how it ended.</p></main></body></html>\n';

@@ -1,0 +1,120 @@
+// Guides and descriptions as HTML. They are this project's own text, and are read with as little trust as any: markup in them
+// stays text, addresses lead to pages of the docs or to the web, and an image is its description.
+
+import makeParser, { type MarkdownIt, type Token } from "markdown-it";
+import { escapeHtml } from "#base/html.ts";
+
+interface Environment {
+  /** What an address in the text leads to; undefined: to nothing that is served, and the text stands without a link. */
+  readonly resolve: (href: string) => string | undefined;
+  readonly slugs: Map<string, number>;
+  readonly headings: Heading[];
+  /** Levels that a heading is moved down by. */
+  readonly below: number;
+}
+
+export interface Heading {
+  readonly level: number;
+  readonly text: string;
+  /** Its id in the page. */
+  readonly id: string;
+}
+
+export interface RenderedText {
+  readonly html: string;
+  readonly headings: readonly Heading[];
+}
+
+/** As the places where such texts are kept make one: small letters, digits, hyphens for spaces. */
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-");
+
+const plainText = (tokens: readonly Token[]): string =>
+  tokens.map(({ type, content, children }) => (type === "softbreak" ? " " : children ? plainText(children) : content)).join("");
+
+const nameHeadings = (tokens: readonly Token[], environment: Environment): void => {
+  for (const [index, token] of tokens.entries()) {
+    if (token.type !== "heading_open" && token.type !== "heading_close") continue;
+    const level = Number(token.tag.slice(1));
+    token.tag = `h${Math.min(6, level + environment.below)}`;
+    if (token.type === "heading_close") continue;
+    const text = plainText(tokens[index + 1]?.children ?? []);
+    const slug = slugOf(text);
+    const before = environment.slugs.get(slug) ?? 0;
+    environment.slugs.set(slug, before + 1);
+    const id = before === 0 ? slug : `${slug}-${before}`;
+    token.attrSet("id", id);
+    environment.headings.push({ level, text, id });
+  }
+};
+
+const resolveLinks = (tokens: Token[], environment: Environment): void => {
+  const open: boolean[] = [];
+  for (const token of tokens) {
+    if (token.children) resolveLinks(token.children, environment);
+    if (token.type === "link_open") {
+      const address = environment.resolve(String(token.attrGet("href") ?? ""));
+      open.push(address !== undefined);
+      if (address === undefined) token.hidden = true;
+      else token.attrs = [["href", address], ...(address.startsWith("/") || address.startsWith("#") ? [] : [["rel", "noreferrer"] as [string, string]])];
+    }
+    if (token.type === "link_close" && open.pop() === false) token.hidden = true;
+    // The parser writes a column's alignment as a style, which the policy refuses.
+    if (token.type === "th_open" || token.type === "td_open") token.attrs = null;
+  }
+};
+
+const makeOwnParser = (): MarkdownIt => {
+  const parser = makeParser("default", { html: false, linkify: false, typographer: false, maxNesting: 50 });
+  const { rules } = parser.renderer;
+  const code = (token: Token): string => `<div class="code"><pre tabindex="0"><code>${escapeHtml(token.content.replace(/\n$/, ""))}</code></pre></div>\n`;
+  const at = (tokens: Token[], index: number): string => (tokens[index] ? code(tokens[index]) : "");
+  rules.fence = at;
+  rules.code_block = at;
+  rules.image = (tokens, index) => escapeHtml(tokens[index]?.content ?? "");
+  rules.table_open = () => '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n';
+  rules.table_close = () => "</table></div>\n";
+  // A link that leads nowhere: nothing of it is written.
+  for (const name of ["link_open", "link_close"] as const)
+    rules[name] = (tokens, index, options, _, renderer) => (tokens[index]?.hidden ? "" : renderer.renderToken(tokens, index, options));
+  return parser;
+};
+
+let parser: MarkdownIt | undefined;
+
+/** `below`: levels that its headings are moved down by, in a page that has its own. */
+export const renderMarkdown = (markdown: string, resolve: Environment["resolve"], below = 0): RenderedText => {
+  parser ??= makeOwnParser();
+  const environment: Environment = { resolve, slugs: new Map(), headings: [], below };
+  const tokens = parser.parse(markdown, {});
+  nameHeadings(tokens, environment);
+  resolveLinks(tokens, environment);
+  return { html: parser.renderer.render(tokens, parser.options, {}), headings: environment.headings };
+};
+
+export interface TextSection {
+  readonly heading: Heading | undefined;
+  /** Without its markup. */
+  readonly text: string;
+}
+
+/** The text in pieces, each from a heading to the next: what is found by a search is one of them. */
+export const sectionsOf = (markdown: string): TextSection[] => {
+  parser ??= makeOwnParser();
+  const environment: Environment = { resolve: () => undefined, slugs: new Map(), headings: [], below: 0 };
+  const tokens = parser.parse(markdown, {});
+  nameHeadings(tokens, environment);
+  const sections: { heading: Heading | undefined; text: string }[] = [{ heading: undefined, text: "" }];
+  let headings = 0;
+  for (const token of tokens) {
+    if (token.type === "heading_open") sections.push({ heading: environment.headings[headings++], text: "" });
+    const section = sections.at(-1);
+    const content = token.type === "inline" ? plainText(token.children ?? []) : token.type === "fence" || token.type === "code_block" ? token.content : "";
+    if (section && content !== "" && content !== section.heading?.text) section.text += `${content} `;
+  }
+  return sections.filter(({ heading, text }) => heading !== undefined || text.trim() !== "");
+};

@@ -1,0 +1,134 @@
+// The pages by path:
+//
+//   /docs                              what there is
+//   /docs/<page>                       a text of docs/: /docs/guides/first-steps, /docs/operations
+//   /docs/reference/<document>         what an OpenAPI document tells of
+//   /docs/reference/<document>/<id>    an operation
+//   /docs/search?q=                    what is found
+//   /docs/signed-in                    where the window of a sign-in ends
+//   /docs/files/<name>-<hash>.<ending> what pages load
+
+import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { escapeHtml } from "#base/html.ts";
+import { fileAnswer, pageAnswer, privatePageAnswer } from "./answers.ts";
+import { type OpenApiSource, type Reference, readReference, referencePath } from "./document.ts";
+import { pageFiles } from "./files.ts";
+import { findText, type Guide, readGuides } from "./guides.ts";
+import { keptFor } from "./kept.ts";
+import { type DocsPage, docsPageHtml, type Link, type Section, signedInHtml } from "./layout.ts";
+import { addressesHtml } from "./entrance.ts";
+import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
+import { buildSearchIndex, type SearchIndex } from "./search.ts";
+
+/** Documents and guides are read again when nobody has looked for so long. */
+const idleMs = 2 * 60 * 1000;
+
+interface Library {
+  readonly references: ReadonlyMap<string, Reference>;
+  readonly sections: readonly Section[];
+  readonly guides: readonly Guide[];
+}
+
+/** A document, its services, and their operations by the names that programs call them by. */
+const linkOfReference = ({ name, tags }: Reference): Link => ({
+  href: referencePath(name),
+  text: name,
+  below: tags.map((tag) => ({
+    href: `${referencePath(name)}#${tag.name}`,
+    text: tag.name.replace(/(?<=.)Service$/, ""),
+    below: tag.operations.map(({ id }) => ({ href: referencePath(name, id), text: id.slice(id.indexOf("_") + 1) })),
+  })),
+});
+
+/** Pages of a guide stand below it: docs/guides/ci-identities/github.md is one of docs/guides/ci-identities.md. */
+const linksOfGuides = (guides: readonly Guide[]): Link[] => {
+  const isBelow = ({ path }: Guide, above: Guide): boolean => path.startsWith(`${above.path}/`);
+  return guides
+    .filter((guide) => !guides.some((above) => isBelow(guide, above)))
+    .map((guide) => ({
+      href: guide.path,
+      text: guide.title,
+      below: guides.filter((each) => isBelow(each, guide)).map(({ path, title }) => ({ href: path, text: title })),
+    }));
+};
+
+/** Version 1 is there for those who have it: behind all the rest. */
+const byName = (one: Reference, other: Reference): number => Number(one.name === "v1") - Number(other.name === "v1") || (one.name < other.name ? -1 : 1);
+
+const readLibrary = async (source: OpenApiSource): Promise<Library> => {
+  const [guides, references] = await Promise.all([readGuides(), Promise.all(source.names.map(async (name) => readReference(name, await source.read(name))))]);
+  return {
+    guides,
+    references: new Map(references.toSorted(byName).map((reference) => [reference.name, reference])),
+    sections: [
+      { title: "Guides", links: linksOfGuides(guides) },
+      { title: "Reference", links: references.toSorted(byName).map(linkOfReference) },
+    ],
+  };
+};
+
+const homeHtml = ({ guides, references }: Library): string =>
+  `<h1>Gantry</h1><p>A self-hosted management API for a container platform: REST and gRPC from one contract, on one port.</p><h2 id="guides">Guides</h2><ul class="tiles">` +
+  `${linksOfGuides(guides)
+    .map(({ href, text }) => `<li><a href="${href}">${escapeHtml(text)}</a></li>`)
+    .join("")}</ul><h2 id="reference">Reference</h2><ul class="tiles">` +
+  [...references.values()]
+    .map(({ name, tags }) => {
+      const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);
+      return `<li><a href="${referencePath(name)}">${escapeHtml(name)}</a><small>${count} operations</small></li>`;
+    })
+    .join("") +
+  `</ul><h2 id="programs">For programs</h2>${addressesHtml()}`;
+
+const searchHtml = (index: SearchIndex, query: string): string => {
+  if (query.trim() === "") return "<h1>Search</h1><p>Type what you look for: an operation, a path, a word of a guide.</p>";
+  const found = index.find(query);
+  const heading = `<h1>Search: ${escapeHtml(query)}</h1>`;
+  if (found.length === 0) return `${heading}<p>Nothing is found. Fewer words, or the beginning of one, may find more.</p>`;
+  const entries = found.map(
+    ({ href, title, where, text }) =>
+      `<li><a href="${escapeHtml(href)}">${escapeHtml(title)}</a><p class="quiet">${escapeHtml(where)}</p>${text === "" ? "" : `<p>${escapeHtml(text)}</p>`}</li>`,
+  );
+  return `${heading}<ol class="found">${entries.join("")}</ol>`;
+};
+
+const absent = (path: string): DocsPage => ({
+  path,
+  title: "No such page",
+  main: `<h1>No such page</h1><p>There is nothing at <code>${escapeHtml(path.slice(0, 200))}</code>. The contents and the search lead to everything there is.</p>`,
+});
+
+export type AnswerPage = (path: string, request: EndpointRequest) => Promise<EndpointAnswer>;
+
+export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => {
+  const library = keptFor(idleMs, () => readLibrary(source));
+  const index = keptFor(idleMs, () => buildSearchIndex(source));
+
+  const findPage = async (path: string, request: EndpointRequest): Promise<DocsPage | undefined> => {
+    if (path === "/docs") return { path, title: "Docs", main: homeHtml(await library()) };
+    if (path === "/docs/search") {
+      const query = (request.query.get("q") ?? "").slice(0, 100).toWellFormed();
+      return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
+    }
+    const [, name, id] = /^\/docs\/reference\/([a-z0-9-]+)(?:\/(\w+))?$/.exec(path) ?? [];
+    if (name !== undefined) {
+      const reference = (await library()).references.get(name);
+      if (!reference) return undefined;
+      if (id === undefined) return { path, title: reference.title, main: referencePageHtml(reference) };
+      const operation = reference.tags.flatMap(({ operations }) => operations).find((each) => each.id === id);
+      return operation && { path, title: titleOfOperation(operation), main: operationPageHtml(reference, operation) };
+    }
+    const found = await findText(path);
+    return found && { path, title: found.title, main: `<div class="text">${found.html}</div>` };
+  };
+
+  return async (path, request) => {
+    const files = await pageFiles();
+    if (path === "/docs/signed-in") return privatePageAnswer(signedInHtml(files));
+    const file = files.byPath.get(path);
+    if (file) return fileAnswer(file.type, file.text);
+    const page = await findPage(path, request);
+    const html = docsPageHtml({ files, issuer }, (await library()).sections, page ?? absent(path));
+    return pageAnswer(request, html, page ? 200 : 404);
+  };
+};

@@ -1,0 +1,104 @@
+// The pages of the reference: what a document is about, and each operation with what it takes, what it answers, and a form to
+// try it. All of it is read from the OpenAPI documents, so that nothing is said here that the server does not say of itself.
+
+import { escapeHtml } from "#base/html.ts";
+import { type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
+import { renderMarkdown } from "./markdown.ts";
+import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
+import { tryFormHtml } from "./try-form.ts";
+
+/** In descriptions only addresses of the web lead somewhere, and pages of these docs. */
+const describe: Describe = (markdown) =>
+  markdown === "" ? "" : renderMarkdown(markdown, (href) => (/^https?:\/\/|^\/docs(?:\/|$)/.test(href) ? href : undefined), 2).html;
+
+/** An operation's summary, or its name in words: "List groups". */
+export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
+
+/** What its description says beyond its summary. */
+export const restOfDescription = ({ summary, description }: Operation): string => {
+  const [first = "", ...rest] = description.split("\n\n");
+  return first.replace(/\.$/, "").replaceAll("\n", " ") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
+};
+
+const callHtml = ({ verb, path }: Pick<Operation, "verb" | "path">): string =>
+  `<span class="verb ${verb.toLowerCase()}">${verb}</span> <code class="path">${escapeHtml(path).replaceAll("/", "/<wbr>")}</code>`;
+
+/** What holds for all operations is the same in every document: it stands behind what this one is about. */
+const referenceText = (description: string): readonly [string, string] => {
+  const [about = "", ...rest] = description.split(/\n\n/);
+  return [about, rest.join("\n\n")];
+};
+
+export const referencePageHtml = ({ name, title, description, tags }: Reference): string => {
+  const [about, conventions] = referenceText(description);
+  return (
+    `<h1>${escapeHtml(title)}</h1>${describe(about)}` +
+    `<p>As a document for programs: <a href="/openapi/${escapeHtml(name)}.json" data-reload>/openapi/${escapeHtml(name)}.json</a></p>` +
+    tags
+      .map(
+        (tag) =>
+          `<h2 id="${escapeHtml(tag.name)}">${escapeHtml(tag.name)}</h2>${describe(tag.description)}<ul class="operations">` +
+          tag.operations
+            .map(
+              (operation) =>
+                `<li><a href="${referencePath(name, escapeHtml(operation.id))}">${escapeHtml(titleOfOperation(operation))}</a><br>${callHtml(operation)}</li>`,
+            )
+            .join("") +
+          "</ul>",
+      )
+      .join("") +
+    (conventions === "" ? "" : `<h2 id="conventions">Conventions</h2>${describe(conventions)}`)
+  );
+};
+
+const places: readonly (readonly [Parameter["place"], string])[] = [
+  ["path", "In the path"],
+  ["query", "In the query"],
+  ["header", "In the headers"],
+];
+
+const codeHtml = (label: string, code: string): string =>
+  `<p class="label">${escapeHtml(label)}</p><div class="code"><pre tabindex="0"><code>${escapeHtml(code)}</code></pre></div>`;
+
+const answerHtml = ({ resolve }: Reference, { status, description, content }: OperationAnswer): string =>
+  describe(description) +
+  (content === undefined
+    ? ""
+    : `${content.type === "application/json" ? "" : `<p class="quiet">As <code>${escapeHtml(content.type)}</code></p>`}` +
+      `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}${schemaHtml({ resolve, describe, requiredWord: "" }, content.schema)}`);
+
+const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
+
+const answersHtml = (reference: Reference, answers: readonly OperationAnswer[]): string =>
+  answers
+    .map((answer) => {
+      const what = `<code>${escapeHtml(answer.status)}</code>`;
+      // Errors are alike everywhere: there for whoever wants to see them.
+      return isGood(answer)
+        ? `<h3>${what}</h3>${answerHtml(reference, answer)}`
+        : `<details class="answer"><summary>${what} ${escapeHtml(answer.description.split("\n")[0] ?? "")}</summary>${answerHtml(reference, answer)}</details>`;
+    })
+    .join("");
+
+export const operationPageHtml = (reference: Reference, operation: Operation): string => {
+  const words = { resolve: reference.resolve, describe, requiredWord: "required" } as const;
+  const parameters = places
+    .map(([place, title]) => [title, operation.parameters.filter((each) => each.place === place)] as const)
+    .filter(([, those]) => those.length > 0)
+    .map(([title, those]) => `<h3>${title}</h3><dl class="fields">${those.map((each) => parameterHtml(words, each)).join("")}</dl>`)
+    .join("");
+  const { body } = operation;
+  return (
+    `<p class="trail"><a href="${referencePath(reference.name)}">${escapeHtml(reference.title)}</a> / ` +
+    `<a href="${referencePath(reference.name)}#${escapeHtml(operation.tag)}">${escapeHtml(operation.tag)}</a></p>` +
+    `<h1>${escapeHtml(titleOfOperation(operation))}</h1><p class="call">${callHtml(operation)}</p>${describe(restOfDescription(operation))}` +
+    `<p class="quiet"><code>${escapeHtml(operation.id)}</code>${operation.open ? "; needs no token" : ""}</p>` +
+    `<h2 id="try">Try it</h2>${tryFormHtml(reference, operation)}` +
+    (parameters === "" ? "" : `<h2 id="parameters">Parameters</h2>${parameters}`) +
+    (body === undefined
+      ? ""
+      : `<h2 id="body">Body</h2>${describe(body.description)}${body.example === undefined ? "" : codeHtml("An example", body.example)}` +
+        schemaHtml(words, body.schema)) +
+    `<h2 id="answers">Answers</h2>${answersHtml(reference, operation.answers)}`
+  );
+};

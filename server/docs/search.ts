@@ -1,0 +1,99 @@
+// The search over guides and reference: words and beginnings of words, with a mistake forgiven in longer ones. The index is
+// made when somebody first searches (server/docs/kept.ts), of a few hundred operations and some hundred pieces of guides.
+
+import MiniSearch from "minisearch";
+import { type OpenApiSource, readReference, referencePath } from "./document.ts";
+import { guideSections, readGuides } from "./guides.ts";
+import { restOfDescription, titleOfOperation } from "./reference.ts";
+
+export interface Found {
+  readonly href: string;
+  readonly title: string;
+  /** Which guide, or which call. */
+  readonly where: string;
+  /** The beginning of what it says. */
+  readonly text: string;
+}
+
+interface Entry extends Found {
+  readonly id: number;
+  /** Names in it, which are looked for before its words. */
+  readonly names: string;
+}
+
+const queryLengthMax = 100;
+const wordsMax = 8;
+const shownMax = 30;
+const textLength = 160;
+
+/** The beginning of a text, up to the end of a word. */
+const beginningOf = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= textLength ? line : `${line.slice(0, line.lastIndexOf(" ", textLength) + 1 || textLength).trimEnd()} …`;
+};
+
+/** Words as people type them: "GroupsService_ListGroups" is found by itself and by each of its words, and so is a path. */
+const wordsOf = (text: string): string[] =>
+  text
+    .split(/[^\p{L}\p{N}]+/u)
+    .flatMap((word) => [word, ...(/\p{Ll}\p{Lu}/u.test(word) ? word.split(/(?<=\p{Ll})(?=\p{Lu})/u) : [])])
+    .filter((word) => word !== "");
+
+const guideEntries = async (): Promise<Omit<Entry, "id">[]> =>
+  (await readGuides()).flatMap((guide) =>
+    guideSections(guide).map(({ heading, text }) => ({
+      href: heading === undefined || heading.level === 1 ? guide.path : `${guide.path}#${heading.id}`,
+      title: heading?.text ?? guide.title,
+      where: `Guide: ${guide.title}`,
+      names: "",
+      text,
+    })),
+  );
+
+const operationEntries = async ({ names, read }: OpenApiSource): Promise<Omit<Entry, "id">[]> => {
+  const entries: Omit<Entry, "id">[] = [];
+  for (const name of names) {
+    for (const { operations } of readReference(name, await read(name)).tags)
+      for (const operation of operations)
+        entries.push({
+          href: referencePath(name, operation.id),
+          title: titleOfOperation(operation),
+          where: `${operation.verb} ${operation.path}`,
+          names: `${operation.id} ${operation.path} ${operation.parameters.map((each) => each.name).join(" ")}`,
+          text: restOfDescription(operation).replaceAll("`", ""),
+        });
+  }
+  return entries;
+};
+
+/** What only those look for who say so: version 1, which is there besides. */
+const isEarlier = ({ where }: Pick<Entry, "where">): boolean => where.includes("/v1/");
+
+export interface SearchIndex {
+  readonly find: (query: string) => readonly Found[];
+}
+
+export const buildSearchIndex = async (source: OpenApiSource): Promise<SearchIndex> => {
+  const entries = [...(await guideEntries()), ...(await operationEntries(source))].map((entry, id) => ({ ...entry, id }));
+  const index = new MiniSearch<Entry>({ fields: ["title", "names", "text"], tokenize: wordsOf });
+  index.addAll(entries);
+  const earlier = new Set(entries.filter(isEarlier).map(({ id }) => id));
+  const shown = entries.map(({ href, title, where, text }) => ({ href, title, where, text: beginningOf(text) }));
+  return {
+    find: (query) => {
+      const words = wordsOf(query.slice(0, queryLengthMax)).slice(0, wordsMax).join(" ");
+      if (words === "") return [];
+      const boostDocument = (id: unknown): number => (earlier.has(Number(id)) && !/\bv1\b/i.test(words) ? 0.4 : 1);
+      const options = {
+        boost: { title: 3, names: 2 },
+        prefix: true,
+        boostDocument,
+        fuzzy: (word: string) => (word.length > 4 ? 0.2 : false),
+        combineWith: "AND",
+      } as const;
+      const found = index.search(words, options);
+      const ordered = found.length > 0 ? found : index.search(words, { ...options, combineWith: "OR" });
+      return ordered.slice(0, shownMax).flatMap(({ id }) => shown[Number(id)] ?? []);
+    },
+  };
+};

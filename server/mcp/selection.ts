@@ -1,0 +1,49 @@
+// Which tools a client is shown: sets of them by name, and only what reads unless it asks for more. Model providers bound how many
+// tools there may be, and each makes every conversation longer (cli: 5).
+
+import { invalid } from "#base/fault.ts";
+import { methods } from "#contract/catalog.ts";
+import { commandDomainOf } from "#contract/command-domain.ts";
+import type { MethodFact } from "#contract/facts.ts";
+
+export interface Selection {
+  readonly toolsets: ReadonlySet<string>;
+  /** Tools that change something, too. */
+  readonly writes: boolean;
+}
+
+/**
+ * True for what can be a tool. Images and files come as bytes, which no conversation can hold; what takes or gives a credential
+ * would leave it in one.
+ */
+export const isToolOperation = ({ distribution, givesFile, credentials, http }: MethodFact): boolean =>
+  !distribution && !givesFile && !credentials && http.length > 0;
+
+/** The names of all sets, in their order. */
+const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());
+
+/** What is shown to who names no sets: what questions about an installation need most. */
+export const defaultToolsets: readonly string[] = ["advisory", "events", "iam", "registry", "vulnerabilities"];
+
+/** Stands for every set. */
+const everyToolset = "all";
+
+/**
+ * The sets that a text names, separated by commas; without one the usual sets.
+ * Throws INVALID_ARGUMENT for a name of none.
+ */
+export const readToolsets = (text: string | undefined): ReadonlySet<string> => {
+  const names = (text ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  if (names.length === 0) return new Set(defaultToolsets);
+  const known = toolsetNames();
+  if (names.includes(everyToolset)) return known;
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    const description = `there is no set of tools ${JSON.stringify(unknown.slice(0, 64))}; there are ${[...known].join(", ")}, and ${everyToolset}`;
+    throw invalid([{ field: "toolsets", description }]);
+  }
+  return new Set(names);
+};

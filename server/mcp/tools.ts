@@ -1,0 +1,88 @@
+// The tools: one for each operation that is a message in and a message out. All that a client is told of one follows from the
+// contract, its comments included; there is no second list.
+
+import { methods } from "#contract/catalog.ts";
+import { commandDomainOf } from "#contract/command-domain.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { commentOf, inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schema.ts";
+import { isToolOperation, type Selection } from "./selection.ts";
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: ObjectSchema;
+  readonly outputSchema: ObjectSchema;
+  readonly annotations: {
+    readonly title: string;
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+}
+
+export interface Tool {
+  readonly method: MethodFact;
+  readonly toolset: string;
+  readonly definition: ToolDefinition;
+  /** It takes the argument validateOnly. */
+  readonly canRehearse: boolean;
+}
+
+const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+
+export const toolNameOf = (method: MethodFact): string => `${commandDomainOf(method)}_${snakeCase(method.rpc)}`;
+
+/** "ListRoleBindings": "List role bindings" */
+const titleOf = ({ rpc }: MethodFact): string => {
+  const words = snakeCase(rpc).replaceAll("_", " ");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+};
+
+/** What only adds something takes nothing from anybody. Whatever else writes may: of a verb that nobody here knows the worst is said. */
+const adds = /^(?:Create|BatchCreate|Accept|Request|Generate|Submit|Restore|Refresh|Test|Replay|Redeliver|Enable)(?=[A-Z])/;
+/** Done twice with the same arguments it is as if it were done once. */
+const isRepeatable = /^(?:Update|Delete|BatchDelete|Revoke|Set|Enable|Accept|Remove|Restore|Refresh)(?=[A-Z]|$)/;
+/** It asks another server: a subscriber's address is outside of this one's world. */
+const reachesOut = /^(?:Test|Replay|Redeliver)(?=[A-Z])/;
+
+const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annotations"], "title"> => ({
+  readOnlyHint: !writes,
+  destructiveHint: writes && !adds.test(rpc),
+  idempotentHint: !writes || isRepeatable.test(rpc),
+  openWorldHint: reachesOut.test(rpc),
+});
+
+const rehearsal = { type: "boolean", description: "true: everything is checked and the answer shows what would come of it, but nothing is changed." } as const;
+
+const toolOf = (method: MethodFact): Tool => {
+  const canRehearse = method.writes;
+  const title = titleOf(method);
+  return {
+    method,
+    toolset: commandDomainOf(method),
+    canRehearse,
+    definition: {
+      name: toolNameOf(method),
+      title,
+      description: commentOf(method.name) || title,
+      inputSchema: inputSchemaOf(method, canRehearse ? { validateOnly: rehearsal } : {}),
+      outputSchema: outputSchemaOf(method),
+      annotations: { title, ...annotationsOf(method) },
+    },
+  };
+};
+
+let made: readonly Tool[] | undefined;
+
+/** Every tool, in the order of their names. Made at first use: most servers are never asked. */
+export const allTools = (): readonly Tool[] =>
+  (made ??= methods
+    .filter(isToolOperation)
+    .map(toolOf)
+    .sort((one, other) => (one.definition.name < other.definition.name ? -1 : 1)));
+
+/** What a selection shows. */
+export const selectTools = ({ toolsets, writes }: Selection): readonly Tool[] =>
+  allTools().filter(({ toolset, method }) => toolsets.has(toolset) && (writes || !method.writes));

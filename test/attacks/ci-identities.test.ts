@@ -1,0 +1,155 @@
+// Attack 150: jobs that look like the one that an identity is for. The guides for CI say what to match; each identity is made by
+// the lines of its page, and tried with the token that the page has for the job, with those that it says are refused, and with
+// every small change of what is matched. The answers are compared with those that the page explains.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { after, before, test } from "node:test";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { blocksOf, type JobSection, jobSectionsOf, readGuide, sectionsOf, shownPattern } from "../guides/page.ts";
+import { missingPrograms, runLines } from "../guides/shell.ts";
+import { type Issuer, startIssuer } from "../story/processes.ts";
+import { openWorld, type World } from "../world.ts";
+
+const missing = missingPrograms(["bash", "curl", "jq"]);
+const skip = missing.length === 0 ? false : `NOT TESTED: ${missing.join(", ")} not installed`;
+
+const address = "https://gantry.example.com";
+
+let world: World;
+let issuer: Issuer;
+let stranger: Issuer;
+let folder: string;
+
+before(async () => {
+  [world, issuer, stranger, folder] = await Promise.all([
+    openWorld({ GANTRY_PUBLIC_URL: address }),
+    startIssuer(),
+    startIssuer(),
+    mkdtemp(join(tmpdir(), "gantry-ci-")),
+  ]);
+  // The cluster's keys, as kubectl would give them.
+  await writeFile(join(folder, "kubectl"), `#!/bin/sh\n[ "$*" = "get --raw /openid/v1/jwks" ] && exec curl -sS ${issuer.url}/keys\nexit 1\n`, { mode: 0o755 });
+});
+after(async () => {
+  await Promise.all([world?.close(), issuer?.close(), stranger?.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What the index page has its readers set first, with the values of this test. */
+const readPreparation = async (): Promise<string> => {
+  const section = sectionsOf(await readGuide("ci-identities.md")).find(({ title }) => title === "Before the first one");
+  const [block] = blocksOf(section?.content ?? "");
+  const lines = (block?.content ?? "").split("\n");
+  assert.deepEqual(
+    lines.map((line) => line.split(/[=(]/)[0]),
+    ["BASE", "TOKEN", "api", "GROUP", ""],
+  );
+  return [`BASE=${world.url}`, `TOKEN=${await world.token()}`, lines[2], `GROUP=${world.organization}`, ""].join("\n");
+};
+
+/** The issuer's documented address is the test's issuer here, and the other way round in what the server says. */
+const localize = (documented: string, words: string): string => words.replaceAll(`"${documented}"`, `"${issuer.url}"`);
+const documentedWords = (documented: string, words: string): string => words.replaceAll(issuer.url, documented);
+
+const makeIdentity = async (documented: string, { create }: JobSection): Promise<string> => {
+  const lines = `${await readPreparation()}${localize(documented, create)}\nprintf '\\n=====%s' "$IDENTITY"\n`;
+  const done = await runLines(lines, { PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` }, folder);
+  const [said = "", uid = ""] = done.stdout.split("=====");
+  assert.match(uid, /^[0-9a-f]{40}\/[0-9a-f]{16}$/, `${done.stderr}\n${done.stdout}`);
+  assert.doesNotMatch(said, /"code":/, "a line of the page was refused");
+  return uid;
+};
+
+interface Answer {
+  readonly ok: boolean;
+  readonly says: string;
+}
+
+const present = async (identity: string, token: string): Promise<Answer> => {
+  const { code, message } = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token });
+  return { ok: code === 0, says: message };
+};
+
+const upperFirstLetter = (word: string): string =>
+  word.replace(/[a-z]/i, (letter) => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase()));
+
+/** What somebody may try in the place of a text that is matched. */
+const nearMisses = (value: string): readonly (string | null)[] =>
+  [upperFirstLetter(value), value.toUpperCase(), `${value}2`, `x${value}`, value.slice(0, -1), `${value} `, `${value}/`, `.*`, `${value}|x`, null].filter(
+    (other) => other !== value,
+  );
+
+for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
+  test(`attack 150: identities as the page ${page} makes them take the job that it is about and refuse every other, in the words of the page`, {
+    skip,
+  }, async () => {
+    const sections = jobSectionsOf(await readGuide(`ci-identities/${page}.md`));
+    assert.ok(sections.length > 0);
+    for (const section of sections) {
+      const documented = text(section.token, "iss");
+      const identity = await makeIdentity(documented, section);
+      const claims = { ...section.token, iss: issuer.url };
+      const tell = (what: string): string => `${page}, ${section.title}: ${what}`;
+
+      const right = await present(identity, await issuer.token(claims));
+      assert.ok(right.ok, tell(right.says));
+
+      assert.ok(section.refusals.length >= 4, tell("too few refusals are explained"));
+      for (const { claims: other, answer } of section.refusals) {
+        const got = await present(identity, await issuer.token({ ...claims, ...other }));
+        assert.ok(!got.ok, tell(`${JSON.stringify(other)} is taken`));
+        assert.match(documentedWords(documented, got.says), shownPattern(answer), tell(JSON.stringify(other)));
+      }
+
+      // What the page has not thought of: each text that is matched, changed a little.
+      const row = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
+      const match = isObject(row.claimMatch) ? row.claimMatch : part(row, "staticKeys");
+      const matched: [string, string][] = [
+        ["sub", text(match, "subject")],
+        ...Object.entries(part(match, "claims")).map(([name, value]): [string, string] => [name, String(value)]),
+      ];
+      for (const [name, value] of matched) {
+        assert.equal(String(claims[name as keyof typeof claims]), value, tell(`${name} is matched and not in the token that the page shows`));
+        for (const near of nearMisses(value)) {
+          const got = await present(identity, await issuer.token({ ...claims, [name]: near }));
+          assert.ok(!got.ok, tell(`${name} ${JSON.stringify(near)} is taken`));
+        }
+      }
+      for (const aud of ["https://gantry.example.com.mallory.example", "GANTRY.EXAMPLE.COM", "sts.amazonaws.com", [], null])
+        assert.ok(!(await present(identity, await issuer.token({ ...claims, aud }))).ok, tell(`the audience ${JSON.stringify(aud)} is taken`));
+
+      // Another issuer that says all the same, as itself and in the other's name.
+      const elsewhere = await present(identity, await stranger.token({ ...claims, iss: stranger.url }));
+      assert.match(elsewhere.says, /invalid "iss": no identity of this uid takes tokens of the issuer/, tell("another issuer"));
+      const forged = await present(identity, await stranger.token(claims));
+      assert.match(forged.says, /^the token's signature is wrong$/, tell("another issuer's key"));
+    }
+  });
+
+test("attack 150: an identity for one repository of a service that all share takes no job of any other page", { skip }, async () => {
+  const pages = ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"];
+  const made: { readonly identity: string; readonly claims: JsonObject; readonly title: string }[] = [];
+  for (const page of pages)
+    for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`)))
+      made.push({
+        identity: await makeIdentity(text(section.token, "iss"), section),
+        claims: { ...section.token, iss: issuer.url },
+        title: `${page}, ${section.title}`,
+      });
+  const taken: string[] = [];
+  for (const { identity, title } of made)
+    for (const other of made) if ((await present(identity, await issuer.token(other.claims))).ok) taken.push(`${title} < ${other.title}`);
+  // In GitLab the environment stands beside the branch: the branch's identity takes its job too, as the page says.
+  const expected = made.map(({ title }) => `${title} < ${title}`);
+  assert.deepEqual(taken.toSorted(), [...expected, ...alike].toSorted());
+});
+
+/** Tokens that are the same by what the other section matches. */
+const alike = [
+  "gitlab-ci, A branch < gitlab-ci, An environment",
+  "kubernetes, A cluster whose issuer can be reached < kubernetes, A cluster whose issuer cannot be reached",
+  "kubernetes, A cluster whose issuer cannot be reached < kubernetes, A cluster whose issuer can be reached",
+];

@@ -1,0 +1,107 @@
+// The client against the server, operation by operation: what it answers, over REST and over gRPC, is what the contract's test
+// client (test/client.ts), which shares no line with it, is answered.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { fromJson, toJson } from "@bufbuild/protobuf";
+import type { Json, JsonObject } from "#base/json.ts";
+import { ApiError, createClient } from "#client";
+import { methods, registry, views } from "#contract/catalog.ts";
+import { isViewed, type MethodFact } from "#contract/facts.ts";
+import { requestInView } from "#contract/views.ts";
+import { answerableRequest, folder, isBesideOpen, openStage, protocolsOf } from "../conformance/stage.ts";
+import { nonEmpty } from "../samples.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const operator = await stage.operator();
+const transports = ["rest", "grpc"] as const;
+
+const held = await stage.stranger(world.organization);
+const stranger = (): Promise<string> => world.token(held.uid);
+
+/** All that a program may look at, but for the request's own id. */
+const errorText = (thrown: unknown): unknown => {
+  assert.ok(thrown instanceof ApiError, String(thrown));
+  const { code, reason, message, violations, retryDelayMs, metadata, details } = thrown;
+  return { code, reason, message, violations, retryDelayMs, metadata, details: details.filter((detail) => !detail["@type"].endsWith("RequestInfo")) };
+};
+
+const answered = nonEmpty(
+  methods.filter((method) => stage.answers(method) && method.distribution === undefined && !method.givesFile && !isBesideOpen(method)),
+  "operation with an answer",
+);
+
+/** Kept as they were given, without what was left out of them; and what version 1 does not say of a group in passing. */
+const asGiven = new Set(["uniqueTags", "gracePeriod", "verified"]);
+
+/** What differs each time by its nature: new uids, and sealed tokens. A number that is 0 is the same as none. */
+const settled = (json: Json, request: JsonObject): Json => {
+  const asked = JSON.stringify(request);
+  return JSON.parse(
+    JSON.stringify(json, (key, value: Json) => {
+      if (["nextPageToken", "token", "eventId", "name", "keyId"].includes(key) && typeof value === "string") return key;
+      if (value === 0 || value === "0" || (value === false && asGiven.has(key))) return undefined;
+      if (typeof value !== "string") return value;
+      return value.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*|[0-9a-f]{32}/g, (uid) => (asked.includes(uid) ? uid : "new"));
+    }),
+  ) as Json;
+};
+
+const canonical = ({ output }: MethodFact, reply: JsonObject): JsonObject =>
+  toJson(output.descriptor, fromJson(output.descriptor, reply, { registry }), { registry }) as JsonObject;
+
+const answeredInVersion1 = nonEmpty(
+  views.filter(({ view }) => answered.includes(view.of)),
+  "operation of version 1 with an answer",
+);
+
+/** A valid request; one of version 1 says what its counterpart's says, but for what both a filter by place and a field of its own could say. */
+const requestOf = async (method: MethodFact): Promise<JsonObject> => {
+  if (!isViewed(method)) return answerableRequest(stage, method, place, true);
+  const request = await answerableRequest(stage, method.view.of, place, true);
+  return Object.fromEntries(
+    Object.entries(requestInView(method, request)).filter(([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp.")),
+  );
+};
+
+for (const method of [...answered, ...answeredInVersion1]) {
+  test(`${method.name}: the client is answered what any other is, over each protocol, in one shape`, async () => {
+    const request = await requestOf(method);
+    const validateOnly = method.writes && !method.credentials;
+    const replies: JsonObject[] = [];
+    for (const transport of transports) {
+      if (!protocolsOf(method).includes(transport)) continue;
+      await stage.putBack(method, request);
+      const { token } = await stage.callerOf(method, { uid: "", token: operator });
+      const client = createClient({ server: world.url, token, transport });
+      replies.push(await client.call(method, request, { validateOnly }));
+    }
+    await stage.putBack(method, request);
+    const { token } = await stage.callerOf(method, { uid: "", token: operator });
+    const other = await stage.call("rest", method, request, { token, validateOnly });
+    assert.equal(other.code, 0, other.message);
+    for (const reply of replies) {
+      assert.deepEqual(settled(canonical(method, reply), request), settled(canonical(method, other.reply), request));
+      assert.deepEqual(settled(reply, request), settled(other.reply, request), "in REST's own shape");
+    }
+
+    for (const refused of [undefined, "no token of anybody", await stranger()]) {
+      const errors = await Promise.all(
+        transports.flatMap((transport) =>
+          protocolsOf(method).includes(transport)
+            ? [
+                createClient({ server: world.url, token: refused, transport })
+                  .call(method, request, { validateOnly })
+                  .then(() => undefined, errorText),
+              ]
+            : [],
+        ),
+      );
+      for (const error of errors) assert.deepEqual(error, errors[0]);
+    }
+  });
+}

@@ -1,0 +1,70 @@
+// What the client brings along: nothing of the server, and in what a browser loads nothing of Node's.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { join, posix } from "node:path";
+import { test } from "node:test";
+import { importsOf } from "../source.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const aliases: Readonly<Record<string, string>> = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).imports;
+
+interface Loaded {
+  readonly files: Set<string>;
+  /** Packages and modules of Node. */
+  readonly others: Set<string>;
+}
+
+const targetOf = (path: string, specifier: string): string | undefined => {
+  if (specifier.startsWith(".")) return posix.join(posix.dirname(path), specifier);
+  const alias = Object.keys(aliases).find((name) => (name.endsWith("*") ? specifier.startsWith(name.slice(0, -1)) : specifier === name));
+  return alias === undefined ? undefined : posix.normalize((aliases[alias] ?? "").replace("*", specifier.slice(alias.length - 1)));
+};
+
+/** `import(…)` with a text: loaded when it is needed. */
+const isLoadedLater = (source: string, specifier: string): boolean => source.includes(`import("${specifier}")`);
+
+/** All that is loaded with a file; what is loaded later, too, if `later` says so. Types are no part of it. */
+const loadedWith = (path: string, later: boolean, found: Loaded = { files: new Set(), others: new Set() }): Loaded => {
+  if (found.files.has(path)) return found;
+  assert.ok(existsSync(join(root, path)), path);
+  found.files.add(path);
+  const source = readFileSync(join(root, path), "utf8");
+  for (const { specifier = "", typesOnly } of importsOf(source)) {
+    if (typesOnly || (!later && isLoadedLater(source, specifier))) continue;
+    const target = targetOf(path, specifier);
+    if (target === undefined) found.others.add(specifier);
+    else loadedWith(target, later, found);
+  }
+  return found;
+};
+
+test("the client loads no module of the server, also not what it loads later", () => {
+  const { files, others } = loadedWith("client/index.ts", true);
+  assert.ok(files.has("client/grpc.ts") && files.has("contract/catalog.ts") && files.size > 60);
+  assert.deepEqual(
+    [...files].filter((path) => !/^(?:client|contract|base)\//.test(path)),
+    [],
+  );
+  assert.deepEqual([...others].filter((name) => !name.startsWith("@bufbuild/protobuf")).sort(), [
+    "@connectrpc/connect",
+    "@connectrpc/connect-node",
+    "node:fs/promises",
+  ]);
+});
+
+test("what a browser loads has nothing of Node's, and of the contract no more than it uses", () => {
+  const { files, others } = loadedWith("client/index.ts", false);
+  assert.deepEqual(
+    [...others].filter((name) => isBuiltin(name) || !name.startsWith("@bufbuild/protobuf")),
+    [],
+  );
+  assert.deepEqual(
+    [...files].filter((path) => path.startsWith("contract/gen/chainguard/")),
+    [],
+  );
+  // What the check above must be able to see.
+  assert.ok(loadedWith("client/read-file.ts", false).others.has("node:fs/promises"));
+  assert.ok(loadedWith("client/grpc.ts", false).files.has("contract/gen/chainguard/platform/iam/v2/groups_pb.js"));
+});

@@ -1,0 +1,162 @@
+// Where the client's token comes from: kept, renewed before its end, one renewal at a time, and exchanged for another issuer's.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { text } from "#base/json.ts";
+import { ApiError, createClient, exchangedToken, fileToken, type IssuedToken, keptToken, type TokenWanted } from "#client";
+import { fc, runs } from "../property.ts";
+import { openWorld } from "../world.ts";
+
+const world = await openWorld();
+after(() => world.close());
+
+const leftMs = 60_000;
+const hourMs = 60 * 60 * 1000;
+const wanted = (signal = new AbortController().signal, refused?: string): TokenWanted => (refused === undefined ? { signal } : { signal, refused });
+
+/** An issuer that counts; what it gives comes when `open` is called. */
+const countingIssuer = (lifetimeMs: number): { issue: () => Promise<IssuedToken>; count: () => number; fail: (reason: Error | undefined) => void } => {
+  let count = 0;
+  let failing: Error | undefined;
+  return {
+    issue: async () => {
+      count++;
+      if (failing) throw failing;
+      return { token: `token ${count}`, lifetimeMs };
+    },
+    count: () => count,
+    fail: (reason) => {
+      failing = reason;
+    },
+  };
+};
+
+test("a token is kept until shortly before its end, and then renewed, by however many callers at once with one renewal", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1000, max: hourMs }),
+      fc.array(fc.record({ passesMs: fc.integer({ min: 0, max: hourMs }), callers: fc.integer({ min: 1, max: 5 }) }), { minLength: 1, maxLength: 8 }),
+      async (lifetimeMs, steps) => {
+        const clock = { now: 0 };
+        const issuer = countingIssuer(lifetimeMs);
+        const source = keptToken(issuer.issue, { clock: () => clock.now, leftMs });
+        let issuedAtMs = Number.NEGATIVE_INFINITY;
+        for (const { passesMs, callers } of steps) {
+          clock.now += passesMs;
+          const before = issuer.count();
+          const tokens = await Promise.all(Array.from({ length: callers }, async () => source(wanted())));
+          const isDue = clock.now - issuedAtMs >= Math.max(lifetimeMs - leftMs, lifetimeMs / 2);
+          assert.equal(issuer.count() - before, isDue ? 1 : 0);
+          if (isDue) issuedAtMs = clock.now;
+          assert.deepEqual(new Set(tokens), new Set([`token ${issuer.count()}`]));
+        }
+      },
+    ),
+    { numRuns: runs(100) },
+  );
+});
+
+test("while a renewal fails, what there is serves to its end, and not beyond", async () => {
+  const clock = { now: 0 };
+  const issuer = countingIssuer(hourMs);
+  const source = keptToken(issuer.issue, { clock: () => clock.now, leftMs });
+  assert.equal(await source(wanted()), "token 1");
+  issuer.fail(new Error("the issuer is away"));
+  clock.now = hourMs - leftMs;
+  assert.equal(await source(wanted()), "token 1");
+  clock.now = hourMs;
+  await assert.rejects(async () => source(wanted()), /the issuer is away/);
+  issuer.fail(undefined);
+  assert.equal(await source(wanted()), "token 4");
+});
+
+test("a refused token is given to nobody any more; who asks at the same time gets the same new one", async () => {
+  const issuer = countingIssuer(hourMs);
+  const source = keptToken(issuer.issue, { leftMs });
+  const held = await source(wanted());
+  assert.deepEqual(await Promise.all([source(wanted(undefined, held)), source(wanted(undefined, held))]), ["token 2", "token 2"]);
+  // The second one to learn of the refusal does not renew what has been renewed.
+  assert.equal(await source(wanted(undefined, held)), "token 2");
+  assert.equal(issuer.count(), 2);
+});
+
+test("a caller who gives up leaves the renewal to those who wait with it", async () => {
+  let give: (token: IssuedToken) => void = () => {};
+  const source = keptToken(
+    () =>
+      new Promise((resolve) => {
+        give = resolve;
+      }),
+    { leftMs },
+  );
+  const impatient = new AbortController();
+  const given = Promise.resolve(source(wanted(impatient.signal)));
+  const patient = Promise.resolve(source(wanted()));
+  impatient.abort(new Error("enough"));
+  await assert.rejects(given, /enough/);
+  give({ token: "come", lifetimeMs: hourMs });
+  assert.equal(await patient, "come");
+});
+
+test("a token of another issuer is exchanged once for many calls, over either transport", async () => {
+  for (const transport of ["rest", "grpc"] as const) {
+    let asked = 0;
+    const token = exchangedToken({
+      server: world.url,
+      clock: () => world.clock.now,
+      subjectToken: async () => {
+        asked++;
+        return world.token();
+      },
+    });
+    const client = createClient({ server: world.url, token, transport });
+    const tellWho = (): Promise<unknown> => client.call("chainguard.platform.auth.Auth/Validate", {});
+    await Promise.all([tellWho(), tellWho(), tellWho()]);
+    await tellWho();
+    assert.equal(asked, 1);
+    world.clock.now += 56 * 60 * 1000;
+    await tellWho();
+    assert.equal(asked, 2);
+  }
+});
+
+test("the token of a deleted identity is UNAUTHENTICATED, with a static token at once and with a source after one more try", async () => {
+  const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name: "ci", claimMatch: { issuer: "https://issuer.example.com", subject: "ci" } },
+  });
+  const first = await world.token(String(uid));
+  const client = (token: string | (() => string)): ReturnType<typeof createClient> => createClient({ server: world.url, token });
+  await client(first).call("chainguard.platform.auth.Auth/Validate", {});
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: String(uid) });
+  const isRefused = (thrown: unknown): boolean => thrown instanceof ApiError && thrown.code === "UNAUTHENTICATED";
+  await assert.rejects(client(first).call("chainguard.platform.auth.Auth/Validate", {}), isRefused);
+  // What a source gives instead is tried: a write too, since nobody's call has done nothing.
+  const good = await world.token();
+  const given = [first, good];
+  const made = await client(() => given.shift() ?? good).call("chainguard.platform.iam.v2.GroupsService/CreateGroup", {
+    parent: world.organization,
+    group: { name: "with the second token" },
+  });
+  assert.equal(text(made, "name"), "with the second token");
+});
+
+test("the file of a token is read anew for each call, as those are renewed that Kubernetes mounts", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-token-"));
+  try {
+    const path = join(folder, "token");
+    const client = createClient({ server: world.url, token: fileToken(path) });
+    const list = (): Promise<unknown> => client.call("chainguard.platform.iam.v2.GroupsService/ListGroups", {});
+    await writeFile(path, `${await world.token()}\n`);
+    await list();
+    await writeFile(path, "no longer one");
+    await assert.rejects(list(), (thrown) => thrown instanceof ApiError && thrown.code === "UNAUTHENTICATED");
+    await rm(path);
+    await assert.rejects(list(), /ENOENT/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,54 @@
+// The command line in this process: the same tree and the same commands as a terminal's, with streams of the test's own.
+
+import { PassThrough } from "node:stream";
+import { Fault } from "#base/fault.ts";
+import { silent } from "#base/log.ts";
+import { exitStatus, isWrongUsage } from "../cli/exit-status.ts";
+import { runCommand } from "../cli/program.ts";
+import type { Terminal } from "../cli/terminal.ts";
+
+export interface Run {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What is piped in, or typed. */
+  readonly input?: string;
+  /** Streams are a terminal of so many columns. */
+  readonly columns?: number;
+}
+
+interface Sink {
+  readonly stream: NodeJS.WriteStream;
+  readonly text: () => string;
+}
+
+/** A stream that keeps what is written, and says that it is a terminal where it has columns. */
+const openSink = (columns: number | undefined): Sink => {
+  const pieces: Buffer[] = [];
+  const stream = new PassThrough();
+  stream.on("data", (piece: Buffer) => pieces.push(piece));
+  // As far as commands look at a stream of the process.
+  Object.assign(stream, { isTTY: columns !== undefined, columns });
+  return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(pieces).toString("utf8") };
+};
+
+/** Runs `gantry` with these arguments. What it throws is told as cli/main.ts tells it. */
+export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns }: RunOptions = {}): Promise<Run> => {
+  const [out, err] = [openSink(columns), openSink(columns)];
+  const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
+  typed.end(input);
+  const terminal: Terminal = { environment, log: silent, out: out.stream, err: err.stream, input: typed, status: 0 };
+  let status: number;
+  try {
+    status = await runCommand(args, terminal);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    err.stream.write(`gantry: ${thrown.message}\n`);
+    status = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
+  }
+  return { status, out: out.text(), err: err.text() };
+};

@@ -1,0 +1,27 @@
+// Lines of a guide, run by a shell as a reader runs them: with `api` and what else the guide has them set before.
+
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+export interface ShellResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Which of these programs this machine does not have. */
+export const missingPrograms = (names: readonly string[]): string[] =>
+  names.filter((name) => !(process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, name))));
+
+/** Runs lines with bash, which stops at the first that fails. */
+export const runLines = (lines: string, env: Readonly<Record<string, string>>, cwd?: string): Promise<ShellResult> =>
+  new Promise((resolve) => {
+    const child = execFile(
+      "bash",
+      ["-e", "-o", "pipefail"],
+      { env: { PATH: process.env.PATH ?? "", ...env }, timeout: 60_000, maxBuffer: 16 * 1024 * 1024, ...(cwd === undefined ? {} : { cwd }) },
+      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
+    );
+    child.stdin?.end(lines);
+  });

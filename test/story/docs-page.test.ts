@@ -1,0 +1,421 @@
+// The docs pages in a real browser and out of it: everything that the server's documents and guides say can be read, searched
+// and tried there, by everybody, with nothing from anywhere else (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { builtInRoleUid } from "#authz";
+import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
+import { shortOrLong } from "../length.ts";
+import { openWorld, type World } from "../world.ts";
+import { type Browser, openChromium, type Page } from "./browser.ts";
+import { type Program, start, stopAll } from "./processes.ts";
+
+const secret = "a client secret that only the two know";
+const listGroups = "/docs/reference/iam/GroupsService_ListGroups";
+
+let world: World;
+let program: Program;
+let browser: Browser;
+
+before(async () => {
+  world = await openWorld();
+  program = start(join(import.meta.dirname, "provider.ts"), [`${world.url}/oauth/callback`, secret]);
+  const [[issuer], opened] = await Promise.all([program.says(/^http:\S+/m), openChromium()]);
+  browser = opened;
+  await fetch(`${issuer}/people`, { method: "PUT", body: JSON.stringify({ ada: { name: "Ada Lovelace", email: "ada@example.com", email_verified: true } }) });
+  const oidc = { issuer: issuer ?? "", clientId: "gantry", clientSecret: secret, additionalScopes: ["email", "profile"], pkceEnabled: true };
+  await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+    parent: world.organization,
+    identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
+  });
+});
+after(async () => {
+  await browser?.close();
+  await world?.close();
+  program?.child.stdin?.end();
+  await stopAll();
+});
+
+interface Told {
+  readonly page: Page;
+  /** Errors of the console, violations of the policy among them, and what was asked of another origin. */
+  readonly problems: string[];
+}
+
+/** A window that tells what goes wrong in it. */
+const openPage = async (path: string): Promise<Told> => {
+  const page = await browser.context.newPage();
+  const problems: string[] = [];
+  page.on("console", (message) => void (["error", "warning"].includes(message.type()) && problems.push(message.text())));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("request", (request) => void (new URL(request.url()).origin !== world.url && problems.push(`asked for ${request.url()}`)));
+  await page.goto(world.url + path);
+  return { page, problems };
+};
+
+/** Waits until what is there says so. */
+const says = (page: Page, selector: string, words: RegExp): Promise<void> => page.locator(selector).filter({ hasText: words }).waitFor({ state: "attached" });
+
+const fetchPage = async (path: string): Promise<{ readonly status: number; readonly html: string; readonly headers: Headers }> => {
+  const response = await fetch(world.url + path, { headers: { accept: "text/html" } });
+  return { status: response.status, html: await response.text(), headers: response.headers };
+};
+
+/** What a reader sees of markup, on one line. */
+const textOf = (html: string): string =>
+  html
+    .replaceAll(/<wbr>/g, "")
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+    .replaceAll(/\s+/g, " ");
+
+const linksIn = (html: string): string[] => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&"));
+
+test("people are led from / to the docs; programs are told the addresses, and each of them is there", async () => {
+  const led = await fetch(world.url, { redirect: "manual", headers: { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" } });
+  assert.deepEqual([led.status, led.headers.get("location")], [303, "/docs"]);
+  for (const accept of ["*/*", "application/json", ""]) {
+    const told = await fetch(world.url, { headers: accept === "" ? {} : { accept } });
+    assert.match(told.headers.get("content-type") ?? "", /^application\/json/);
+    assert.equal(told.headers.get("vary"), "accept");
+    const { name, version, grpc, ...addresses } = (await told.json()) as JsonObject;
+    assert.deepEqual([name, typeof version, Object.keys(isObject(grpc) ? grpc : {})], ["gantry", "string", ["reflection", "health"]]);
+    for (const [what, address] of Object.entries(addresses)) {
+      const { status } = await fetch(String(address));
+      assert.equal(status, what === "registry" ? 401 : 200, `${what}: ${address}`);
+    }
+  }
+  const icon = await fetch(`${world.url}/favicon.ico`);
+  assert.deepEqual([icon.status, icon.headers.get("content-type")], [200, "image/svg+xml"]);
+});
+
+/** Every operation of the server's own documents. */
+const operationsOf = async (): Promise<{ name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[]> => {
+  const found: { name: string; path: string; verb: string; operation: JsonObject; document: JsonObject }[] = [];
+  const home = await fetchPage("/docs");
+  const names = linksIn(home.html).flatMap((href) => /^\/docs\/reference\/([^/#]+)$/.exec(href)?.[1] ?? []);
+  for (const name of new Set(names)) {
+    const document = (await (await fetch(`${world.url}/openapi/${name}.json`)).json()) as JsonObject;
+    for (const [path, item] of Object.entries(part(document, "paths")))
+      for (const [verb, operation] of Object.entries(isObject(item) ? item : {}))
+        if (isObject(operation) && "operationId" in operation) found.push({ name, path, verb, operation, document });
+  }
+  return found;
+};
+
+const followed = (document: JsonObject, value: JsonObject): JsonObject => {
+  const steps = text(value, "$ref").split("/").slice(1);
+  return steps.length > 0 ? steps.reduce((object, step) => part(object, step), document) : value;
+};
+
+test("the reference says of every operation what the documents say, and leaves none out", async () => {
+  const operations = await operationsOf();
+  const whole = (await (await fetch(`${world.url}/openapi.json`)).json()) as JsonObject;
+  const ids = (document: JsonObject): string[] =>
+    Object.values(part(document, "paths")).flatMap((item) =>
+      Object.values(isObject(item) ? item : {}).flatMap((each) => (isObject(each) ? [text(each, "operationId")] : [])),
+    );
+  const told = operations.filter(({ name }) => name !== "v1").map(({ operation }) => text(operation, "operationId"));
+  // The documents' own addresses stand beside what they are about.
+  const expectedIds = ids(whole).filter((id) => !id.startsWith("OpenApi_"));
+  assert.deepEqual(told.filter((id) => !id.startsWith("OpenApi_")).toSorted(), expectedIds.toSorted());
+  assert.ok(operations.length > 200, `only ${operations.length} operations`);
+  for (const { name, path, verb, operation, document } of operations) {
+    const id = text(operation, "operationId");
+    const { status, html } = await fetchPage(`/docs/reference/${name}/${id}`);
+    assert.equal(status, 200, id);
+    const shown = textOf(html);
+    const body = followed(document, part(operation, "requestBody"));
+    const schemas = [body, ...Object.values(part(operation, "responses")).map((each) => followed(document, isObject(each) ? each : {}))].flatMap((each) =>
+      Object.values(part(each, "content")).map((media) => followed(document, part(isObject(media) ? media : {}, "schema"))),
+    );
+    const expected = [
+      `${verb.toUpperCase()} ${path}`,
+      id,
+      ...objectList(operation, "parameters").map((each) => text(followed(document, each), "name")),
+      ...Object.keys(part(operation, "responses")),
+      ...schemas.flatMap((schema) => Object.keys(part(schema, "properties"))),
+    ];
+    for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
+  }
+});
+
+test("every link of every page leads to a page that is there, and to a part that it has", async () => {
+  const seen = new Map<string, string>();
+  const waiting = ["/docs"];
+  const targets = new Map<string, string>();
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (seen.has(path)) continue;
+    const { status, html } = await fetchPage(path);
+    assert.equal(status, 200, `${path}, which ${targets.get(path)} leads to`);
+    seen.set(path, html);
+    for (const href of linksIn(html)) {
+      if (/^(?:https?|mailto):/.test(href)) continue;
+      const { pathname, hash } = new URL(href, world.url + path);
+      targets.set(pathname + hash, path);
+      if (!seen.has(pathname) && pathname.startsWith("/docs") && !pathname.startsWith("/docs/files/")) {
+        targets.set(pathname, path);
+        waiting.push(pathname);
+      }
+    }
+  }
+  for (const [target, from] of targets) {
+    const [path = "", id] = target.split("#");
+    if (id) assert.ok(seen.get(path)?.includes(` id="${decodeURIComponent(id)}"`), `${from} leads to ${target}, which is not there`);
+  }
+  assert.ok(seen.has("/docs/operations") && seen.has(listGroups));
+});
+
+test("what is looked for is found: an operation by its name, its path and its words, a guide by its heading, with a mistake in it too", async () => {
+  const firstFound = async (query: string): Promise<readonly string[]> => {
+    const { html } = await fetchPage(`/docs/search?q=${encodeURIComponent(query)}`);
+    return linksIn(/<main.*<\/main>/s.exec(html)?.[0] ?? "").slice(0, 3);
+  };
+  for (const query of ["GroupsService_ListGroups", "list groups", "/iam/v2/groups", "lists the groups that the caller may see"])
+    assert.ok((await firstFound(query)).includes(listGroups), query);
+  assert.equal((await firstFound("identites create")).length > 0, true);
+  for (const query of ["several servers", "severl servers"]) assert.ok((await firstFound(query)).includes("/docs/operations#several-servers"), query);
+  assert.deepEqual(await firstFound("xyzzyplugh"), []);
+  assert.match(textOf((await fetchPage("/docs/search?q=xyzzyplugh")).html), /Nothing is found/);
+  assert.match(textOf((await fetchPage("/docs/search")).html), /Type what you look for/);
+});
+
+test("a page that has not changed is not sent again, and a file's address says what it holds", async () => {
+  for (const path of ["/docs", listGroups, "/docs/operations"]) {
+    const { headers } = await fetchPage(path);
+    const again = await fetch(world.url + path, { headers: { "if-none-match": headers.get("etag") ?? "" } });
+    assert.deepEqual([headers.get("cache-control"), again.status, await again.text()], ["no-cache", 304, ""], path);
+  }
+  const files = linksIn((await fetchPage("/docs")).html).filter((href) => href.startsWith("/docs/files/"));
+  assert.equal(files.length, 2);
+  for (const file of files) {
+    const { status, headers } = await fetch(world.url + file);
+    assert.deepEqual([status, headers.get("cache-control")], [200, "public, max-age=31536000, immutable"]);
+    assert.equal((await fetch(world.url + file.replace(/-[^.]+\./, "-x."))).status, 404);
+  }
+});
+
+const kinds = ["/docs", "/docs/operations", "/docs/reference/iam", listGroups, "/docs/reference/iam/IdentitiesService_CreateIdentity", "/docs/search?q=groups"];
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+test("pages are wide and narrow, light and dark, without anything cut off, asked of others, or in anybody's way", async () => {
+  const looks = [
+    [1280, "light"],
+    [360, "dark"],
+    [360, "light"],
+    [1280, "dark"],
+  ] as const;
+  const { page, problems } = await openPage("/docs");
+  for (const [index, [width, colorScheme]] of looks.entries()) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    // In the short form each kind of page is looked at in one way, and each way at some.
+    for (const kind of kinds.filter((_, at) => at % looks.length === index || shortOrLong(0, 1) === 1)) {
+      await page.goto(world.url + kind);
+      assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${kind} is wider than ${width}`);
+      // What looks for faults is none of ours: it comes past the policy, through the debugger.
+      await page.evaluate(axe);
+      const faults = await page.evaluate("axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))");
+      assert.deepEqual(faults, [], `${kind}, ${width}, ${colorScheme}`);
+    }
+  }
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("everything can be done with the keyboard alone: searching, opening, pasting a token, sending a request", async () => {
+  const { page, problems } = await openPage("/docs");
+  const focused = (): Promise<string> => page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()");
+  const tabTo = async (what: string): Promise<void> => {
+    for (let presses = 0; presses < 60; presses++) {
+      await page.keyboard.press("Tab");
+      if ((await focused()) === what) return;
+    }
+    assert.fail(`${what} was not reached; the focus is on ${await focused()}`);
+  };
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(), "Skip to the page");
+  await tabTo("search");
+  await page.keyboard.type("list groups");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/search\?q=list/);
+  const title = (await page.locator(`main a[href="${listGroups}"]`).textContent()) ?? "";
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await tabTo(title);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(world.url + listGroups);
+  await tabTo("account");
+  await page.keyboard.press("Enter");
+  await tabTo("token");
+  await page.keyboard.insertText(await world.token());
+  await tabTo("Use this token");
+  await page.keyboard.press("Enter");
+  await page.locator("#forget:focus").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await focused(), "account");
+  await tabTo("Send request");
+  await page.keyboard.press("Enter");
+  await says(page, ".outcome", /^200 /);
+  const answer = JSON.parse((await page.locator(".answer > pre").textContent()) ?? "") as JsonObject;
+  assert.deepEqual(
+    objectList(answer, "groups").map(({ uid }) => uid),
+    [world.organization],
+  );
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+/** Signs in in the window that the page opens. */
+const signInAsAda = async (page: Page): Promise<void> => {
+  await page.click("#account");
+  const [window] = await Promise.all([browser.context.waitForEvent("page"), page.click("#sign-in")]);
+  await window.click("a:has-text('our people')");
+  await window.fill("input[name=login]", "ada");
+  await window.fill("input[name=password]", "any");
+  await window.click("button[type=submit]");
+  await Promise.all([page.waitForSelector("#account-in:not([hidden])"), window.click("button:has-text('Continue')")]);
+  await says(page, "#account", /Ada Lovelace/);
+};
+
+test("a person signs in with the browser, is named, and tries requests; the token is in this page's memory and nowhere else", async () => {
+  const { page, problems } = await openPage(listGroups);
+  await page.click("text=Send request");
+  await says(page, ".outcome", /^401 .*: sign in first/);
+  // The browser itself writes down that an answer was an error.
+  assert.equal(problems.splice(0).length, 1);
+  const sent: string[] = [];
+  page.on("request", (request) => {
+    const { authorization } = request.headers();
+    if (authorization !== undefined) sent.push(authorization);
+  });
+  await signInAsAda(page);
+  assert.match((await page.locator("#whose").textContent()) ?? "", /^Ada Lovelace\nada@example\.com\n[0-9a-f]{40}\nIssued by http/);
+  await page.click("#account-close");
+  await page.click("text=Send request");
+  await says(page, ".outcome", /^200 /);
+  assert.match((await page.locator(".answer > pre").textContent()) ?? "", new RegExp(world.organization));
+  const token = sent[0]?.replace("Bearer ", "") ?? assert.fail("no request had a token");
+  const kept = await page.evaluate(
+    `JSON.stringify([document.documentElement.outerHTML, location.href, document.cookie, {...localStorage}, {...sessionStorage}, history.state,
+      [...document.querySelectorAll("input, textarea")].map(({ value }) => value)])`,
+  );
+  const [, , signature = token] = token.split(".");
+  assert.ok(!String(kept).includes(signature) && signature.length > 40);
+  assert.deepEqual(await page.evaluate("indexedDB.databases().then((all) => all.length)"), 0);
+  assert.deepEqual(await page.evaluate("caches.keys()"), []);
+  assert.ok((await browser.context.storageState()).origins.every(({ localStorage }) => localStorage.length === 0));
+  // Other pages of the docs, and back: the same page goes on.
+  await page.click(".trail a >> nth=0");
+  await page.waitForURL(`${world.url}/docs/reference/iam`);
+  assert.match((await page.locator("#account").textContent()) ?? "", /Ada Lovelace/);
+  await page.fill("#search", "create a group");
+  await page.press("#search", "Enter");
+  await page.waitForSelector("h1:has-text('Search: create a group')");
+  assert.match((await page.locator("#account").textContent()) ?? "", /Ada Lovelace/);
+  await page.goBack();
+  await page.waitForSelector("h1:has-text('Reference: iam')");
+  assert.match((await page.locator("#account").textContent()) ?? "", /Ada Lovelace/);
+  await page.reload();
+  assert.equal(await page.locator("#account").textContent(), "Sign in");
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a token that this server does not take is told so and forgotten, and what is none is not taken at all", async () => {
+  const { page, problems } = await openPage(listGroups);
+  await page.click("#account");
+  const said = async (token: string, sentence: RegExp): Promise<void> => {
+    await page.fill("#token", token);
+    await page.click("#paste button");
+    await says(page, "#account-status", sentence);
+    assert.equal(await page.locator("#account-out").isVisible(), true);
+    assert.equal(await page.inputValue("#token"), "");
+  };
+  const token = await world.token();
+  await said("nonsense", /^This is no token/);
+  await said("a.b.c", /^This is no token/);
+  await said(`${token.split(".").slice(0, 2).join(".")}.${"A".repeat(342)}`, /^This server does not take the token/);
+  assert.equal(problems.filter((problem) => !problem.includes("401")).length, 0);
+  await page.close();
+});
+
+test("a change is only tried until somebody says otherwise; curl does what the form does", async () => {
+  const { page } = await openPage("/docs/reference/iam/GroupsService_CreateGroup");
+  const token = await world.token();
+  await page.click("#account");
+  await page.fill("#token", token);
+  await page.click("#paste button");
+  await page.click("#account-close");
+  const count = async (): Promise<unknown> => (await world.ok("iam.GroupsService/ListGroups", {})).totalCount;
+  const before = await count();
+  await page.fill('[data-place="path"]', world.organization);
+  await page.fill(".body", JSON.stringify({ name: 7 }));
+  const send = async (expected: RegExp): Promise<void> => {
+    await page.click("text=Send request");
+    await says(page, ".outcome", expected);
+  };
+  await send(/^400 /);
+  assert.match((await page.locator(".answer > pre").textContent()) ?? "", /fieldViolations/);
+  await page.fill(".body", JSON.stringify({ name: "engines", description: 'it\'s with "quotes" and $HOME' }));
+  await send(/^200 /);
+  assert.equal(await count(), before);
+  await page.selectOption('[data-name="validateOnly"]', "false");
+  const command = (await page.locator(".command code").textContent()) ?? "";
+  await send(/^200 /);
+  const made = JSON.parse((await page.locator(".answer > pre").textContent()) ?? "") as JsonObject;
+  const { stdout } = await promisify(execFile)("bash", ["-c", `${command} --silent --fail`], { env: { ...process.env, TOKEN: token } });
+  const again = JSON.parse(stdout) as JsonObject;
+  assert.deepEqual([again.name, again.description], [made.name, made.description]);
+  assert.equal(made.description, 'it\'s with "quotes" and $HOME');
+  assert.equal(Number(await count()), Number(before) + 2);
+  await page.close();
+});
+
+test("a list goes on with its next page, and lists, choices and headers are sent as the form has them", async () => {
+  for (const name of ["first", "second", "third"]) await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } });
+  const { page } = await openPage(listGroups);
+  const requests: URL[] = [];
+  page.on("request", (request) => requests.push(new URL(request.url())));
+  await page.click("#account");
+  await page.fill("#token", await world.token());
+  await page.click("#paste button");
+  await page.click("#account-close");
+  await page.click("text=more parameters");
+  await page.fill('[data-name="page_size"]', "2");
+  await page.fill('[data-name="uidp.descendants_of"]', world.organization);
+  await page.click("text=Send request");
+  await Promise.all([page.waitForRequest(/page_token=/), page.click(".next-page")]);
+  const [first, second] = requests.filter(({ pathname }) => pathname === "/iam/v2/groups").map(({ searchParams }) => searchParams);
+  assert.deepEqual([first?.get("page_size"), first?.get("uidp.descendants_of"), first?.has("page_token")], ["2", world.organization, false]);
+  assert.ok((second?.get("page_token") ?? "").length > 10);
+  await page.close();
+});
+
+test("in a narrow window the contents open and close without the page losing its place", async () => {
+  const { page, problems } = await openPage(listGroups);
+  await page.setViewportSize({ width: 360, height: 740 });
+  const contents = page.locator("#contents");
+  assert.equal(await contents.isVisible(), false);
+  await page.click("#contents-button");
+  assert.equal(await contents.isVisible(), true);
+  assert.equal(await contents.locator("[aria-current=page]").textContent(), "ListGroups");
+  await page.keyboard.press("Escape");
+  assert.equal(await contents.isVisible(), false);
+  await page.click("#contents-button");
+  await contents.locator("text=Running Gantry").click();
+  await page.waitForSelector("h1:has-text('Running Gantry')");
+  assert.equal(await contents.isVisible(), false);
+  assert.deepEqual(problems, []);
+  await page.close();
+});

@@ -1,0 +1,90 @@
+// `npm run build`: the package as others install it, in dist/. Node strips no types below node_modules, so what is installed is
+// JavaScript with declarations. The tree is that of the checkout, file by file, with a package.json of its own: the imports that
+// begin with "#" lead to the same modules there. `npm pack ./dist` makes the archive. A folder as the argument is taken in place
+// of dist/; what it held is removed.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly [key: string]: unknown;
+}
+
+const root = join(import.meta.dirname, "..");
+const dist = resolve(process.argv[2] ?? join(root, "dist"));
+const readSource = (path: string): string => readFileSync(path, "utf8");
+const manifest: Manifest = JSON.parse(readSource(join(root, "package.json")));
+const modules: Readonly<Record<string, unknown>> = JSON.parse(readSource(join(root, "modules.json"))).modules;
+
+/** What only this checkout needs. */
+const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
+
+/** Whatever else the modules read when they run: SQL, pages, documents, generated code, the programs that start it. */
+const copyFiles = (): void => {
+  const folders = [...new Set(Object.keys(modules).map((name) => name.split("/")[0] ?? ""))].filter((name) => name !== "tools");
+  const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "LICENSE", "README.md", "SECURITY.md"], { cwd: root, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+  for (const path of paths) {
+    if (isForDevelopment(path) || (path.endsWith(".ts") && !path.endsWith(".d.ts"))) continue;
+    mkdirSync(dirname(join(dist, path)), { recursive: true });
+    cpSync(join(root, path), join(dist, path));
+  }
+};
+
+/** Programs and threads that are started by the path of their file: tsc rewrites imports, and no other texts. */
+const renameStarted = (): void => {
+  for (const path of globSync("**/*.js", { cwd: dist })) {
+    const source = readSource(join(dist, path));
+    const renamed = source.replaceAll(/"((?:\.{1,2}\/)?[\w/-]+)\.ts"/g, (whole, name: string) => {
+      const places = path.startsWith("bin/") ? ["cli"] : [dirname(path)];
+      return places.some((place) => existsSync(join(dist, place, `${name}.js`))) ? `"${name}.js"` : whole;
+    });
+    if (renamed !== source) writeFileSync(join(dist, path), renamed);
+  }
+};
+
+const compiled = (path: string): string => path.replace(/\.ts$/, ".js");
+
+/** "#base/*" takes names that end in .ts, and for generated code in .js: both are .js there. */
+const importsOf = (imports: Manifest["imports"]): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(imports).flatMap(([name, target]) =>
+      name.endsWith("*")
+        ? [
+            [`${name}.ts`, `${target}.js`],
+            [`${name}.js`, `${target}.js`],
+          ]
+        : [[name, compiled(target)]],
+    ),
+  );
+
+const exportsOf = (exports: Manifest["exports"]): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(exports).map(([name, target]) => {
+      const file = compiled(target);
+      return [name, file.endsWith(".js") ? { types: file.replace(/\.js$/, ".d.ts"), default: file } : file];
+    }),
+  );
+
+const writeManifest = (): void => {
+  const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, imports, exports, ...kept } = manifest;
+  const packed = { ...kept, imports: importsOf(imports), exports: exportsOf(exports) };
+  writeFileSync(join(dist, "package.json"), `${JSON.stringify(packed, null, 2)}\n`);
+};
+
+rmSync(dist, { recursive: true, force: true });
+execFileSync(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json", "--outDir", dist], {
+  cwd: root,
+  stdio: "inherit",
+});
+copyFiles();
+renameStarted();
+writeManifest();
+process.stdout.write(`${manifest.name} ${manifest.version}; this makes the archive:  npm pack ${dist}\n`);
