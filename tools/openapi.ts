@@ -2,12 +2,20 @@
 //
 //   node tools/openapi.ts [FOLDER]   into this folder instead of the project's own
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JsonObject } from "#base/json.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
 import { openApiDocuments } from "#contract/openapi/documents.ts";
 
+const readObject = (path: string): Record<string, JsonObject> => JSON.parse(readFileSync(path, "utf8"));
+
+// Both are what a run was answered: test/golden-openapi.test.ts and test/golden.test.ts hold them true.
+const examples = readObject("contract/openapi/examples.json");
+const errors = readObject("test/golden/errors.json");
+
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");
 mkdirSync(folder, { recursive: true });
-const documents = openApiDocuments({ comments: contractTexts, examples: {}, errorExamples: {} });
-for (const [name, document] of documents) writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
+for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, errors })) {
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
+}

@@ -206,11 +206,26 @@ type ErrorName = keyof typeof errorAnswers;
 
 const standingHeaders = { "X-Request-Id": headerReference("RequestId") };
 
-/** The error answers as components. `examples`: bodies from a run, by the status's name. */
-export const errorResponses = (isVersion1: boolean, examples: Readonly<Record<string, JsonObject>>): JsonObject =>
+/** How many errors of one status are shown. */
+const shownExamples = 4;
+
+/** Errors of a run with this status, by a name that a document takes. */
+const examplesOf = (errors: Readonly<Record<string, JsonObject>>, status: string): JsonObject =>
   Object.fromEntries(
-    Object.values(errorAnswers).map(({ name, description, ...rest }): [string, Json] => {
-      const found = examples[name];
+    Object.entries(errors)
+      .filter(([, error]) => String(error.status) === status && error.body !== undefined)
+      .slice(0, shownExamples)
+      .map(([name, error]): [string, Json] => [
+        name.toLowerCase().replace(/[^a-z0-9]+/g, "-"),
+        { summary: `${name}: ${String(error.request ?? "")}`, value: error.body ?? null },
+      ]),
+  );
+
+/** The error answers as components. `errors`: of a run, by what they are of. */
+export const errorResponses = (isVersion1: boolean, errors: Readonly<Record<string, JsonObject>>): JsonObject =>
+  Object.fromEntries(
+    Object.values(errorAnswers).map(({ status, name, description, ...rest }): [string, Json] => {
+      const found = isVersion1 ? {} : examplesOf(errors, status);
       const own = "headers" in rest ? Object.fromEntries(rest.headers.map(([header, component]) => [header, headerReference(component)])) : {};
       return [
         name,
@@ -220,7 +235,7 @@ export const errorResponses = (isVersion1: boolean, examples: Readonly<Record<st
           content: {
             "application/json": {
               schema: { $ref: "#/components/schemas/Error" },
-              ...(found === undefined || isVersion1 ? {} : { examples: found }),
+              ...(Object.keys(found).length === 0 ? {} : { examples: found }),
             },
           },
         },

@@ -205,11 +205,18 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       "303": redirect("To the identity provider."),
       ...readForm,
       "400": page("What is wrong with the form."),
+      "403": page("The form is not of this browser."),
     },
   }),
   at("post", "/oauth/memberships", "auth", "OAuth", "AnswerMemberships", "The form of the page that asks about memberships.", {
     requestBody: form({}, []),
-    responses: { "200": page("What became of them."), "303": redirect("Where the sign-in goes on."), ...readForm, "400": page("What is wrong with the form.") },
+    responses: {
+      "200": page("What became of them."),
+      "303": redirect("Where the sign-in goes on."),
+      ...readForm,
+      "400": page("What is wrong with the form."),
+      "403": page("The form is not of this browser."),
+    },
   }),
   at("get", "/oauth/callback", "auth", "OAuth", "Callback", "Where an identity provider sends the browser back.", {
     parameters: [
@@ -238,6 +245,7 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       "303": redirect("To the identity provider."),
       ...readForm,
       "400": page("What is wrong with the code."),
+      "403": page("The form is not of this browser."),
     },
   }),
   at("get", "/orgcheck", "auth", "OAuth", "CheckOrganization", "Whether people can sign in with an organization's name.", {

@@ -6,6 +6,7 @@ import { methods, version1 } from "../catalog.ts";
 import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
 import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
 import { pathsBeside, tagsBeside } from "./beside.ts";
+import { fieldsWithRules } from "./earlier-fields.ts";
 import { withEarlierTexts } from "./earlier-texts.ts";
 import { documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
 import {
@@ -32,8 +33,8 @@ export interface Sources {
   /** contract/gen/texts.ts */
   readonly comments: Texts;
   readonly examples: Readonly<Record<string, Example>>;
-  /** Error bodies of a run, by the name of their response, each by its own name. */
-  readonly errorExamples: Readonly<Record<string, JsonObject>>;
+  /** Errors of a run by what they are of, each with `status` and `body` (test/golden/errors.json). */
+  readonly errors: Readonly<Record<string, JsonObject>>;
 }
 
 /** One binding of an operation. */
@@ -46,6 +47,8 @@ interface Binding {
   readonly inPath: readonly PathField[];
 }
 
+const withRules = fieldsWithRules(version1);
+
 const bindingsOf = (method: MethodFact): Binding[] => {
   const rules = method.http.flatMap((http): HttpFact[] =>
     mayEndBefore(method, http) ? [http, { ...http, template: http.template.slice(0, http.template.lastIndexOf("/{")) }] : [http],
@@ -55,7 +58,7 @@ const bindingsOf = (method: MethodFact): Binding[] => {
     http,
     operationId: operationIdOf(method, index),
     template: http.template,
-    inPath: pathFieldsOf(method, http.template),
+    inPath: pathFieldsOf(method, http.template, withRules),
   }));
 };
 
@@ -245,11 +248,11 @@ const tagTexts = (texts: Texts, from: readonly MethodFact[]): Record<string, str
   ...tagsBeside,
 });
 
-const componentsOf = (schemas: Schemas, isVersion1: boolean, { errorExamples }: Sources): JsonObject => ({
+const componentsOf = (schemas: Schemas, isVersion1: boolean, { errors }: Sources): JsonObject => ({
   schemas: schemas.all(),
   parameters: sharedParameters,
   headers: sharedHeaders,
-  responses: errorResponses(isVersion1, errorExamples),
+  responses: errorResponses(isVersion1, errors),
   securitySchemes,
 });
 
@@ -277,7 +280,7 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
       ),
     );
   }
-  const earlier = openSchemas(texts);
+  const earlier = openSchemas(texts, withRules);
   addErrorSchemas(earlier, true);
   const earlierEntries = entriesOf(earlier, texts, sources, version1);
   requireDistinctIds(earlierEntries);

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { FieldFact, HttpFact, MessageFact, MethodFact } from "../facts.ts";
 import { idempotencyText } from "./prose.ts";
-import { uidPattern, type Schemas, type Texts } from "./schemas.ts";
+import { notEmpty, uidPattern, type Schemas, type Texts } from "./schemas.ts";
 
 /** A field of a path, in the order of the path. */
 export interface PathField {
@@ -18,7 +18,11 @@ export interface PathField {
 }
 
 /** The fields that a template names. */
-export const pathFieldsOf = ({ input }: MethodFact, template: string): PathField[] =>
+export const pathFieldsOf = (
+  { input }: Pick<MethodFact, "input">,
+  template: string,
+  withRules: (field: FieldFact) => FieldFact = (field) => field,
+): PathField[] =>
   [...template.matchAll(/\{([a-z0-9_.]+)(?:=\*\*?)?\}/g)].map(([, path = ""]) => {
     let owner = input;
     let field: FieldFact | undefined;
@@ -28,7 +32,7 @@ export const pathFieldsOf = ({ input }: MethodFact, template: string): PathField
       if (!field) throw new Error(`${input.name} has no field ${path}, which ${template} names`);
     }
     if (!field) throw new Error(`${template} names no field`);
-    return { path, owner, field };
+    return { path, owner, field: withRules(field) };
   });
 
 /** True where the path may end before the field: what is made then lies at the root. */
@@ -61,13 +65,17 @@ export const pathParameter = (texts: Texts, found: PathField, name: string): Jso
   };
 };
 
-/** The fields by which a list of this message can be ordered. */
-const orderText = (method: MethodFact): string => {
+/** The fields by which a list can be ordered. */
+const orderedBy = (method: MethodFact): { readonly text: string; readonly schema: JsonObject } => {
   const rows = method.output.fields.find(({ shape, message }) => shape === "list" && message)?.message;
-  const names = (rows?.fields ?? [])
-    .filter(({ sortable }) => sortable)
-    .map(({ name, orderAliases }) => [name, ...orderAliases].map((each) => `\`${each}\``).join(" or "));
-  return names.length === 0 ? "" : `One of ${names.join(", ")}; when absent \`${method.defaultOrder}\`.`;
+  const fields = (rows?.fields ?? []).filter(({ sortable }) => sortable);
+  if (fields.length === 0) return { text: "", schema: {} };
+  const shown = fields.map(({ name, orderAliases }) => [name, ...orderAliases].map((each) => `\`${each}\``).join(" or "));
+  const names = [...new Set(fields.flatMap(({ name, json, orderAliases }) => [name, json, ...orderAliases]))];
+  return {
+    text: `One of ${shown.join(", ")}; when absent \`${method.defaultOrder}\`.`,
+    schema: { pattern: `^(?:${names.join("|")})(?: (?:asc|desc))?$` },
+  };
 };
 
 const pagingSchemas: Readonly<Record<string, JsonObject>> = {
@@ -104,13 +112,14 @@ const querySchema = (schemas: Schemas, { owner, field }: QueryField): JsonObject
   const { description: _description, readOnly: _readOnly, writeOnly: _writeOnly, ...schema } = schemas.ofField(owner, field, "request");
   const paging = field.shape === "one" ? pagingSchemas[field.name] : undefined;
   if (paging && field.kind === "int32") return { ...schema, ...paging };
-  if (field.shape === "list" && field.message) return { ...schema, items: { type: "string" } };
+  if (field.shape === "list" && field.message) return { ...schema, items: { type: "string", format: field.writtenAs ? field.writtenAs.join("-") : "json" } };
   return schema;
 };
 
 const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, found: QueryField): JsonObject => {
   const { name, owner, field } = found;
-  const more = field.name === "order_by" ? orderText(method) : entryText(field);
+  const order = field.name === "order_by" ? orderedBy(method) : undefined;
+  const more = order?.text ?? entryText(field);
   const several = field.shape === "list" ? "May be given several times." : "";
   const { deprecated, ...schema } = querySchema(schemas, found);
   return {
@@ -119,7 +128,7 @@ const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, foun
     ...(field.required && field.kind !== "bool" ? { required: true } : {}),
     ...(deprecated === true ? { deprecated: true } : {}),
     description: withText(withText(texts[`${owner.name}.${field.name}`] ?? "", more), several),
-    schema,
+    schema: { ...schema, ...order?.schema, ...(field.required ? notEmpty(field) : {}) },
     ...(field.shape === "list" ? { style: "form", explode: true } : {}),
   };
 };
@@ -165,12 +174,14 @@ export const parametersOf = (
 ): JsonObject[] => {
   const left = new Set(given.inPath.flatMap(({ path, field }) => (path.includes(".") ? [] : [field.json])));
   if (http.body !== "" && http.body !== "*") left.add(http.body);
+  // Where the path ends before its field, that is empty.
+  if (given.inPath.length === 0) for (const { template } of method.http) for (const { field } of pathFieldsOf(method, template)) left.add(field.json);
   const inQuery = http.body === "*" || takesForm(http) ? [] : queryFieldsOf(method.input, left);
   const shared: JsonObject[] = [];
   if (isRehearsable(method)) shared.push(headerReference("validateOnly"));
   if (method.writes && !method.open) shared.push(headerReference("IdempotencyKey"));
   if (given.hasEtag) shared.push(headerReference(method.writes ? "IfMatch" : "IfNoneMatch"));
-  return [...inQuery.map((found) => queryParameter(schemas, texts, method, found)), ...shared];
+  return [...inQuery.map((found) => queryParameter(schemas, texts, method, { ...found, field: schemas.withRules(found.field) })), ...shared];
 };
 
 /** What several operations have. */
@@ -185,7 +196,7 @@ export const sharedParameters: JsonObject = {
     name: "Idempotency-Key",
     in: "header",
     description: idempotencyText,
-    schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKeyLengthMax },
+    schema: { type: "string", pattern: `^[!-~]{1,${limits.idempotencyKeyLengthMax}}$` },
   },
   IfMatch: {
     name: "If-Match",

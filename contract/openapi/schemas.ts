@@ -4,6 +4,7 @@
 // Requests are closed, because the server refuses what it does not know; answers are open, because it may show more some day.
 
 import type { Json, JsonObject } from "#base/json.ts";
+import { capabilities, capabilityByName, capabilityBySymbol } from "../capabilities.ts";
 import type { EnumFact, FieldFact, MessageFact } from "../facts.ts";
 import { schemaNameOf } from "./names.ts";
 
@@ -24,6 +25,8 @@ export interface Schemas {
   readonly ofBody: (message: MessageFact, left: ReadonlySet<string>) => JsonObject;
   /** Adds a schema that is none of the contract. */
   readonly add: (name: string, schema: JsonObject) => JsonObject;
+  /** The field with all that binds it. */
+  readonly withRules: (field: FieldFact) => FieldFact;
   /** Everything that was asked for, by name. */
   readonly all: () => JsonObject;
 }
@@ -83,11 +86,11 @@ const scalarSchema = (field: FieldFact): JsonObject => {
     case "timestamp":
       return { type: "string", format: "date-time" };
     case "duration":
-      return { type: "string", pattern: "^-?[0-9]{1,12}(\\.[0-9]{1,9})?s$" };
+      return { type: "string", pattern: "^-?[0-9]{1,11}(\\.[0-9]{1,9})?s$" };
     case "any":
       return { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] };
     default:
-      return { type: "string", ...textLimitsOf(field) };
+      return { type: "string", ...textLimitsOf(field), ...exampleLimitsOf(field) };
   }
 };
 
@@ -99,6 +102,22 @@ const textLimitsOf = ({ uid, pattern, maxLength, shape }: FieldFact): JsonObject
   ...(maxLength > 0 && shape === "one" ? { maxLength } : {}),
 });
 
+/** proto3 reads what is empty as absent, so what is required is not empty. */
+export const notEmpty = ({ shape, kind, minItems }: FieldFact): JsonObject => {
+  if (shape === "list") return { minItems: Math.max(minItems, 1) };
+  if (shape === "map" || kind === "message") return { minProperties: 1 };
+  return kind === "string" || kind === "bytes" ? { minLength: 1 } : {};
+};
+
+/** What the example tells of a text that no pattern says: a time is one, and so is the name of a capability. */
+const exampleLimitsOf = ({ example, kind, name }: FieldFact): JsonObject => {
+  if (kind !== "string") return {};
+  // Opaque: only what an answer gave.
+  if (name === "page_token") return { format: "page-token" };
+  if (/^\d{4}-\d\d-\d\dT/.test(example)) return { format: "date-time" };
+  return capabilityByName(example) === undefined ? {} : { enum: capabilities.map(({ name }) => name) };
+};
+
 /** google.protobuf.Struct and its parts: any JSON. */
 const freeForms: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Struct": { type: "object" },
@@ -106,7 +125,8 @@ const freeForms: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Value": {},
 };
 
-export const openSchemas = (texts: Texts): Schemas => {
+/** `withRules`: a field with all that binds it, where its own contract does not say it. */
+export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => FieldFact = (field) => field): Schemas => {
   const made = new Map<string, JsonObject>();
   const owners = new Map<string, string>();
 
@@ -123,7 +143,8 @@ export const openSchemas = (texts: Texts): Schemas => {
       // A zero that stands for absence is left out, and nobody need send it.
       const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !/(?:UNSPECIFIED|UNKNOWN)$/.test(value)).map(([value]) => value);
       const explained = names.flatMap((value) => {
-        const text = texts[`${fact.name}.${value}`];
+        const capability = capabilityBySymbol(value);
+        const text = texts[`${fact.name}.${value}`] ?? (capability && `\`${capability.name}\``);
         return text === undefined ? [] : [`- \`${value}\`: ${text}`];
       });
       const description = joined(texts[fact.name], explained.join("\n"));
@@ -145,7 +166,8 @@ export const openSchemas = (texts: Texts): Schemas => {
     if (field.shape === "list") {
       // A resource's list may be left empty unless the field is required; a request's must hold as many as it says.
       const least = field.minItems > 0 && field.required ? { minItems: field.minItems } : {};
-      return { type: "array", items: value, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
+      const items = isAnswered(direction) || field.kind !== "string" ? value : { ...value, minLength: 1 };
+      return { type: "array", items, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
     }
     const keys: JsonObject = field.keyKind === "string" ? {} : { propertyNames: { pattern: "^-?(0|[1-9][0-9]{0,18})$" } };
     return { type: "object", additionalProperties: value, ...keys, ...(isAnswered(direction) ? {} : { maxProperties: most }) };
@@ -177,9 +199,9 @@ export const openSchemas = (texts: Texts): Schemas => {
 
   /** `isBody`: the message is the body itself; otherwise it stands in another one. */
   const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false): JsonObject => {
-    const shown = message.fields.filter(
-      (field) => !left.has(field.json) && !(isAnswered(direction) && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")),
-    );
+    const shown = message.fields
+      .map((field) => (isAnswered(direction) ? field : withRules(field)))
+      .filter((field) => !left.has(field.json) && !(isAnswered(direction) && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")));
     const required = shown
       .filter((field) => {
         if (direction === "excerpt") return field.name === "uid";
@@ -192,7 +214,12 @@ export const openSchemas = (texts: Texts): Schemas => {
     return {
       type: "object",
       ...(texts[message.name] === undefined ? {} : { description: texts[message.name] ?? "" }),
-      properties: Object.fromEntries(shown.map((field): [string, Json] => [field.json, ofField(message, field, inner)])),
+      properties: Object.fromEntries(
+        shown.map((field): [string, Json] => {
+          const schema = ofField(message, field, inner);
+          return [field.json, inner === "request" && required.includes(field.json) ? { ...schema, ...notEmpty(field) } : schema];
+        }),
+      ),
       ...(required.length > 0 ? { required } : {}),
       ...(isAnswered(direction) ? {} : { ...exclusionsOf(shown), additionalProperties: false }),
     };
@@ -216,6 +243,7 @@ export const openSchemas = (texts: Texts): Schemas => {
   return {
     ofMessage,
     ofField,
+    withRules,
     ofBody: (message, left) => {
       const base = schemaNameOf(message);
       const name = base.endsWith("Request") ? base : `${base}Body`;

@@ -17,6 +17,7 @@ import { withDeadline } from "./deadline.ts";
 import { healthService } from "./health.ts";
 import { http1Sender, http2Fault, http2Sender, newRequestId, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
+import { type OpenPathName, openPathsOf } from "./open-endpoints.ts";
 import { peek } from "./peek.ts";
 import { reflectionService } from "./reflection.ts";
 import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
@@ -28,6 +29,8 @@ import { openWholeLists } from "./whole-lists.ts";
 export interface Transport {
   readonly address: string;
   readonly port: number;
+  /** Fixed paths beside the contract, each with its verbs. */
+  readonly openPaths: readonly OpenPathName[];
   /** Stops gracefully; resolves when the last connection is gone. */
   readonly close: () => Promise<void>;
 }
@@ -407,6 +410,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   return {
     address: typeof bound === "object" && bound ? bound.address : config.host,
     port: typeof bound === "object" && bound ? bound.port : config.port,
+    openPaths: openPathsOf(context),
     close: () => (closing ??= close()),
   };
 };

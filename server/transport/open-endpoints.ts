@@ -113,6 +113,15 @@ export const openEndpoints = (context: ServerContext): ((path: string) => OpenPa
   };
 };
 
+export interface OpenPathName {
+  readonly path: string;
+  readonly verbs: readonly string[];
+}
+
+/** The fixed ones among the open paths. */
+export const openPathsOf = (context: ServerContext): OpenPathName[] =>
+  [...fixedEndpoints(context)].map(([path, handlers]) => ({ path, verbs: Object.keys(handlers) }));
+
 const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> => {
   const { dependencies, config } = context;
   const { issuer } = dependencies;

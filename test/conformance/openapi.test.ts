@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
-import { fetchDocument, operationsOf } from "../openapi/document.ts";
+import { fetchDocument, judgeOf, operationsOf } from "../openapi/document.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld();
@@ -59,8 +60,8 @@ test("a document is open, cached by its ETag, and packed for whoever takes gzip"
   const url = `${world.url}/openapi.json`;
   const plain = await fetch(url, { headers: { "accept-encoding": "identity" } });
   const etag = plain.headers.get("etag") ?? "";
-  const text = await plain.text();
-  assert.equal(text, await readFile("contract/gen/openapi/whole.json", "utf8"));
+  const body = await plain.text();
+  assert.equal(body, await readFile("contract/gen/openapi/whole.json", "utf8"));
   assert.equal(plain.headers.get("content-encoding"), null);
   assert.equal(plain.headers.get("content-type"), "application/json");
   assert.equal(plain.headers.get("vary"), "accept-encoding");
@@ -70,11 +71,70 @@ test("a document is open, cached by its ETag, and packed for whoever takes gzip"
   const packed = await fetch(url, { headers: { "accept-encoding": "gzip" } });
   assert.equal(packed.headers.get("content-encoding"), "gzip");
   assert.notEqual(packed.headers.get("etag"), etag);
-  assert.equal(await packed.text(), text);
+  assert.equal(await packed.text(), body);
   assert.equal((await fetch(url, { headers: { "accept-encoding": "gzip;q=0, identity" } })).headers.get("content-encoding"), null);
   const head = await fetch(url, { method: "HEAD" });
   assert.equal(head.status, 200);
   assert.equal(await head.text(), "");
   assert.equal((await fetch(`${world.url}/openapi/nothing.json`)).status, 404);
   assert.equal((await fetch(url, { method: "POST" })).status, 405);
+});
+
+test("the examples of the document are ones that it describes", () => {
+  const judge = judgeOf(whole);
+  let judged = 0;
+  for (const operation of judge.operations) {
+    const content = part(part(part(part(operation.described, "responses"), "200"), "content"), "application/json");
+    const body = part(part(part(operation.described, "requestBody"), "content"), "application/json").example;
+    if (content.example === undefined) continue;
+    judged++;
+    const answer = { status: 200, headers: new Headers({ "content-type": "application/json" }), raw: JSON.stringify(content.example) };
+    assert.deepEqual(judge.judgeAnswer(operation, answer), [], operation.id);
+    const asked = body === undefined ? [] : judge.judgeRequest({ operation, inPath: {}, inQuery: [], body });
+    assert.deepEqual(
+      asked.filter((problem) => problem.startsWith("body")),
+      [],
+      operation.id,
+    );
+  }
+  assert.ok(judged > 80);
+});
+
+test("every fixed path beside the contract stands in the document with its verbs, and is served", async () => {
+  const described = new Set(operationsOf(whole).map(({ verb, path }) => `${verb} ${path}`));
+  const served = world.server.transport.openPaths.flatMap(({ path, verbs }) => verbs.map((verb) => `${verb} ${path}`));
+  assert.ok(served.length > 10);
+  assert.deepEqual(
+    served.filter((each) => !described.has(each)),
+    [],
+  );
+  // The other way round: what the document says beside the contract is no unknown path.
+  for (const { verb, path, id } of operationsOf(whole)) {
+    if (!/^(?:OAuth|Discovery|Health|Feed|OpenApi)_/.test(id)) continue;
+    const { status } = await fetch(`${world.url}${path.replace("{name}", "iam")}`, { method: verb, redirect: "manual" });
+    assert.ok(status !== 405 && (status !== 404 || path === "/.well-known/security.txt"), `${verb} ${path}: ${status}`);
+  }
+});
+
+test("every operation, parameter, schema, field and value that the documents show has a text", () => {
+  const lacking: string[] = [];
+  const need = (described: JsonObject, what: string): void => {
+    if (text(described, "description") === "" && described.const === undefined) lacking.push(what);
+  };
+  for (const [name, document] of Object.entries({ whole, v1 })) {
+    for (const { id, described } of operationsOf(document)) {
+      if (text(described, "summary") === "") lacking.push(`${name}: ${id}`);
+      for (const parameter of objectList(described, "parameters"))
+        if (parameter.$ref === undefined) need(parameter, `${name}: ${id} ${text(parameter, "name")}`);
+    }
+    for (const tag of objectList(document, "tags")) need(tag, `${name}: ${text(tag, "name")}`);
+    for (const [schema, described] of Object.entries(part(part(document, "components"), "schemas"))) {
+      if (!isObject(described)) continue;
+      need(described, `${name}: ${schema}`);
+      for (const [field, value] of Object.entries(part(described, "properties"))) if (isObject(value)) need(value, `${name}: ${schema}.${field}`);
+      const values = Array.isArray(described.enum) ? described.enum : [];
+      for (const value of values) if (!text(described, "description").includes(`\`${String(value)}\``)) lacking.push(`${name}: ${schema} ${String(value)}`);
+    }
+  }
+  assert.deepEqual(lacking, []);
 });

@@ -436,6 +436,8 @@ export enum Severity_Type {
   CVSS_V4 = 3,
 
   /**
+   * The priority that Ubuntu gives it.
+   *
    * @generated from enum value: UBUNTU = 4;
    */
   UBUNTU = 4,

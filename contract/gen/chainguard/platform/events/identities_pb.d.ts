@@ -88,6 +88,8 @@ export declare type IdentityMetadata_OnboardingQuestions = Message<"chainguard.p
   companyName: string;
 
   /**
+   * Passed over: nobody is asked for it any more.
+   *
    * @generated from field: repeated string providers = 2;
    */
   providers: string[];
@@ -158,6 +160,8 @@ export declare type IdentityMetadata_OnboardingQuestionsJson = {
   companyName?: string;
 
   /**
+   * Passed over: nobody is asked for it any more.
+   *
    * @generated from field: repeated string providers = 2;
    */
   providers?: string[];

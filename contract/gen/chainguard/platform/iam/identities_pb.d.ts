@@ -531,11 +531,15 @@ export declare const IdentityFilterSchema: GenMessage<IdentityFilter, {jsonType:
  */
 export declare type LookupRequest = Message<"chainguard.platform.iam.LookupRequest"> & {
   /**
+   * Issuer of the person's tokens, an https URL.
+   *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
+   * Subject of the person's tokens there.
+   *
    * @generated from field: string subject = 2;
    */
   subject: string;
@@ -546,11 +550,15 @@ export declare type LookupRequest = Message<"chainguard.platform.iam.LookupReque
  */
 export declare type LookupRequestJson = {
   /**
+   * Issuer of the person's tokens, an https URL.
+   *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
+   * Subject of the person's tokens there.
+   *
    * @generated from field: string subject = 2;
    */
   subject?: string;

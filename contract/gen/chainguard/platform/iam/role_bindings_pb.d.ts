@@ -145,6 +145,8 @@ export declare type RoleBindingList_Binding = Message<"chainguard.platform.iam.R
   createdAt?: Timestamp | undefined;
 
   /**
+   * Never answered here: an address that nobody vouches for is not shown.
+   *
    * @generated from field: string email_unverified = 9;
    */
   emailUnverified: string;
@@ -195,6 +197,8 @@ export declare type RoleBindingList_BindingJson = {
   createdAt?: TimestampJson;
 
   /**
+   * Never answered here: an address that nobody vouches for is not shown.
+   *
    * @generated from field: string email_unverified = 9;
    */
   emailUnverified?: string;

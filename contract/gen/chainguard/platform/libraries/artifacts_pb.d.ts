@@ -190,6 +190,8 @@ export declare type ArtifactFilter = Message<"chainguard.platform.libraries.Arti
   remediated: boolean;
 
   /**
+   * Passed over: only what this server has is listed.
+   *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream: boolean;
@@ -235,6 +237,8 @@ export declare type ArtifactFilterJson = {
   remediated?: boolean;
 
   /**
+   * Passed over: only what this server has is listed.
+   *
    * @generated from field: bool include_upstream = 5;
    */
   includeUpstream?: boolean;
@@ -271,6 +275,8 @@ export declare type ArtifactVersionFilter = Message<"chainguard.platform.librari
   id: string;
 
   /**
+   * Passed over: only what this server has is listed.
+   *
    * @generated from field: bool include_upstream = 2;
    */
   includeUpstream: boolean;
@@ -286,6 +292,8 @@ export declare type ArtifactVersionFilterJson = {
   id?: string;
 
   /**
+   * Passed over: only what this server has is listed.
+   *
    * @generated from field: bool include_upstream = 2;
    */
   includeUpstream?: boolean;
@@ -363,21 +371,29 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.Art
   sizeBytes: bigint;
 
   /**
+   * Where the version comes from. Never answered here.
+   *
    * @generated from field: chainguard.platform.libraries.SourceType source_type = 8;
    */
   sourceType: SourceType;
 
   /**
+   * Whether it was looked through for malware. Never answered here.
+   *
    * @generated from field: bool malware_scanned = 9;
    */
   malwareScanned: boolean;
 
   /**
+   * Whether malware was found. Never answered here.
+   *
    * @generated from field: bool malware_malicious = 10;
    */
   malwareMalicious: boolean;
 
   /**
+   * When its authors published it. Never answered here.
+   *
    * @generated from field: google.protobuf.Timestamp upstream_published_date = 11;
    */
   upstreamPublishedDate?: Timestamp | undefined;
@@ -423,21 +439,29 @@ export declare type ArtifactVersionJson = {
   sizeBytes?: string;
 
   /**
+   * Where the version comes from. Never answered here.
+   *
    * @generated from field: chainguard.platform.libraries.SourceType source_type = 8;
    */
   sourceType?: SourceTypeJson;
 
   /**
+   * Whether it was looked through for malware. Never answered here.
+   *
    * @generated from field: bool malware_scanned = 9;
    */
   malwareScanned?: boolean;
 
   /**
+   * Whether malware was found. Never answered here.
+   *
    * @generated from field: bool malware_malicious = 10;
    */
   malwareMalicious?: boolean;
 
   /**
+   * When its authors published it. Never answered here.
+   *
    * @generated from field: google.protobuf.Timestamp upstream_published_date = 11;
    */
   upstreamPublishedDate?: TimestampJson;
@@ -538,6 +562,8 @@ export declare type GetArtifactCountResponse_CountJson = {
 export declare const GetArtifactCountResponse_CountSchema: GenMessage<GetArtifactCountResponse_Count, {jsonType: GetArtifactCountResponse_CountJson}>;
 
 /**
+ * Where a version of a library comes from.
+ *
  * @generated from enum chainguard.platform.libraries.SourceType
  */
 export enum SourceType {
@@ -547,22 +573,30 @@ export enum SourceType {
   UNSPECIFIED = 0,
 
   /**
+   * Built from source by the platform.
+   *
    * @generated from enum value: SOURCE_TYPE_INTERNAL = 1;
    */
   INTERNAL = 1,
 
   /**
+   * Built from source by the platform, with fixes of its own.
+   *
    * @generated from enum value: SOURCE_TYPE_INTERNAL_REMEDIATED = 2;
    */
   INTERNAL_REMEDIATED = 2,
 
   /**
+   * Taken as it is from its authors' registry.
+   *
    * @generated from enum value: SOURCE_TYPE_UPSTREAM_REGISTRY = 3;
    */
   UPSTREAM_REGISTRY = 3,
 }
 
 /**
+ * Where a version of a library comes from.
+ *
  * @generated from enum chainguard.platform.libraries.SourceType
  */
 export declare type SourceTypeJson = "SOURCE_TYPE_UNSPECIFIED" | "SOURCE_TYPE_INTERNAL" | "SOURCE_TYPE_INTERNAL_REMEDIATED" | "SOURCE_TYPE_UPSTREAM_REGISTRY";
@@ -592,41 +626,57 @@ export enum Ecosystem {
   PYTHON = 2,
 
   /**
+   * JavaScript libraries, as npm names them.
+   *
    * @generated from enum value: JAVASCRIPT = 3;
    */
   JAVASCRIPT = 3,
 
   /**
+   * Java libraries of another index. There are none here.
+   *
    * @generated from enum value: JAVA_ATHENA = 4;
    */
   JAVA_ATHENA = 4,
 
   /**
+   * Python libraries of another index. There are none here.
+   *
    * @generated from enum value: PYTHON_ATHENA = 5;
    */
   PYTHON_ATHENA = 5,
 
   /**
+   * JavaScript libraries of another index. There are none here.
+   *
    * @generated from enum value: JAVASCRIPT_ATHENA = 6;
    */
   JAVASCRIPT_ATHENA = 6,
 
   /**
+   * .NET libraries. There are none here.
+   *
    * @generated from enum value: DOTNET = 7;
    */
   DOTNET = 7,
 
   /**
+   * .NET libraries of another index. There are none here.
+   *
    * @generated from enum value: DOTNET_ATHENA = 8;
    */
   DOTNET_ATHENA = 8,
 
   /**
+   * Go modules. There are none here.
+   *
    * @generated from enum value: GO = 9;
    */
   GO = 9,
 
   /**
+   * Go modules of another index. There are none here.
+   *
    * @generated from enum value: GO_ATHENA = 10;
    */
   GO_ATHENA = 10,

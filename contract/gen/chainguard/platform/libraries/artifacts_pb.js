@@ -85,6 +85,8 @@ export const SourceTypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_artifacts, 0);
 
 /**
+ * Where a version of a library comes from.
+ *
  * @generated from enum chainguard.platform.libraries.SourceType
  */
 export const SourceType = /*@__PURE__*/

@@ -178,6 +178,8 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.SyncConfi
   azure: string;
 
   /**
+   * Means nothing here: packages are not copied with images.
+   *
    * @generated from field: bool sync_apks = 7 [deprecated = true];
    * @deprecated
    */
@@ -229,6 +231,8 @@ export declare type SyncConfigJson = {
   azure?: string;
 
   /**
+   * Means nothing here: packages are not copied with images.
+   *
    * @generated from field: bool sync_apks = 7 [deprecated = true];
    * @deprecated
    */
@@ -734,20 +738,28 @@ export declare type GetRepoCountBySourceRequestJson = {
 export declare const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceRequest, {jsonType: GetRepoCountBySourceRequestJson}>;
 
 /**
+ * How many repos take their images from a repo.
+ *
  * @generated from message chainguard.platform.registry.RepoCount
  */
 export declare type RepoCount = Message<"chainguard.platform.registry.RepoCount"> & {
   /**
+   * Their number.
+   *
    * @generated from field: int64 count = 1;
    */
   count: bigint;
 };
 
 /**
+ * How many repos take their images from a repo.
+ *
  * @generated from message chainguard.platform.registry.RepoCount
  */
 export declare type RepoCountJson = {
   /**
+   * Their number.
+   *
    * @generated from field: int64 count = 1;
    */
   count?: string;
@@ -1131,16 +1143,22 @@ export declare type GetRepoTagsSummaryRequest = Message<"chainguard.platform.reg
   repoId: string;
 
   /**
+   * True: tags that stand for signatures, attestations and SBOMs of other images are not counted.
+   *
    * @generated from field: bool exclude_referrers = 2;
    */
   excludeReferrers: boolean;
 
   /**
+   * True: tags that end with a date (`1.27-20260131`) are not counted.
+   *
    * @generated from field: bool exclude_dates = 3;
    */
   excludeDates: boolean;
 
   /**
+   * True: tags that end with a build number (`1.27.3-r0`) are not counted.
+   *
    * @generated from field: bool exclude_epochs = 4;
    */
   excludeEpochs: boolean;
@@ -1156,16 +1174,22 @@ export declare type GetRepoTagsSummaryRequestJson = {
   repoId?: string;
 
   /**
+   * True: tags that stand for signatures, attestations and SBOMs of other images are not counted.
+   *
    * @generated from field: bool exclude_referrers = 2;
    */
   excludeReferrers?: boolean;
 
   /**
+   * True: tags that end with a date (`1.27-20260131`) are not counted.
+   *
    * @generated from field: bool exclude_dates = 3;
    */
   excludeDates?: boolean;
 
   /**
+   * True: tags that end with a build number (`1.27.3-r0`) are not counted.
+   *
    * @generated from field: bool exclude_epochs = 4;
    */
   excludeEpochs?: boolean;
@@ -1178,20 +1202,28 @@ export declare type GetRepoTagsSummaryRequestJson = {
 export declare const GetRepoTagsSummaryRequestSchema: GenMessage<GetRepoTagsSummaryRequest, {jsonType: GetRepoTagsSummaryRequestJson}>;
 
 /**
+ * The tags of a repo in short.
+ *
  * @generated from message chainguard.platform.registry.RepoTagsSummary
  */
 export declare type RepoTagsSummary = Message<"chainguard.platform.registry.RepoTagsSummary"> & {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * How many tags it has, without those that the request leaves out.
+   *
    * @generated from field: int64 tag_count = 2;
    */
   tagCount: bigint;
 
   /**
+   * When a tag was last changed.
+   *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: Timestamp | undefined;
@@ -1212,20 +1244,28 @@ export declare type RepoTagsSummary = Message<"chainguard.platform.registry.Repo
 };
 
 /**
+ * The tags of a repo in short.
+ *
  * @generated from message chainguard.platform.registry.RepoTagsSummary
  */
 export declare type RepoTagsSummaryJson = {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * How many tags it has, without those that the request leaves out.
+   *
    * @generated from field: int64 tag_count = 2;
    */
   tagCount?: string;
 
   /**
+   * When a tag was last changed.
+   *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: TimestampJson;
@@ -1261,26 +1301,36 @@ export declare type EolTagFilter = Message<"chainguard.platform.registry.EolTagF
   uidp?: UIDPFilter | undefined;
 
   /**
+   * Only tags with exactly this name.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * `nextPageToken` of the page before; empty for the first page.
+   *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
+   * Results per page: 50 when absent, 200 at most.
+   *
    * @generated from field: int64 page_size = 4;
    */
   pageSize: bigint;
 
   /**
+   * True: without tags that end with a date (`1.27-20260131`).
+   *
    * @generated from field: bool exclude_dates = 5;
    */
   excludeDates: boolean;
 
   /**
+   * True: without tags that end with a build number (`1.27.3-r0`).
+   *
    * @generated from field: bool exclude_epochs = 6;
    */
   excludeEpochs: boolean;
@@ -1296,26 +1346,36 @@ export declare type EolTagFilterJson = {
   uidp?: UIDPFilterJson;
 
   /**
+   * Only tags with exactly this name.
+   *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
+   * `nextPageToken` of the page before; empty for the first page.
+   *
    * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
+   * Results per page: 50 when absent, 200 at most.
+   *
    * @generated from field: int64 page_size = 4;
    */
   pageSize?: string;
 
   /**
+   * True: without tags that end with a date (`1.27-20260131`).
+   *
    * @generated from field: bool exclude_dates = 5;
    */
   excludeDates?: boolean;
 
   /**
+   * True: without tags that end with a build number (`1.27.3-r0`).
+   *
    * @generated from field: bool exclude_epochs = 6;
    */
   excludeEpochs?: boolean;
@@ -1328,80 +1388,112 @@ export declare type EolTagFilterJson = {
 export declare const EolTagFilterSchema: GenMessage<EolTagFilter, {jsonType: EolTagFilterJson}>;
 
 /**
+ * A tag, and whether the version that it holds has reached its end of life.
+ *
  * @generated from message chainguard.platform.registry.EolTag
  */
 export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
   /**
+   * Uid of the tag.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Name of the tag.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * The product whose version the tag holds, such as `nginx`.
+   *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName: string;
 
   /**
+   * Whether the image is still rebuilt although its version has ended.
+   *
    * @generated from field: chainguard.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus: EolGracePeriodStatus;
 
   /**
+   * When the rebuilding ends. Absent where the version has no end, or no grace.
+   *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
   gracePeriodExpiryDate?: Timestamp | undefined;
 
   /**
+   * The version that the tag holds. Absent where nothing says which it is.
+   *
    * @generated from field: chainguard.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersion | undefined;
 
   /**
+   * Whether the version is supported, in its grace period, or neither.
+   *
    * @generated from field: chainguard.platform.registry.EolTagStatus tag_status = 14;
    */
   tagStatus: EolTagStatus;
 };
 
 /**
+ * A tag, and whether the version that it holds has reached its end of life.
+ *
  * @generated from message chainguard.platform.registry.EolTag
  */
 export declare type EolTagJson = {
   /**
+   * Uid of the tag.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Name of the tag.
+   *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
+   * The product whose version the tag holds, such as `nginx`.
+   *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName?: string;
 
   /**
+   * Whether the image is still rebuilt although its version has ended.
+   *
    * @generated from field: chainguard.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus?: EolGracePeriodStatusJson;
 
   /**
+   * When the rebuilding ends. Absent where the version has no end, or no grace.
+   *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
   gracePeriodExpiryDate?: TimestampJson;
 
   /**
+   * The version that the tag holds. Absent where nothing says which it is.
+   *
    * @generated from field: chainguard.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersionJson;
 
   /**
+   * Whether the version is supported, in its grace period, or neither.
+   *
    * @generated from field: chainguard.platform.registry.EolTagStatus tag_status = 14;
    */
   tagStatus?: EolTagStatusJson;
@@ -1414,30 +1506,42 @@ export declare type EolTagJson = {
 export declare const EolTagSchema: GenMessage<EolTag, {jsonType: EolTagJson}>;
 
 /**
+ * One page of tags.
+ *
  * @generated from message chainguard.platform.registry.EolTagList
  */
 export declare type EolTagList = Message<"chainguard.platform.registry.EolTagList"> & {
   /**
+   * The tags of this page.
+   *
    * @generated from field: repeated chainguard.platform.registry.EolTag items = 1;
    */
   items: EolTag[];
 
   /**
+   * Token for the next page; empty on the last one.
+   *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 };
 
 /**
+ * One page of tags.
+ *
  * @generated from message chainguard.platform.registry.EolTagList
  */
 export declare type EolTagListJson = {
   /**
+   * The tags of this page.
+   *
    * @generated from field: repeated chainguard.platform.registry.EolTag items = 1;
    */
   items?: EolTagJson[];
 
   /**
+   * Token for the next page; empty on the last one.
+   *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
@@ -1454,6 +1558,8 @@ export declare const EolTagListSchema: GenMessage<EolTagList, {jsonType: EolTagL
  */
 export declare type PackageVersionMetadataRequest = Message<"chainguard.platform.registry.PackageVersionMetadataRequest"> & {
   /**
+   * Name of the product, such as `nginx`.
+   *
    * @generated from field: string package = 1;
    */
   package: string;
@@ -1464,6 +1570,8 @@ export declare type PackageVersionMetadataRequest = Message<"chainguard.platform
  */
 export declare type PackageVersionMetadataRequestJson = {
   /**
+   * Name of the product, such as `nginx`.
+   *
    * @generated from field: string package = 1;
    */
   package?: string;
@@ -1476,60 +1584,84 @@ export declare type PackageVersionMetadataRequestJson = {
 export declare const PackageVersionMetadataRequestSchema: GenMessage<PackageVersionMetadataRequest, {jsonType: PackageVersionMetadataRequestJson}>;
 
 /**
+ * The versions of a product, and when they end.
+ *
  * @generated from message chainguard.platform.registry.PackageVersionMetadata
  */
 export declare type PackageVersionMetadata = Message<"chainguard.platform.registry.PackageVersionMetadata"> & {
   /**
+   * Versions that have reached their end of life.
+   *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions: PackageVersion[];
 
   /**
+   * When these facts were last imported.
+   *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp: string;
 
   /**
+   * The newest version of all.
+   *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion: string;
 
   /**
+   * Versions that are supported.
+   *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion versions = 4;
    */
   versions: PackageVersion[];
 
   /**
+   * For how many months a version's image is rebuilt after its end of life.
+   *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
   gracePeriodMonths: number;
 };
 
 /**
+ * The versions of a product, and when they end.
+ *
  * @generated from message chainguard.platform.registry.PackageVersionMetadata
  */
 export declare type PackageVersionMetadataJson = {
   /**
+   * Versions that have reached their end of life.
+   *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions?: PackageVersionJson[];
 
   /**
+   * When these facts were last imported.
+   *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp?: string;
 
   /**
+   * The newest version of all.
+   *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion?: string;
 
   /**
+   * Versions that are supported.
+   *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion versions = 4;
    */
   versions?: PackageVersionJson[];
 
   /**
+   * For how many months a version's image is rebuilt after its end of life.
+   *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
   gracePeriodMonths?: number;
@@ -1542,110 +1674,154 @@ export declare type PackageVersionMetadataJson = {
 export declare const PackageVersionMetadataSchema: GenMessage<PackageVersionMetadata, {jsonType: PackageVersionMetadataJson}>;
 
 /**
+ * A version of a product.
+ *
  * @generated from message chainguard.platform.registry.PackageVersion
  */
 export declare type PackageVersion = Message<"chainguard.platform.registry.PackageVersion"> & {
   /**
+   * The day on which its support ends, as `2026-01-31`.
+   *
    * @generated from field: string eolDate = 1;
    */
   eolDate: string;
 
   /**
+   * True where a package of it is built.
+   *
    * @generated from field: bool exists = 2;
    */
   exists: boolean;
 
   /**
+   * True where there is a variant with validated cryptography (FIPS 140).
+   *
    * @generated from field: bool fips = 3;
    */
   fips: boolean;
 
   /**
+   * Name of the earlier long-term support that the version is of.
+   *
    * @generated from field: string legacy_lts = 4;
    */
   legacyLts: string;
 
   /**
+   * The day of its release, as `2026-01-31`.
+   *
    * @generated from field: string releaseDate = 5;
    */
   releaseDate: string;
 
   /**
+   * The version line, such as `1.27`.
+   *
    * @generated from field: string version = 6;
    */
   version: string;
 
   /**
+   * True where the operator has marked that it cannot be built any more: it has no grace.
+   *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken: boolean;
 
   /**
+   * The newest release of the line, such as `1.27.3`.
+   *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion: string;
 
   /**
+   * True where its maintainers support it for long.
+   *
    * @generated from field: bool lts = 9;
    */
   lts: boolean;
 
   /**
+   * Where its source is.
+   *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
   versionSource?: PackageVersion_VersionSource | undefined;
 };
 
 /**
+ * A version of a product.
+ *
  * @generated from message chainguard.platform.registry.PackageVersion
  */
 export declare type PackageVersionJson = {
   /**
+   * The day on which its support ends, as `2026-01-31`.
+   *
    * @generated from field: string eolDate = 1;
    */
   eolDate?: string;
 
   /**
+   * True where a package of it is built.
+   *
    * @generated from field: bool exists = 2;
    */
   exists?: boolean;
 
   /**
+   * True where there is a variant with validated cryptography (FIPS 140).
+   *
    * @generated from field: bool fips = 3;
    */
   fips?: boolean;
 
   /**
+   * Name of the earlier long-term support that the version is of.
+   *
    * @generated from field: string legacy_lts = 4;
    */
   legacyLts?: string;
 
   /**
+   * The day of its release, as `2026-01-31`.
+   *
    * @generated from field: string releaseDate = 5;
    */
   releaseDate?: string;
 
   /**
+   * The version line, such as `1.27`.
+   *
    * @generated from field: string version = 6;
    */
   version?: string;
 
   /**
+   * True where the operator has marked that it cannot be built any more: it has no grace.
+   *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken?: boolean;
 
   /**
+   * The newest release of the line, such as `1.27.3`.
+   *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion?: string;
 
   /**
+   * True where its maintainers support it for long.
+   *
    * @generated from field: bool lts = 9;
    */
   lts?: boolean;
 
   /**
+   * Where its source is.
+   *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
   versionSource?: PackageVersion_VersionSourceJson;
@@ -1658,30 +1834,42 @@ export declare type PackageVersionJson = {
 export declare const PackageVersionSchema: GenMessage<PackageVersion, {jsonType: PackageVersionJson}>;
 
 /**
+ * Where the version's source is.
+ *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
 export declare type PackageVersion_VersionSource = Message<"chainguard.platform.registry.PackageVersion.VersionSource"> & {
   /**
+   * Name of the branch or tag there.
+   *
    * @generated from field: string ref = 1;
    */
   ref: string;
 
   /**
+   * Hash of the commit.
+   *
    * @generated from field: string sha = 2;
    */
   sha: string;
 };
 
 /**
+ * Where the version's source is.
+ *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
 export declare type PackageVersion_VersionSourceJson = {
   /**
+   * Name of the branch or tag there.
+   *
    * @generated from field: string ref = 1;
    */
   ref?: string;
 
   /**
+   * Hash of the commit.
+   *
    * @generated from field: string sha = 2;
    */
   sha?: string;
@@ -1811,11 +1999,15 @@ export declare type SbomRequest = Message<"chainguard.platform.registry.SbomRequ
   repoId: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch: string;
@@ -1831,11 +2023,15 @@ export declare type SbomRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch?: string;
@@ -1857,16 +2053,22 @@ export declare type RawSbomRequest = Message<"chainguard.platform.registry.RawSb
   repoId: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
+   * Digest of the document, where several belong to the image.
+   *
    * @generated from field: string reference = 3;
    */
   reference: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 4;
    */
   arch: string;
@@ -1882,16 +2084,22 @@ export declare type RawSbomRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
+   * Digest of the document, where several belong to the image.
+   *
    * @generated from field: string reference = 3;
    */
   reference?: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 4;
    */
   arch?: string;
@@ -1904,20 +2112,28 @@ export declare type RawSbomRequestJson = {
 export declare const RawSbomRequestSchema: GenMessage<RawSbomRequest, {jsonType: RawSbomRequestJson}>;
 
 /**
+ * An SBOM as its tool wrote it.
+ *
  * @generated from message chainguard.platform.registry.RawSbom
  */
 export declare type RawSbom = Message<"chainguard.platform.registry.RawSbom"> & {
   /**
+   * The document's text.
+   *
    * @generated from field: string rawSbom = 1;
    */
   rawSbom: string;
 };
 
 /**
+ * An SBOM as its tool wrote it.
+ *
  * @generated from message chainguard.platform.registry.RawSbom
  */
 export declare type RawSbomJson = {
   /**
+   * The document's text.
+   *
    * @generated from field: string rawSbom = 1;
    */
   rawSbom?: string;
@@ -1939,16 +2155,22 @@ export declare type ImageConfigRequest = Message<"chainguard.platform.registry.I
   repoId: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch: string;
 
   /**
+   * Passed over: the configuration is always the one that the registry holds.
+   *
    * @generated from field: bool registry = 4;
    */
   registry: boolean;
@@ -1964,16 +2186,22 @@ export declare type ImageConfigRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the image or index.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch?: string;
 
   /**
+   * Passed over: the configuration is always the one that the registry holds.
+   *
    * @generated from field: bool registry = 4;
    */
   registry?: boolean;
@@ -1986,100 +2214,140 @@ export declare type ImageConfigRequestJson = {
 export declare const ImageConfigRequestSchema: GenMessage<ImageConfigRequest, {jsonType: ImageConfigRequestJson}>;
 
 /**
+ * How containers of an image are started (OCI Image Specification, Image Configuration).
+ *
  * @generated from message chainguard.platform.registry.ImageConfig
  */
 export declare type ImageConfig = Message<"chainguard.platform.registry.ImageConfig"> & {
   /**
+   * User that the process runs as: a name or a number, optionally with `:` and a group.
+   *
    * @generated from field: string user = 1;
    */
   user: string;
 
   /**
+   * Ports that the container listens on, as `8080/tcp`.
+   *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.ExposedPort> exposed_ports = 2;
    */
   exposedPorts: { [key: string]: ImageConfig_ExposedPort };
 
   /**
+   * Environment variables, as `NAME=value`.
+   *
    * @generated from field: repeated string env = 3;
    */
   env: string[];
 
   /**
+   * The command that is started, word by word.
+   *
    * @generated from field: repeated string entrypoint = 4;
    */
   entrypoint: string[];
 
   /**
+   * Arguments of the entrypoint, or the command where there is no entrypoint.
+   *
    * @generated from field: repeated string cmd = 5;
    */
   cmd: string[];
 
   /**
+   * Paths whose data outlives the container.
+   *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.Volume> volumes = 6;
    */
   volumes: { [key: string]: ImageConfig_Volume };
 
   /**
+   * Folder that the process starts in.
+   *
    * @generated from field: string working_dir = 7;
    */
   workingDir: string;
 
   /**
+   * Labels by name.
+   *
    * @generated from field: map<string, string> labels = 8;
    */
   labels: { [key: string]: string };
 
   /**
+   * Signal that ends the process, such as `SIGTERM`.
+   *
    * @generated from field: string stop_signal = 9;
    */
   stopSignal: string;
 };
 
 /**
+ * How containers of an image are started (OCI Image Specification, Image Configuration).
+ *
  * @generated from message chainguard.platform.registry.ImageConfig
  */
 export declare type ImageConfigJson = {
   /**
+   * User that the process runs as: a name or a number, optionally with `:` and a group.
+   *
    * @generated from field: string user = 1;
    */
   user?: string;
 
   /**
+   * Ports that the container listens on, as `8080/tcp`.
+   *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.ExposedPort> exposed_ports = 2;
    */
   exposedPorts?: { [key: string]: ImageConfig_ExposedPortJson };
 
   /**
+   * Environment variables, as `NAME=value`.
+   *
    * @generated from field: repeated string env = 3;
    */
   env?: string[];
 
   /**
+   * The command that is started, word by word.
+   *
    * @generated from field: repeated string entrypoint = 4;
    */
   entrypoint?: string[];
 
   /**
+   * Arguments of the entrypoint, or the command where there is no entrypoint.
+   *
    * @generated from field: repeated string cmd = 5;
    */
   cmd?: string[];
 
   /**
+   * Paths whose data outlives the container.
+   *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.Volume> volumes = 6;
    */
   volumes?: { [key: string]: ImageConfig_VolumeJson };
 
   /**
+   * Folder that the process starts in.
+   *
    * @generated from field: string working_dir = 7;
    */
   workingDir?: string;
 
   /**
+   * Labels by name.
+   *
    * @generated from field: map<string, string> labels = 8;
    */
   labels?: { [key: string]: string };
 
   /**
+   * Signal that ends the process, such as `SIGTERM`.
+   *
    * @generated from field: string stop_signal = 9;
    */
   stopSignal?: string;
@@ -2092,12 +2360,16 @@ export declare type ImageConfigJson = {
 export declare const ImageConfigSchema: GenMessage<ImageConfig, {jsonType: ImageConfigJson}>;
 
 /**
+ * Nothing is said of a port but its number.
+ *
  * @generated from message chainguard.platform.registry.ImageConfig.ExposedPort
  */
 export declare type ImageConfig_ExposedPort = Message<"chainguard.platform.registry.ImageConfig.ExposedPort"> & {
 };
 
 /**
+ * Nothing is said of a port but its number.
+ *
  * @generated from message chainguard.platform.registry.ImageConfig.ExposedPort
  */
 export declare type ImageConfig_ExposedPortJson = {
@@ -2110,12 +2382,16 @@ export declare type ImageConfig_ExposedPortJson = {
 export declare const ImageConfig_ExposedPortSchema: GenMessage<ImageConfig_ExposedPort, {jsonType: ImageConfig_ExposedPortJson}>;
 
 /**
+ * Nothing is said of a volume but its path.
+ *
  * @generated from message chainguard.platform.registry.ImageConfig.Volume
  */
 export declare type ImageConfig_Volume = Message<"chainguard.platform.registry.ImageConfig.Volume"> & {
 };
 
 /**
+ * Nothing is said of a volume but its path.
+ *
  * @generated from message chainguard.platform.registry.ImageConfig.Volume
  */
 export declare type ImageConfig_VolumeJson = {
@@ -2281,6 +2557,8 @@ export declare type VulnReportRequest = Message<"chainguard.platform.registry.Vu
   repoId: string;
 
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
@@ -2296,6 +2574,8 @@ export declare type VulnReportRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
@@ -2317,6 +2597,8 @@ export declare type ManifestMetadataFilter = Message<"chainguard.platform.regist
   repoId: string;
 
   /**
+   * The images. A query cannot say them: over gRPC alone.
+   *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
   items: ManifestMetadataFilterEntry[];
@@ -2332,6 +2614,8 @@ export declare type ManifestMetadataFilterJson = {
   repoId?: string;
 
   /**
+   * The images. A query cannot say them: over gRPC alone.
+   *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
   items?: ManifestMetadataFilterEntryJson[];
@@ -2344,6 +2628,8 @@ export declare type ManifestMetadataFilterJson = {
 export declare const ManifestMetadataFilterSchema: GenMessage<ManifestMetadataFilter, {jsonType: ManifestMetadataFilterJson}>;
 
 /**
+ * One image, by itself or as a part of an index.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataFilterEntry
  */
 export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.registry.ManifestMetadataFilterEntry"> & {
@@ -2370,6 +2656,8 @@ export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.r
 };
 
 /**
+ * One image, by itself or as a part of an index.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataFilterEntry
  */
 export declare type ManifestMetadataFilterEntryJson = {
@@ -2395,30 +2683,42 @@ export declare type ManifestMetadataFilterEntryJson = {
 export declare const ManifestMetadataFilterEntrySchema: GenMessage<ManifestMetadataFilterEntry, {jsonType: ManifestMetadataFilterEntryJson}>;
 
 /**
+ * One image of an index.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataIndexFilter
  */
 export declare type ManifestMetadataIndexFilter = Message<"chainguard.platform.registry.ManifestMetadataIndexFilter"> & {
   /**
+   * Digest of the index.
+   *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
+   * Its architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 2;
    */
   arch: string;
 };
 
 /**
+ * One image of an index.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataIndexFilter
  */
 export declare type ManifestMetadataIndexFilterJson = {
   /**
+   * Digest of the index.
+   *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
+   * Its architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 2;
    */
   arch?: string;
@@ -2431,20 +2731,28 @@ export declare type ManifestMetadataIndexFilterJson = {
 export declare const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetadataIndexFilter, {jsonType: ManifestMetadataIndexFilterJson}>;
 
 /**
+ * What is known of images.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataList
  */
 export declare type ManifestMetadataList = Message<"chainguard.platform.registry.ManifestMetadataList"> & {
   /**
+   * One entry for each image.
+   *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadata items = 1;
    */
   items: ManifestMetadata[];
 };
 
 /**
+ * What is known of images.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadataList
  */
 export declare type ManifestMetadataListJson = {
   /**
+   * One entry for each image.
+   *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadata items = 1;
    */
   items?: ManifestMetadataJson[];
@@ -2457,30 +2765,42 @@ export declare type ManifestMetadataListJson = {
 export declare const ManifestMetadataListSchema: GenMessage<ManifestMetadataList, {jsonType: ManifestMetadataListJson}>;
 
 /**
+ * What is known of an image.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadata
  */
 export declare type ManifestMetadata = Message<"chainguard.platform.registry.ManifestMetadata"> & {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
+   * Its packages.
+   *
    * @generated from field: repeated chainguard.platform.registry.PkgMetadata pkg_metadata = 2;
    */
   pkgMetadata: PkgMetadata[];
 };
 
 /**
+ * What is known of an image.
+ *
  * @generated from message chainguard.platform.registry.ManifestMetadata
  */
 export declare type ManifestMetadataJson = {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
+   * Its packages.
+   *
    * @generated from field: repeated chainguard.platform.registry.PkgMetadata pkg_metadata = 2;
    */
   pkgMetadata?: PkgMetadataJson[];
@@ -2493,60 +2813,84 @@ export declare type ManifestMetadataJson = {
 export declare const ManifestMetadataSchema: GenMessage<ManifestMetadata, {jsonType: ManifestMetadataJson}>;
 
 /**
+ * A package of an image.
+ *
  * @generated from message chainguard.platform.registry.PkgMetadata
  */
 export declare type PkgMetadata = Message<"chainguard.platform.registry.PkgMetadata"> & {
   /**
+   * Package URL of it.
+   *
    * @generated from field: string purl = 1;
    */
   purl: string;
 
   /**
+   * Package URL of the source package that it was built from.
+   *
    * @generated from field: string origin_purl = 2;
    */
   originPurl: string;
 
   /**
+   * When the support of its version ends.
+   *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: Timestamp | undefined;
 
   /**
+   * When it was built.
+   *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: Timestamp | undefined;
 
   /**
+   * Its licence, as an SPDX expression.
+   *
    * @generated from field: string license = 5;
    */
   license: string;
 };
 
 /**
+ * A package of an image.
+ *
  * @generated from message chainguard.platform.registry.PkgMetadata
  */
 export declare type PkgMetadataJson = {
   /**
+   * Package URL of it.
+   *
    * @generated from field: string purl = 1;
    */
   purl?: string;
 
   /**
+   * Package URL of the source package that it was built from.
+   *
    * @generated from field: string origin_purl = 2;
    */
   originPurl?: string;
 
   /**
+   * When the support of its version ends.
+   *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: TimestampJson;
 
   /**
+   * When it was built.
+   *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: TimestampJson;
 
   /**
+   * Its licence, as an SPDX expression.
+   *
    * @generated from field: string license = 5;
    */
   license?: string;
@@ -2585,20 +2929,28 @@ export declare type ManifestDigestCountFilterJson = {
 export declare const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilter, {jsonType: ManifestDigestCountFilterJson}>;
 
 /**
+ * How many images there are.
+ *
  * @generated from message chainguard.platform.registry.ManifestDigestCount
  */
 export declare type ManifestDigestCount = Message<"chainguard.platform.registry.ManifestDigestCount"> & {
   /**
+   * Number of different digests.
+   *
    * @generated from field: int64 count = 1;
    */
   count: bigint;
 };
 
 /**
+ * How many images there are.
+ *
  * @generated from message chainguard.platform.registry.ManifestDigestCount
  */
 export declare type ManifestDigestCountJson = {
   /**
+   * Number of different digests.
+   *
    * @generated from field: int64 count = 1;
    */
   count?: string;
@@ -2620,21 +2972,29 @@ export declare type BuildReportFilter = Message<"chainguard.platform.registry.Bu
   uidp?: UIDPFilter | undefined;
 
   /**
+   * Only builds that began at this time or later.
+   *
    * @generated from field: google.protobuf.Timestamp started_since = 2;
    */
   startedSince?: Timestamp | undefined;
 
   /**
+   * True: without the logs of the builds.
+   *
    * @generated from field: bool exclude_logs = 4;
    */
   excludeLogs: boolean;
 
   /**
+   * Only builds that began before this time.
+   *
    * @generated from field: google.protobuf.Timestamp started_before = 5;
    */
   startedBefore?: Timestamp | undefined;
 
   /**
+   * Most reports to give.
+   *
    * @generated from field: int32 page_size = 6;
    */
   pageSize: number;
@@ -2650,21 +3010,29 @@ export declare type BuildReportFilterJson = {
   uidp?: UIDPFilterJson;
 
   /**
+   * Only builds that began at this time or later.
+   *
    * @generated from field: google.protobuf.Timestamp started_since = 2;
    */
   startedSince?: TimestampJson;
 
   /**
+   * True: without the logs of the builds.
+   *
    * @generated from field: bool exclude_logs = 4;
    */
   excludeLogs?: boolean;
 
   /**
+   * Only builds that began before this time.
+   *
    * @generated from field: google.protobuf.Timestamp started_before = 5;
    */
   startedBefore?: TimestampJson;
 
   /**
+   * Most reports to give.
+   *
    * @generated from field: int32 page_size = 6;
    */
   pageSize?: number;
@@ -2677,20 +3045,28 @@ export declare type BuildReportFilterJson = {
 export declare const BuildReportFilterSchema: GenMessage<BuildReportFilter, {jsonType: BuildReportFilterJson}>;
 
 /**
+ * Reports of builds.
+ *
  * @generated from message chainguard.platform.registry.BuildReportList
  */
 export declare type BuildReportList = Message<"chainguard.platform.registry.BuildReportList"> & {
   /**
+   * The reports, the newest first.
+   *
    * @generated from field: repeated chainguard.platform.registry.BuildReport reports = 1;
    */
   reports: BuildReport[];
 };
 
 /**
+ * Reports of builds.
+ *
  * @generated from message chainguard.platform.registry.BuildReportList
  */
 export declare type BuildReportListJson = {
   /**
+   * The reports, the newest first.
+   *
    * @generated from field: repeated chainguard.platform.registry.BuildReport reports = 1;
    */
   reports?: BuildReportJson[];
@@ -2703,120 +3079,168 @@ export declare type BuildReportListJson = {
 export declare const BuildReportListSchema: GenMessage<BuildReportList, {jsonType: BuildReportListJson}>;
 
 /**
+ * How the build of a repo's image went.
+ *
  * @generated from message chainguard.platform.registry.BuildReport
  */
 export declare type BuildReport = Message<"chainguard.platform.registry.BuildReport"> & {
   /**
+   * Uid of the report.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * The configuration that was asked for.
+   *
    * @generated from field: string config = 2;
    */
   config: string;
 
   /**
+   * The configuration with every version that was chosen.
+   *
    * @generated from field: string locked_config = 3;
    */
   lockedConfig: string;
 
   /**
+   * How it ended.
+   *
    * @generated from field: chainguard.platform.registry.BuildReport.Result result = 4;
    */
   result: BuildReport_Result;
 
   /**
+   * What was noticed and did not stop the build.
+   *
    * @generated from field: repeated string warnings = 5;
    */
   warnings: string[];
 
   /**
+   * What the build wrote.
+   *
    * @generated from field: string log = 6;
    */
   log: string;
 
   /**
+   * Digest of the image that was made.
+   *
    * @generated from field: string digest = 7;
    */
   digest: string;
 
   /**
+   * Version of the program that built it.
+   *
    * @generated from field: string apko_version = 8;
    */
   apkoVersion: string;
 
   /**
+   * When it began.
+   *
    * @generated from field: google.protobuf.Timestamp started_at = 9;
    */
   startedAt?: Timestamp | undefined;
 
   /**
+   * When it ended.
+   *
    * @generated from field: google.protobuf.Timestamp completed_at = 10;
    */
   completedAt?: Timestamp | undefined;
 
   /**
+   * Media type of what was made.
+   *
    * @generated from field: string media_type = 11;
    */
   mediaType: string;
 };
 
 /**
+ * How the build of a repo's image went.
+ *
  * @generated from message chainguard.platform.registry.BuildReport
  */
 export declare type BuildReportJson = {
   /**
+   * Uid of the report.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * The configuration that was asked for.
+   *
    * @generated from field: string config = 2;
    */
   config?: string;
 
   /**
+   * The configuration with every version that was chosen.
+   *
    * @generated from field: string locked_config = 3;
    */
   lockedConfig?: string;
 
   /**
+   * How it ended.
+   *
    * @generated from field: chainguard.platform.registry.BuildReport.Result result = 4;
    */
   result?: BuildReport_ResultJson;
 
   /**
+   * What was noticed and did not stop the build.
+   *
    * @generated from field: repeated string warnings = 5;
    */
   warnings?: string[];
 
   /**
+   * What the build wrote.
+   *
    * @generated from field: string log = 6;
    */
   log?: string;
 
   /**
+   * Digest of the image that was made.
+   *
    * @generated from field: string digest = 7;
    */
   digest?: string;
 
   /**
+   * Version of the program that built it.
+   *
    * @generated from field: string apko_version = 8;
    */
   apkoVersion?: string;
 
   /**
+   * When it began.
+   *
    * @generated from field: google.protobuf.Timestamp started_at = 9;
    */
   startedAt?: TimestampJson;
 
   /**
+   * When it ended.
+   *
    * @generated from field: google.protobuf.Timestamp completed_at = 10;
    */
   completedAt?: TimestampJson;
 
   /**
+   * Media type of what was made.
+   *
    * @generated from field: string media_type = 11;
    */
   mediaType?: string;
@@ -2829,26 +3253,36 @@ export declare type BuildReportJson = {
 export declare const BuildReportSchema: GenMessage<BuildReport, {jsonType: BuildReportJson}>;
 
 /**
+ * How a build ended.
+ *
  * @generated from enum chainguard.platform.registry.BuildReport.Result
  */
 export enum BuildReport_Result {
   /**
+   * It has not ended, or nothing is known of it.
+   *
    * @generated from enum value: Unknown = 0;
    */
   Unknown = 0,
 
   /**
+   * An image was made.
+   *
    * @generated from enum value: Success = 1;
    */
   Success = 1,
 
   /**
+   * No image was made; the log says why.
+   *
    * @generated from enum value: Failure = 2;
    */
   Failure = 2,
 }
 
 /**
+ * How a build ended.
+ *
  * @generated from enum chainguard.platform.registry.BuildReport.Result
  */
 export declare type BuildReport_ResultJson = "Unknown" | "Success" | "Failure";
@@ -2859,20 +3293,28 @@ export declare type BuildReport_ResultJson = "Unknown" | "Success" | "Failure";
 export declare const BuildReport_ResultSchema: GenEnum<BuildReport_Result, BuildReport_ResultJson>;
 
 /**
+ * How many builds failed, by repo.
+ *
  * @generated from message chainguard.platform.registry.BuildStatus
  */
 export declare type BuildStatus = Message<"chainguard.platform.registry.BuildStatus"> & {
   /**
+   * One entry for each repo with failed builds.
+   *
    * @generated from field: repeated chainguard.platform.registry.BuildStatus.Failures failures = 1;
    */
   failures: BuildStatus_Failures[];
 };
 
 /**
+ * How many builds failed, by repo.
+ *
  * @generated from message chainguard.platform.registry.BuildStatus
  */
 export declare type BuildStatusJson = {
   /**
+   * One entry for each repo with failed builds.
+   *
    * @generated from field: repeated chainguard.platform.registry.BuildStatus.Failures failures = 1;
    */
   failures?: BuildStatus_FailuresJson[];
@@ -2885,30 +3327,42 @@ export declare type BuildStatusJson = {
 export declare const BuildStatusSchema: GenMessage<BuildStatus, {jsonType: BuildStatusJson}>;
 
 /**
+ * Failed builds of one repo.
+ *
  * @generated from message chainguard.platform.registry.BuildStatus.Failures
  */
 export declare type BuildStatus_Failures = Message<"chainguard.platform.registry.BuildStatus.Failures"> & {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string repo_id = 1;
    */
   repoId: string;
 
   /**
+   * How many of its builds failed.
+   *
    * @generated from field: int32 total = 2;
    */
   total: number;
 };
 
 /**
+ * Failed builds of one repo.
+ *
  * @generated from message chainguard.platform.registry.BuildStatus.Failures
  */
 export declare type BuildStatus_FailuresJson = {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string repo_id = 1;
    */
   repoId?: string;
 
   /**
+   * How many of its builds failed.
+   *
    * @generated from field: int32 total = 2;
    */
   total?: number;
@@ -2947,20 +3401,28 @@ export declare type UpdateStatusRequestJson = {
 export declare const UpdateStatusRequestSchema: GenMessage<UpdateStatusRequest, {jsonType: UpdateStatusRequestJson}>;
 
 /**
+ * Whether a repo's images are kept up to date.
+ *
  * @generated from message chainguard.platform.registry.UpdateStatus
  */
 export declare type UpdateStatus = Message<"chainguard.platform.registry.UpdateStatus"> & {
   /**
+   * True where a tag was changed in the last days.
+   *
    * @generated from field: bool recently_updated = 1;
    */
   recentlyUpdated: boolean;
 };
 
 /**
+ * Whether a repo's images are kept up to date.
+ *
  * @generated from message chainguard.platform.registry.UpdateStatus
  */
 export declare type UpdateStatusJson = {
   /**
+   * True where a tag was changed in the last days.
+   *
    * @generated from field: bool recently_updated = 1;
    */
   recentlyUpdated?: boolean;
@@ -2999,30 +3461,42 @@ export declare type GetSyncStatusRequestJson = {
 export declare const GetSyncStatusRequestSchema: GenMessage<GetSyncStatusRequest, {jsonType: GetSyncStatusRequestJson}>;
 
 /**
+ * How the last copying of a repo's images from its source went.
+ *
  * @generated from message chainguard.platform.registry.SyncStatus
  */
 export declare type SyncStatus = Message<"chainguard.platform.registry.SyncStatus"> & {
   /**
+   * How far it is.
+   *
    * @generated from field: chainguard.platform.registry.SyncStatus.Status status = 1;
    */
   status: SyncStatus_Status;
 
   /**
+   * When it was asked for.
+   *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: Timestamp | undefined;
 };
 
 /**
+ * How the last copying of a repo's images from its source went.
+ *
  * @generated from message chainguard.platform.registry.SyncStatus
  */
 export declare type SyncStatusJson = {
   /**
+   * How far it is.
+   *
    * @generated from field: chainguard.platform.registry.SyncStatus.Status status = 1;
    */
   status?: SyncStatus_StatusJson;
 
   /**
+   * When it was asked for.
+   *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: TimestampJson;
@@ -3035,6 +3509,8 @@ export declare type SyncStatusJson = {
 export declare const SyncStatusSchema: GenMessage<SyncStatus, {jsonType: SyncStatusJson}>;
 
 /**
+ * How far it is.
+ *
  * @generated from enum chainguard.platform.registry.SyncStatus.Status
  */
 export enum SyncStatus_Status {
@@ -3044,22 +3520,30 @@ export enum SyncStatus_Status {
   UNKNOWN = 0,
 
   /**
+   * It waits for its turn.
+   *
    * @generated from enum value: QUEUED = 1;
    */
   QUEUED = 1,
 
   /**
+   * Images are being copied.
+   *
    * @generated from enum value: IN_PROGRESS = 2;
    */
   IN_PROGRESS = 2,
 
   /**
+   * It ended without all images.
+   *
    * @generated from enum value: FAILED = 3;
    */
   FAILED = 3,
 }
 
 /**
+ * How far it is.
+ *
  * @generated from enum chainguard.platform.registry.SyncStatus.Status
  */
 export declare type SyncStatus_StatusJson = "UNKNOWN" | "QUEUED" | "IN_PROGRESS" | "FAILED";
@@ -3074,6 +3558,8 @@ export declare const SyncStatus_StatusSchema: GenEnum<SyncStatus_Status, SyncSta
  */
 export declare type ListSyncStatusesRequest = Message<"chainguard.platform.registry.ListSyncStatusesRequest"> & {
   /**
+   * Uid of the group whose repos it is about.
+   *
    * @generated from field: string registry_id = 1;
    */
   registryId: string;
@@ -3084,6 +3570,8 @@ export declare type ListSyncStatusesRequest = Message<"chainguard.platform.regis
  */
 export declare type ListSyncStatusesRequestJson = {
   /**
+   * Uid of the group whose repos it is about.
+   *
    * @generated from field: string registry_id = 1;
    */
   registryId?: string;
@@ -3096,30 +3584,42 @@ export declare type ListSyncStatusesRequestJson = {
 export declare const ListSyncStatusesRequestSchema: GenMessage<ListSyncStatusesRequest, {jsonType: ListSyncStatusesRequestJson}>;
 
 /**
+ * How the copying of one repo's images is going.
+ *
  * @generated from message chainguard.platform.registry.RepoSyncStatus
  */
 export declare type RepoSyncStatus = Message<"chainguard.platform.registry.RepoSyncStatus"> & {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string repo_id = 1;
    */
   repoId: string;
 
   /**
+   * How far it is.
+   *
    * @generated from field: chainguard.platform.registry.SyncStatus repo_status = 2;
    */
   repoStatus?: SyncStatus | undefined;
 };
 
 /**
+ * How the copying of one repo's images is going.
+ *
  * @generated from message chainguard.platform.registry.RepoSyncStatus
  */
 export declare type RepoSyncStatusJson = {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string repo_id = 1;
    */
   repoId?: string;
 
   /**
+   * How far it is.
+   *
    * @generated from field: chainguard.platform.registry.SyncStatus repo_status = 2;
    */
   repoStatus?: SyncStatusJson;
@@ -3132,20 +3632,28 @@ export declare type RepoSyncStatusJson = {
 export declare const RepoSyncStatusSchema: GenMessage<RepoSyncStatus, {jsonType: RepoSyncStatusJson}>;
 
 /**
+ * One entry for each repo that copies images from a source.
+ *
  * @generated from message chainguard.platform.registry.SyncStatusList
  */
 export declare type SyncStatusList = Message<"chainguard.platform.registry.SyncStatusList"> & {
   /**
+   * The entries.
+   *
    * @generated from field: repeated chainguard.platform.registry.RepoSyncStatus items = 1;
    */
   items: RepoSyncStatus[];
 };
 
 /**
+ * One entry for each repo that copies images from a source.
+ *
  * @generated from message chainguard.platform.registry.SyncStatusList
  */
 export declare type SyncStatusListJson = {
   /**
+   * The entries.
+   *
    * @generated from field: repeated chainguard.platform.registry.RepoSyncStatus items = 1;
    */
   items?: RepoSyncStatusJson[];
@@ -3167,11 +3675,15 @@ export declare type HelmRequest = Message<"chainguard.platform.registry.HelmRequ
   repoId: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch: string;
@@ -3187,11 +3699,15 @@ export declare type HelmRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
+   * Of an index: the architecture, such as `amd64`.
+   *
    * @generated from field: string arch = 3;
    */
   arch?: string;
@@ -3204,60 +3720,84 @@ export declare type HelmRequestJson = {
 export declare const HelmRequestSchema: GenMessage<HelmRequest, {jsonType: HelmRequestJson}>;
 
 /**
+ * A Helm chart that an image comes with.
+ *
  * @generated from message chainguard.platform.registry.Helm
  */
 export declare type Helm = Message<"chainguard.platform.registry.Helm"> & {
   /**
+   * Address of the chart's repository.
+   *
    * @generated from field: string chart_repository = 1;
    */
   chartRepository: string;
 
   /**
+   * Name of the chart.
+   *
    * @generated from field: string chart_name = 2;
    */
   chartName: string;
 
   /**
+   * Version of the chart.
+   *
    * @generated from field: string chart_version = 3;
    */
   chartVersion: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string chart_digest = 4;
    */
   chartDigest: string;
 
   /**
+   * Its values file.
+   *
    * @generated from field: string values = 5;
    */
   values: string;
 };
 
 /**
+ * A Helm chart that an image comes with.
+ *
  * @generated from message chainguard.platform.registry.Helm
  */
 export declare type HelmJson = {
   /**
+   * Address of the chart's repository.
+   *
    * @generated from field: string chart_repository = 1;
    */
   chartRepository?: string;
 
   /**
+   * Name of the chart.
+   *
    * @generated from field: string chart_name = 2;
    */
   chartName?: string;
 
   /**
+   * Version of the chart.
+   *
    * @generated from field: string chart_version = 3;
    */
   chartVersion?: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string chart_digest = 4;
    */
   chartDigest?: string;
 
   /**
+   * Its values file.
+   *
    * @generated from field: string values = 5;
    */
   values?: string;
@@ -3279,6 +3819,8 @@ export declare type GetChartRequest = Message<"chainguard.platform.registry.GetC
   repoId: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string digest = 2;
    */
   digest: string;
@@ -3294,6 +3836,8 @@ export declare type GetChartRequestJson = {
   repoId?: string;
 
   /**
+   * Digest of the chart.
+   *
    * @generated from field: string digest = 2;
    */
   digest?: string;
@@ -3306,110 +3850,154 @@ export declare type GetChartRequestJson = {
 export declare const GetChartRequestSchema: GenMessage<GetChartRequest, {jsonType: GetChartRequestJson}>;
 
 /**
+ * A Helm chart, as its Chart.yaml and its files say.
+ *
  * @generated from message chainguard.platform.registry.Chart
  */
 export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
   /**
+   * Name of the chart.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Version of the chart.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
 
   /**
+   * Version of the application that it installs.
+   *
    * @generated from field: string app_version = 3;
    */
   appVersion: string;
 
   /**
+   * What it installs, in a sentence.
+   *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
+   * Charts that it needs.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartDependency dependencies = 5;
    */
   dependencies: ChartDependency[];
 
   /**
+   * Annotations of Chart.yaml by name.
+   *
    * @generated from field: map<string, string> annotations = 6;
    */
   annotations: { [key: string]: string };
 
   /**
+   * Images that it starts.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartImage images = 7;
    */
   images: ChartImage[];
 
   /**
+   * Chart.yaml as it is.
+   *
    * @generated from field: string raw = 8;
    */
   raw: string;
 
   /**
+   * values.yaml as it is.
+   *
    * @generated from field: string values = 9;
    */
   values: string;
 
   /**
+   * What its authors say has changed.
+   *
    * @generated from field: string changelog = 10;
    */
   changelog: string;
 };
 
 /**
+ * A Helm chart, as its Chart.yaml and its files say.
+ *
  * @generated from message chainguard.platform.registry.Chart
  */
 export declare type ChartJson = {
   /**
+   * Name of the chart.
+   *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
+   * Version of the chart.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
 
   /**
+   * Version of the application that it installs.
+   *
    * @generated from field: string app_version = 3;
    */
   appVersion?: string;
 
   /**
+   * What it installs, in a sentence.
+   *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
+   * Charts that it needs.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartDependency dependencies = 5;
    */
   dependencies?: ChartDependencyJson[];
 
   /**
+   * Annotations of Chart.yaml by name.
+   *
    * @generated from field: map<string, string> annotations = 6;
    */
   annotations?: { [key: string]: string };
 
   /**
+   * Images that it starts.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartImage images = 7;
    */
   images?: ChartImageJson[];
 
   /**
+   * Chart.yaml as it is.
+   *
    * @generated from field: string raw = 8;
    */
   raw?: string;
 
   /**
+   * values.yaml as it is.
+   *
    * @generated from field: string values = 9;
    */
   values?: string;
 
   /**
+   * What its authors say has changed.
+   *
    * @generated from field: string changelog = 10;
    */
   changelog?: string;
@@ -3422,40 +4010,56 @@ export declare type ChartJson = {
 export declare const ChartSchema: GenMessage<Chart, {jsonType: ChartJson}>;
 
 /**
+ * A chart that another one needs.
+ *
  * @generated from message chainguard.platform.registry.ChartDependency
  */
 export declare type ChartDependency = Message<"chainguard.platform.registry.ChartDependency"> & {
   /**
+   * Name of the chart.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Version, or range of versions, that is needed.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
 
   /**
+   * Address of its repository.
+   *
    * @generated from field: string repository = 3;
    */
   repository: string;
 };
 
 /**
+ * A chart that another one needs.
+ *
  * @generated from message chainguard.platform.registry.ChartDependency
  */
 export declare type ChartDependencyJson = {
   /**
+   * Name of the chart.
+   *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
+   * Version, or range of versions, that is needed.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
 
   /**
+   * Address of its repository.
+   *
    * @generated from field: string repository = 3;
    */
   repository?: string;
@@ -3468,50 +4072,70 @@ export declare type ChartDependencyJson = {
 export declare const ChartDependencySchema: GenMessage<ChartDependency, {jsonType: ChartDependencyJson}>;
 
 /**
+ * An image that a chart starts.
+ *
  * @generated from message chainguard.platform.registry.ChartImage
  */
 export declare type ChartImage = Message<"chainguard.platform.registry.ChartImage"> & {
   /**
+   * Name of the image in the chart's values.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Its reference, such as `cgr.example.com/acme/nginx:1.27`.
+   *
    * @generated from field: string image = 2;
    */
   image: string;
 
   /**
+   * Whether the chart needs it in every installation.
+   *
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 3;
    */
   requirement: ChartImageRequirement;
 
   /**
+   * Name of the repo that has it here.
+   *
    * @generated from field: string repo_name = 4;
    */
   repoName: string;
 };
 
 /**
+ * An image that a chart starts.
+ *
  * @generated from message chainguard.platform.registry.ChartImage
  */
 export declare type ChartImageJson = {
   /**
+   * Name of the image in the chart's values.
+   *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
+   * Its reference, such as `cgr.example.com/acme/nginx:1.27`.
+   *
    * @generated from field: string image = 2;
    */
   image?: string;
 
   /**
+   * Whether the chart needs it in every installation.
+   *
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 3;
    */
   requirement?: ChartImageRequirementJson;
 
   /**
+   * Name of the repo that has it here.
+   *
    * @generated from field: string repo_name = 4;
    */
   repoName?: string;
@@ -3550,20 +4174,28 @@ export declare type ListChartsByImageRepoRequestJson = {
 export declare const ListChartsByImageRepoRequestSchema: GenMessage<ListChartsByImageRepoRequest, {jsonType: ListChartsByImageRepoRequestJson}>;
 
 /**
+ * The charts that start images of a repo.
+ *
  * @generated from message chainguard.platform.registry.ListChartsByImageRepoResponse
  */
 export declare type ListChartsByImageRepoResponse = Message<"chainguard.platform.registry.ListChartsByImageRepoResponse"> & {
   /**
+   * One entry for each chart.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartImageBinding chart_image_bindings = 1;
    */
   chartImageBindings: ChartImageBinding[];
 };
 
 /**
+ * The charts that start images of a repo.
+ *
  * @generated from message chainguard.platform.registry.ListChartsByImageRepoResponse
  */
 export declare type ListChartsByImageRepoResponseJson = {
   /**
+   * One entry for each chart.
+   *
    * @generated from field: repeated chainguard.platform.registry.ChartImageBinding chart_image_bindings = 1;
    */
   chartImageBindings?: ChartImageBindingJson[];
@@ -3576,40 +4208,56 @@ export declare type ListChartsByImageRepoResponseJson = {
 export declare const ListChartsByImageRepoResponseSchema: GenMessage<ListChartsByImageRepoResponse, {jsonType: ListChartsByImageRepoResponseJson}>;
 
 /**
+ * A chart and an image that it starts.
+ *
  * @generated from message chainguard.platform.registry.ChartImageBinding
  */
 export declare type ChartImageBinding = Message<"chainguard.platform.registry.ChartImageBinding"> & {
   /**
+   * The repo of the chart.
+   *
    * @generated from field: string chart_repo = 1;
    */
   chartRepo: string;
 
   /**
+   * Whether the chart needs the image in every installation.
+   *
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 2;
    */
   requirement: ChartImageRequirement;
 
   /**
+   * The repo of the image.
+   *
    * @generated from field: string image_repo = 3;
    */
   imageRepo: string;
 };
 
 /**
+ * A chart and an image that it starts.
+ *
  * @generated from message chainguard.platform.registry.ChartImageBinding
  */
 export declare type ChartImageBindingJson = {
   /**
+   * The repo of the chart.
+   *
    * @generated from field: string chart_repo = 1;
    */
   chartRepo?: string;
 
   /**
+   * Whether the chart needs the image in every installation.
+   *
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 2;
    */
   requirement?: ChartImageRequirementJson;
 
   /**
+   * The repo of the image.
+   *
    * @generated from field: string image_repo = 3;
    */
   imageRepo?: string;
@@ -3622,30 +4270,42 @@ export declare type ChartImageBindingJson = {
 export declare const ChartImageBindingSchema: GenMessage<ChartImageBinding, {jsonType: ChartImageBindingJson}>;
 
 /**
+ * How people install what a repo's image is of: with which Helm charts.
+ *
  * @generated from message chainguard.platform.registry.Deployment
  */
 export declare type Deployment = Message<"chainguard.platform.registry.Deployment"> & {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * The charts.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts: HelmChart[];
 };
 
 /**
+ * How people install what a repo's image is of: with which Helm charts.
+ *
  * @generated from message chainguard.platform.registry.Deployment
  */
 export declare type DeploymentJson = {
   /**
+   * Uid of the repo.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * The charts.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts?: HelmChartJson[];
@@ -3658,6 +4318,8 @@ export declare type DeploymentJson = {
 export declare const DeploymentSchema: GenMessage<Deployment, {jsonType: DeploymentJson}>;
 
 /**
+ * A Helm chart by its place.
+ *
  * @generated from message chainguard.platform.registry.HelmChart
  */
 export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"> & {
@@ -3684,6 +4346,8 @@ export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"
 };
 
 /**
+ * A Helm chart by its place.
+ *
  * @generated from message chainguard.platform.registry.HelmChart
  */
 export declare type HelmChartJson = {
@@ -3716,6 +4380,8 @@ export declare type HelmChartJson = {
 export declare const HelmChartSchema: GenMessage<HelmChart, {jsonType: HelmChartJson}>;
 
 /**
+ * What to say of a repo.
+ *
  * @generated from message chainguard.platform.registry.CreateDeploymentRequest
  */
 export declare type CreateDeploymentRequest = Message<"chainguard.platform.registry.CreateDeploymentRequest"> & {
@@ -3725,12 +4391,16 @@ export declare type CreateDeploymentRequest = Message<"chainguard.platform.regis
   parentId: string;
 
   /**
+   * The charts, at least one.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts: HelmChart[];
 };
 
 /**
+ * What to say of a repo.
+ *
  * @generated from message chainguard.platform.registry.CreateDeploymentRequest
  */
 export declare type CreateDeploymentRequestJson = {
@@ -3740,6 +4410,8 @@ export declare type CreateDeploymentRequestJson = {
   parentId?: string;
 
   /**
+   * The charts, at least one.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts?: HelmChartJson[];
@@ -3752,6 +4424,8 @@ export declare type CreateDeploymentRequestJson = {
 export declare const CreateDeploymentRequestSchema: GenMessage<CreateDeploymentRequest, {jsonType: CreateDeploymentRequestJson}>;
 
 /**
+ * What to say of a repo in place of what was said.
+ *
  * @generated from message chainguard.platform.registry.UpdateDeploymentRequest
  */
 export declare type UpdateDeploymentRequest = Message<"chainguard.platform.registry.UpdateDeploymentRequest"> & {
@@ -3761,12 +4435,16 @@ export declare type UpdateDeploymentRequest = Message<"chainguard.platform.regis
   repoId: string;
 
   /**
+   * The charts, at least one.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts: HelmChart[];
 };
 
 /**
+ * What to say of a repo in place of what was said.
+ *
  * @generated from message chainguard.platform.registry.UpdateDeploymentRequest
  */
 export declare type UpdateDeploymentRequestJson = {
@@ -3776,6 +4454,8 @@ export declare type UpdateDeploymentRequestJson = {
   repoId?: string;
 
   /**
+   * The charts, at least one.
+   *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
   charts?: HelmChartJson[];
@@ -3844,6 +4524,8 @@ export declare type GetRegistrySettingsRequestJson = {
 export declare const GetRegistrySettingsRequestSchema: GenMessage<GetRegistrySettingsRequest, {jsonType: GetRegistrySettingsRequestJson}>;
 
 /**
+ * Settings of an organization's registry.
+ *
  * @generated from message chainguard.platform.registry.RegistrySettings
  */
 export declare type RegistrySettings = Message<"chainguard.platform.registry.RegistrySettings"> & {
@@ -3870,6 +4552,8 @@ export declare type RegistrySettings = Message<"chainguard.platform.registry.Reg
 };
 
 /**
+ * Settings of an organization's registry.
+ *
  * @generated from message chainguard.platform.registry.RegistrySettings
  */
 export declare type RegistrySettingsJson = {
@@ -3952,26 +4636,36 @@ export declare type CatalogTierJson = "UNKNOWN" | "APPLICATION" | "BASE" | "FIPS
 export declare const CatalogTierSchema: GenEnum<CatalogTier, CatalogTierJson>;
 
 /**
+ * Whether the version that a tag holds is supported.
+ *
  * @generated from enum chainguard.platform.registry.EolTagStatus
  */
 export enum EolTagStatus {
   /**
+   * It is supported, or nothing is known of its end.
+   *
    * @generated from enum value: TAG_ACTIVE = 0;
    */
   TAG_ACTIVE = 0,
 
   /**
+   * Its support has ended, and its image is still rebuilt.
+   *
    * @generated from enum value: TAG_IN_GRACE = 1;
    */
   TAG_IN_GRACE = 1,
 
   /**
+   * Its support has ended, and so has the rebuilding.
+   *
    * @generated from enum value: TAG_INACTIVE = 2;
    */
   TAG_INACTIVE = 2,
 }
 
 /**
+ * Whether the version that a tag holds is supported.
+ *
  * @generated from enum chainguard.platform.registry.EolTagStatus
  */
 export declare type EolTagStatusJson = "TAG_ACTIVE" | "TAG_IN_GRACE" | "TAG_INACTIVE";
@@ -3982,36 +4676,50 @@ export declare type EolTagStatusJson = "TAG_ACTIVE" | "TAG_IN_GRACE" | "TAG_INAC
 export declare const EolTagStatusSchema: GenEnum<EolTagStatus, EolTagStatusJson>;
 
 /**
+ * Whether an image is rebuilt after the end of its version's support.
+ *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
 export enum EolGracePeriodStatus {
   /**
+   * There is no end, or no grace after it.
+   *
    * @generated from enum value: GRACE_NOT_ELIGIBLE = 0;
    */
   GRACE_NOT_ELIGIBLE = 0,
 
   /**
+   * There will be a grace period; the support has not ended yet.
+   *
    * @generated from enum value: GRACE_ELIGIBLE = 1;
    */
   GRACE_ELIGIBLE = 1,
 
   /**
+   * The grace period is running.
+   *
    * @generated from enum value: GRACE_ACTIVE = 2;
    */
   GRACE_ACTIVE = 2,
 
   /**
+   * It cannot be built any more, so that there is no grace.
+   *
    * @generated from enum value: GRACE_BROKEN = 3;
    */
   GRACE_BROKEN = 3,
 
   /**
+   * The grace period is over.
+   *
    * @generated from enum value: GRACE_EXPIRED = 4;
    */
   GRACE_EXPIRED = 4,
 }
 
 /**
+ * Whether an image is rebuilt after the end of its version's support.
+ *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
 export declare type EolGracePeriodStatusJson = "GRACE_NOT_ELIGIBLE" | "GRACE_ELIGIBLE" | "GRACE_ACTIVE" | "GRACE_BROKEN" | "GRACE_EXPIRED";
@@ -4022,6 +4730,8 @@ export declare type EolGracePeriodStatusJson = "GRACE_NOT_ELIGIBLE" | "GRACE_ELI
 export declare const EolGracePeriodStatusSchema: GenEnum<EolGracePeriodStatus, EolGracePeriodStatusJson>;
 
 /**
+ * Whether a chart needs an image.
+ *
  * @generated from enum chainguard.platform.registry.ChartImageRequirement
  */
 export enum ChartImageRequirement {
@@ -4031,17 +4741,23 @@ export enum ChartImageRequirement {
   REQUIREMENT_UNSPECIFIED = 0,
 
   /**
+   * In every installation.
+   *
    * @generated from enum value: REQUIREMENT_REQUIRED = 1;
    */
   REQUIREMENT_REQUIRED = 1,
 
   /**
+   * Where a setting asks for it.
+   *
    * @generated from enum value: REQUIREMENT_OPTIONAL = 2;
    */
   REQUIREMENT_OPTIONAL = 2,
 }
 
 /**
+ * Whether a chart needs an image.
+ *
  * @generated from enum chainguard.platform.registry.ChartImageRequirement
  */
 export declare type ChartImageRequirementJson = "REQUIREMENT_UNSPECIFIED" | "REQUIREMENT_REQUIRED" | "REQUIREMENT_OPTIONAL";

@@ -426,6 +426,8 @@ export const BuildReport_ResultSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 47, 0);
 
 /**
+ * How a build ended.
+ *
  * @generated from enum chainguard.platform.registry.BuildReport.Result
  */
 export const BuildReport_Result = /*@__PURE__*/
@@ -480,6 +482,8 @@ export const SyncStatus_StatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 52, 0);
 
 /**
+ * How far it is.
+ *
  * @generated from enum chainguard.platform.registry.SyncStatus.Status
  */
 export const SyncStatus_Status = /*@__PURE__*/
@@ -637,6 +641,8 @@ export const EolTagStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 1);
 
 /**
+ * Whether the version that a tag holds is supported.
+ *
  * @generated from enum chainguard.platform.registry.EolTagStatus
  */
 export const EolTagStatus = /*@__PURE__*/
@@ -649,6 +655,8 @@ export const EolGracePeriodStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 2);
 
 /**
+ * Whether an image is rebuilt after the end of its version's support.
+ *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
 export const EolGracePeriodStatus = /*@__PURE__*/
@@ -661,6 +669,8 @@ export const ChartImageRequirementSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 3);
 
 /**
+ * Whether a chart needs an image.
+ *
  * @generated from enum chainguard.platform.registry.ChartImageRequirement
  */
 export const ChartImageRequirement = /*@__PURE__*/

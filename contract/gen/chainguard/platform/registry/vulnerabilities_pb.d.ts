@@ -158,6 +158,8 @@ export declare const VulnCountReportFilterSchema: GenMessage<VulnCountReportFilt
  */
 export declare type VulnCountReportList = Message<"chainguard.platform.registry.VulnCountReportList"> & {
   /**
+   * One entry for each tag and day.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnCountReport items = 1;
    */
   items: VulnCountReport[];
@@ -170,6 +172,8 @@ export declare type VulnCountReportList = Message<"chainguard.platform.registry.
  */
 export declare type VulnCountReportListJson = {
   /**
+   * One entry for each tag and day.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnCountReport items = 1;
    */
   items?: VulnCountReportJson[];
@@ -188,11 +192,15 @@ export declare const VulnCountReportListSchema: GenMessage<VulnCountReportList, 
  */
 export declare type VulnCountReport = Message<"chainguard.platform.registry.VulnCountReport"> & {
   /**
+   * Name of the repo.
+   *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
+   * Name of the tag.
+   *
    * @generated from field: string tag = 2;
    */
   tag: string;
@@ -205,6 +213,8 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
   date?: Timestamp | undefined;
 
   /**
+   * How many vulnerabilities there were of each severity.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnCount vuln_counts = 4;
    */
   vulnCounts: VulnCount[];
@@ -217,36 +227,50 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
   sizeBytes: bigint;
 
   /**
+   * All of them, by number.
+   *
    * @generated from field: repeated string cve_ids = 6;
    */
   cveIds: string[];
 
   /**
+   * Those of low severity.
+   *
    * @generated from field: repeated string low_cve_ids = 7;
    */
   lowCveIds: string[];
 
   /**
+   * Those of medium severity.
+   *
    * @generated from field: repeated string med_cve_ids = 8;
    */
   medCveIds: string[];
 
   /**
+   * Those of high severity.
+   *
    * @generated from field: repeated string high_cve_ids = 9;
    */
   highCveIds: string[];
 
   /**
+   * Those of critical severity.
+   *
    * @generated from field: repeated string crit_cve_ids = 10;
    */
   critCveIds: string[];
 
   /**
+   * Those of negligible severity.
+   *
    * @generated from field: repeated string negligible_cve_ids = 11;
    */
   negligibleCveIds: string[];
 
   /**
+   * Those whose severity the scanner did not say.
+   *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
   unknownCveIds: string[];
@@ -259,11 +283,15 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
  */
 export declare type VulnCountReportJson = {
   /**
+   * Name of the repo.
+   *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
+   * Name of the tag.
+   *
    * @generated from field: string tag = 2;
    */
   tag?: string;
@@ -276,6 +304,8 @@ export declare type VulnCountReportJson = {
   date?: TimestampJson;
 
   /**
+   * How many vulnerabilities there were of each severity.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnCount vuln_counts = 4;
    */
   vulnCounts?: VulnCountJson[];
@@ -288,36 +318,50 @@ export declare type VulnCountReportJson = {
   sizeBytes?: string;
 
   /**
+   * All of them, by number.
+   *
    * @generated from field: repeated string cve_ids = 6;
    */
   cveIds?: string[];
 
   /**
+   * Those of low severity.
+   *
    * @generated from field: repeated string low_cve_ids = 7;
    */
   lowCveIds?: string[];
 
   /**
+   * Those of medium severity.
+   *
    * @generated from field: repeated string med_cve_ids = 8;
    */
   medCveIds?: string[];
 
   /**
+   * Those of high severity.
+   *
    * @generated from field: repeated string high_cve_ids = 9;
    */
   highCveIds?: string[];
 
   /**
+   * Those of critical severity.
+   *
    * @generated from field: repeated string crit_cve_ids = 10;
    */
   critCveIds?: string[];
 
   /**
+   * Those of negligible severity.
+   *
    * @generated from field: repeated string negligible_cve_ids = 11;
    */
   negligibleCveIds?: string[];
 
   /**
+   * Those whose severity the scanner did not say.
+   *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
   unknownCveIds?: string[];
@@ -336,11 +380,15 @@ export declare const VulnCountReportSchema: GenMessage<VulnCountReport, {jsonTyp
  */
 export declare type VulnCount = Message<"chainguard.platform.registry.VulnCount"> & {
   /**
+   * The severity.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Severity severity = 1;
    */
   severity: Vulnerability_Severity;
 
   /**
+   * How many there are.
+   *
    * @generated from field: int32 count = 2;
    */
   count: number;
@@ -353,11 +401,15 @@ export declare type VulnCount = Message<"chainguard.platform.registry.VulnCount"
  */
 export declare type VulnCountJson = {
   /**
+   * The severity.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Severity severity = 1;
    */
   severity?: Vulnerability_SeverityJson;
 
   /**
+   * How many there are.
+   *
    * @generated from field: int32 count = 2;
    */
   count?: number;
@@ -438,21 +490,29 @@ export declare const GetRawVulnReportRequestSchema: GenMessage<GetRawVulnReportR
  */
 export declare type RawVulnReport = Message<"chainguard.platform.registry.RawVulnReport"> & {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
   scanner?: Scanner | undefined;
 
   /**
+   * When it was made.
+   *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: Timestamp | undefined;
 
   /**
+   * The report's text, in the scanner's own form.
+   *
    * @generated from field: string raw_report = 4;
    */
   rawReport: string;
@@ -472,21 +532,29 @@ export declare type RawVulnReport = Message<"chainguard.platform.registry.RawVul
  */
 export declare type RawVulnReportJson = {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
   scanner?: ScannerJson;
 
   /**
+   * When it was made.
+   *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: TimestampJson;
 
   /**
+   * The report's text, in the scanner's own form.
+   *
    * @generated from field: string raw_report = 4;
    */
   rawReport?: string;
@@ -512,21 +580,29 @@ export declare const RawVulnReportSchema: GenMessage<RawVulnReport, {jsonType: R
  */
 export declare type VulnReport = Message<"chainguard.platform.registry.VulnReport"> & {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
   scanner?: Scanner | undefined;
 
   /**
+   * When it was made.
+   *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: Timestamp | undefined;
 
   /**
+   * What it found.
+   *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
   vulnerabilities: Vulnerability[];
@@ -539,21 +615,29 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
  */
 export declare type VulnReportJson = {
   /**
+   * Digest of the image.
+   *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
   scanner?: ScannerJson;
 
   /**
+   * When it was made.
+   *
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: TimestampJson;
 
   /**
+   * What it found.
+   *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
   vulnerabilities?: VulnerabilityJson[];
@@ -572,11 +656,15 @@ export declare const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnRep
  */
 export declare type Scanner = Message<"chainguard.platform.registry.Scanner"> & {
   /**
+   * Which scanner it is.
+   *
    * @generated from field: chainguard.platform.registry.Scanner.Name name = 1;
    */
   name: Scanner_Name;
 
   /**
+   * Its version; of another scanner its name, a slash and its version.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
@@ -596,11 +684,15 @@ export declare type Scanner = Message<"chainguard.platform.registry.Scanner"> & 
  */
 export declare type ScannerJson = {
   /**
+   * Which scanner it is.
+   *
    * @generated from field: chainguard.platform.registry.Scanner.Name name = 1;
    */
   name?: Scanner_NameJson;
 
   /**
+   * Its version; of another scanner its name, a slash and its version.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
@@ -620,6 +712,8 @@ export declare type ScannerJson = {
 export declare const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}>;
 
 /**
+ * Scanners that have a name of their own here.
+ *
  * @generated from enum chainguard.platform.registry.Scanner.Name
  */
 export enum Scanner_Name {
@@ -631,17 +725,23 @@ export enum Scanner_Name {
   UNKNOWN = 0,
 
   /**
+   * Grype.
+   *
    * @generated from enum value: GRYPE = 1;
    */
   GRYPE = 1,
 
   /**
+   * Trivy.
+   *
    * @generated from enum value: TRIVY = 2;
    */
   TRIVY = 2,
 }
 
 /**
+ * Scanners that have a name of their own here.
+ *
  * @generated from enum chainguard.platform.registry.Scanner.Name
  */
 export declare type Scanner_NameJson = "UNKNOWN" | "GRYPE" | "TRIVY";
@@ -748,6 +848,8 @@ export declare const VulnReportFilterSchema: GenMessage<VulnReportFilter, {jsonT
  */
 export declare type VulnReportList = Message<"chainguard.platform.registry.VulnReportList"> & {
   /**
+   * The reports.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnReport items = 1;
    */
   items: VulnReport[];
@@ -760,6 +862,8 @@ export declare type VulnReportList = Message<"chainguard.platform.registry.VulnR
  */
 export declare type VulnReportListJson = {
   /**
+   * The reports.
+   *
    * @generated from field: repeated chainguard.platform.registry.VulnReport items = 1;
    */
   items?: VulnReportJson[];
@@ -778,11 +882,15 @@ export declare const VulnReportListSchema: GenMessage<VulnReportList, {jsonType:
  */
 export declare type Vulnerability = Message<"chainguard.platform.registry.Vulnerability"> & {
   /**
+   * Its number, such as `CVE-2025-1234`.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Other numbers of the same vulnerability.
+   *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
@@ -795,31 +903,43 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
   purls: string[];
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
+   * What the scanner says of it besides.
+   *
    * @generated from field: string details = 5;
    */
   details: string;
 
   /**
+   * How bad it is.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Severity severity = 6;
    */
   severity: Vulnerability_Severity;
 
   /**
+   * Its scores.
+   *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability.CVSS cvss = 7;
    */
   cvss: Vulnerability_CVSS[];
 
   /**
+   * Whether there is a version without it.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix fix = 8;
    */
   fix?: Vulnerability_Fix | undefined;
 
   /**
+   * Where more is said of it.
+   *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls: string[];
@@ -839,11 +959,15 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
  */
 export declare type VulnerabilityJson = {
   /**
+   * Its number, such as `CVE-2025-1234`.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Other numbers of the same vulnerability.
+   *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
@@ -856,31 +980,43 @@ export declare type VulnerabilityJson = {
   purls?: string[];
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
+   * What the scanner says of it besides.
+   *
    * @generated from field: string details = 5;
    */
   details?: string;
 
   /**
+   * How bad it is.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Severity severity = 6;
    */
   severity?: Vulnerability_SeverityJson;
 
   /**
+   * Its scores.
+   *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability.CVSS cvss = 7;
    */
   cvss?: Vulnerability_CVSSJson[];
 
   /**
+   * Whether there is a version without it.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix fix = 8;
    */
   fix?: Vulnerability_FixJson;
 
   /**
+   * Where more is said of it.
+   *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls?: string[];
@@ -900,30 +1036,42 @@ export declare type VulnerabilityJson = {
 export declare const VulnerabilitySchema: GenMessage<Vulnerability, {jsonType: VulnerabilityJson}>;
 
 /**
+ * A score of the Common Vulnerability Scoring System.
+ *
  * @generated from message chainguard.platform.registry.Vulnerability.CVSS
  */
 export declare type Vulnerability_CVSS = Message<"chainguard.platform.registry.Vulnerability.CVSS"> & {
   /**
+   * The vector or the number, as the scanner wrote it.
+   *
    * @generated from field: string score = 1;
    */
   score: string;
 
   /**
+   * Version of CVSS, such as `3.1`.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
 };
 
 /**
+ * A score of the Common Vulnerability Scoring System.
+ *
  * @generated from message chainguard.platform.registry.Vulnerability.CVSS
  */
 export declare type Vulnerability_CVSSJson = {
   /**
+   * The vector or the number, as the scanner wrote it.
+   *
    * @generated from field: string score = 1;
    */
   score?: string;
 
   /**
+   * Version of CVSS, such as `3.1`.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
@@ -936,30 +1084,42 @@ export declare type Vulnerability_CVSSJson = {
 export declare const Vulnerability_CVSSSchema: GenMessage<Vulnerability_CVSS, {jsonType: Vulnerability_CVSSJson}>;
 
 /**
+ * Whether there is a version without it.
+ *
  * @generated from message chainguard.platform.registry.Vulnerability.Fix
  */
 export declare type Vulnerability_Fix = Message<"chainguard.platform.registry.Vulnerability.Fix"> & {
   /**
+   * Versions in which it is fixed.
+   *
    * @generated from field: repeated string versions = 1;
    */
   versions: string[];
 
   /**
+   * What is known of a fix.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix.State state = 2;
    */
   state: Vulnerability_Fix_State;
 };
 
 /**
+ * Whether there is a version without it.
+ *
  * @generated from message chainguard.platform.registry.Vulnerability.Fix
  */
 export declare type Vulnerability_FixJson = {
   /**
+   * Versions in which it is fixed.
+   *
    * @generated from field: repeated string versions = 1;
    */
   versions?: string[];
 
   /**
+   * What is known of a fix.
+   *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix.State state = 2;
    */
   state?: Vulnerability_Fix_StateJson;
@@ -972,6 +1132,8 @@ export declare type Vulnerability_FixJson = {
 export declare const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix, {jsonType: Vulnerability_FixJson}>;
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */
 export enum Vulnerability_Fix_State {
@@ -981,22 +1143,30 @@ export enum Vulnerability_Fix_State {
   UNKNOWN = 0,
 
   /**
+   * There is a version without it.
+   *
    * @generated from enum value: FIXED = 1;
    */
   FIXED = 1,
 
   /**
+   * There is none yet.
+   *
    * @generated from enum value: NOT_FIXED = 2;
    */
   NOT_FIXED = 2,
 
   /**
+   * The maintainers have said that there will be none.
+   *
    * @generated from enum value: WONT_FIX = 3;
    */
   WONT_FIX = 3,
 }
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */
 export declare type Vulnerability_Fix_StateJson = "UNKNOWN" | "FIXED" | "NOT_FIXED" | "WONT_FIX";
@@ -1007,6 +1177,8 @@ export declare type Vulnerability_Fix_StateJson = "UNKNOWN" | "FIXED" | "NOT_FIX
 export declare const Vulnerability_Fix_StateSchema: GenEnum<Vulnerability_Fix_State, Vulnerability_Fix_StateJson>;
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Severity
  */
 export enum Vulnerability_Severity {
@@ -1016,32 +1188,44 @@ export enum Vulnerability_Severity {
   UNKNOWN = 0,
 
   /**
+   * Low.
+   *
    * @generated from enum value: LOW = 1;
    */
   LOW = 1,
 
   /**
+   * Medium.
+   *
    * @generated from enum value: MEDIUM = 2;
    */
   MEDIUM = 2,
 
   /**
+   * High.
+   *
    * @generated from enum value: HIGH = 3;
    */
   HIGH = 3,
 
   /**
+   * Critical.
+   *
    * @generated from enum value: CRITICAL = 4;
    */
   CRITICAL = 4,
 
   /**
+   * So low that its distribution does not act on it.
+   *
    * @generated from enum value: NEGLIGIBLE = 5;
    */
   NEGLIGIBLE = 5,
 }
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Severity
  */
 export declare type Vulnerability_SeverityJson = "UNKNOWN" | "LOW" | "MEDIUM" | "HIGH" | "CRITICAL" | "NEGLIGIBLE";
@@ -1052,6 +1236,8 @@ export declare type Vulnerability_SeverityJson = "UNKNOWN" | "LOW" | "MEDIUM" | 
 export declare const Vulnerability_SeveritySchema: GenEnum<Vulnerability_Severity, Vulnerability_SeverityJson>;
 
 /**
+ * Reports of vulnerability scanners on images, and their counts day by day.
+ *
  * @generated from service chainguard.platform.registry.Vulnerabilities
  */
 export declare const Vulnerabilities: GenService<{

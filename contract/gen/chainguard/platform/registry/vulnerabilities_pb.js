@@ -85,6 +85,8 @@ export const Scanner_NameSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_vulnerabilities, 8, 0);
 
 /**
+ * Scanners that have a name of their own here.
+ *
  * @generated from enum chainguard.platform.registry.Scanner.Name
  */
 export const Scanner_Name = /*@__PURE__*/
@@ -132,6 +134,8 @@ export const Vulnerability_Fix_StateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_vulnerabilities, 11, 1, 0);
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */
 export const Vulnerability_Fix_State = /*@__PURE__*/
@@ -144,12 +148,16 @@ export const Vulnerability_SeveritySchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_vulnerabilities, 11, 0);
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.registry.Vulnerability.Severity
  */
 export const Vulnerability_Severity = /*@__PURE__*/
   tsEnum(Vulnerability_SeveritySchema);
 
 /**
+ * Reports of vulnerability scanners on images, and their counts day by day.
+ *
  * @generated from service chainguard.platform.registry.Vulnerabilities
  */
 export const Vulnerabilities = /*@__PURE__*/

@@ -14,25 +14,35 @@ import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 export declare const file_chainguard_platform_tenant_sbom: GenFile;
 
 /**
+ * What an image is made of.
+ *
  * @generated from message chainguard.platform.tenant.Sbom2
  */
 export declare type Sbom2 = Message<"chainguard.platform.tenant.Sbom2"> & {
   /**
+   * Uid of the SBOM.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Always empty: GetRawSbom has the document.
+   *
    * @generated from field: bytes raw_sbom = 2;
    */
   rawSbom: Uint8Array;
 
   /**
+   * Packages and files, and how they belong to each other.
+   *
    * @generated from field: chainguard.platform.tenant.ComponentGraph graph = 3;
    */
   graph?: ComponentGraph | undefined;
 
   /**
+   * When it was last pushed.
+   *
    * @generated from field: google.protobuf.Timestamp last_seen = 4;
    */
   lastSeen?: Timestamp | undefined;
@@ -52,11 +62,15 @@ export declare type Sbom2 = Message<"chainguard.platform.tenant.Sbom2"> & {
   format: string;
 
   /**
+   * When its tool wrote it.
+   *
    * @generated from field: google.protobuf.Timestamp generated_at = 7;
    */
   generatedAt?: Timestamp | undefined;
 
   /**
+   * Who is named as its author.
+   *
    * @generated from field: string authors = 8;
    */
   authors: string;
@@ -69,41 +83,57 @@ export declare type Sbom2 = Message<"chainguard.platform.tenant.Sbom2"> & {
   source: Sbom2_Source;
 
   /**
+   * Name of the document.
+   *
    * @generated from field: string name = 10;
    */
   name: string;
 
   /**
+   * What the document says of itself.
+   *
    * @generated from field: string description = 11;
    */
   description: string;
 
   /**
+   * Digest of the image.
+   *
    * @generated from field: optional string digest = 12;
    */
   digest?: string | undefined;
 };
 
 /**
+ * What an image is made of.
+ *
  * @generated from message chainguard.platform.tenant.Sbom2
  */
 export declare type Sbom2Json = {
   /**
+   * Uid of the SBOM.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Always empty: GetRawSbom has the document.
+   *
    * @generated from field: bytes raw_sbom = 2;
    */
   rawSbom?: string;
 
   /**
+   * Packages and files, and how they belong to each other.
+   *
    * @generated from field: chainguard.platform.tenant.ComponentGraph graph = 3;
    */
   graph?: ComponentGraphJson;
 
   /**
+   * When it was last pushed.
+   *
    * @generated from field: google.protobuf.Timestamp last_seen = 4;
    */
   lastSeen?: TimestampJson;
@@ -123,11 +153,15 @@ export declare type Sbom2Json = {
   format?: string;
 
   /**
+   * When its tool wrote it.
+   *
    * @generated from field: google.protobuf.Timestamp generated_at = 7;
    */
   generatedAt?: TimestampJson;
 
   /**
+   * Who is named as its author.
+   *
    * @generated from field: string authors = 8;
    */
   authors?: string;
@@ -140,16 +174,22 @@ export declare type Sbom2Json = {
   source?: Sbom2_SourceJson;
 
   /**
+   * Name of the document.
+   *
    * @generated from field: string name = 10;
    */
   name?: string;
 
   /**
+   * What the document says of itself.
+   *
    * @generated from field: string description = 11;
    */
   description?: string;
 
   /**
+   * Digest of the image.
+   *
    * @generated from field: optional string digest = 12;
    */
   digest?: string;
@@ -162,6 +202,8 @@ export declare type Sbom2Json = {
 export declare const Sbom2Schema: GenMessage<Sbom2, {jsonType: Sbom2Json}>;
 
 /**
+ * Where an SBOM comes from.
+ *
  * @generated from enum chainguard.platform.tenant.Sbom2.Source
  */
 export enum Sbom2_Source {
@@ -171,17 +213,23 @@ export enum Sbom2_Source {
   UNKNOWN = 0,
 
   /**
+   * It was pushed with the image.
+   *
    * @generated from enum value: INGESTED = 1;
    */
   INGESTED = 1,
 
   /**
+   * It was made here.
+   *
    * @generated from enum value: GENERATED = 2;
    */
   GENERATED = 2,
 }
 
 /**
+ * Where an SBOM comes from.
+ *
  * @generated from enum chainguard.platform.tenant.Sbom2.Source
  */
 export declare type Sbom2_SourceJson = "UNKNOWN" | "INGESTED" | "GENERATED";
@@ -192,30 +240,42 @@ export declare type Sbom2_SourceJson = "UNKNOWN" | "INGESTED" | "GENERATED";
 export declare const Sbom2_SourceSchema: GenEnum<Sbom2_Source, Sbom2_SourceJson>;
 
 /**
+ * Packages and files, and how they belong to each other.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph
  */
 export declare type ComponentGraph = Message<"chainguard.platform.tenant.ComponentGraph"> & {
   /**
+   * The packages and files.
+   *
    * @generated from field: repeated chainguard.platform.tenant.ComponentGraph.Node nodes = 1;
    */
   nodes: ComponentGraph_Node[];
 
   /**
+   * How they belong to each other.
+   *
    * @generated from field: repeated chainguard.platform.tenant.ComponentGraph.Edge edges = 2;
    */
   edges: ComponentGraph_Edge[];
 };
 
 /**
+ * Packages and files, and how they belong to each other.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph
  */
 export declare type ComponentGraphJson = {
   /**
+   * The packages and files.
+   *
    * @generated from field: repeated chainguard.platform.tenant.ComponentGraph.Node nodes = 1;
    */
   nodes?: ComponentGraph_NodeJson[];
 
   /**
+   * How they belong to each other.
+   *
    * @generated from field: repeated chainguard.platform.tenant.ComponentGraph.Edge edges = 2;
    */
   edges?: ComponentGraph_EdgeJson[];
@@ -228,6 +288,8 @@ export declare type ComponentGraphJson = {
 export declare const ComponentGraphSchema: GenMessage<ComponentGraph, {jsonType: ComponentGraphJson}>;
 
 /**
+ * A package or a file.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Node
  */
 export declare type ComponentGraph_Node = Message<"chainguard.platform.tenant.ComponentGraph.Node"> & {
@@ -236,12 +298,16 @@ export declare type ComponentGraph_Node = Message<"chainguard.platform.tenant.Co
    */
   typedNode: {
     /**
+     * A package.
+     *
      * @generated from field: chainguard.platform.tenant.Package2 package = 1;
      */
     value: Package2;
     case: "package";
   } | {
     /**
+     * A file.
+     *
      * @generated from field: chainguard.platform.tenant.File2 file = 2;
      */
     value: File2;
@@ -250,15 +316,21 @@ export declare type ComponentGraph_Node = Message<"chainguard.platform.tenant.Co
 };
 
 /**
+ * A package or a file.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Node
  */
 export declare type ComponentGraph_NodeJson = {
   /**
+   * A package.
+   *
    * @generated from field: chainguard.platform.tenant.Package2 package = 1;
    */
   package?: Package2Json;
 
   /**
+   * A file.
+   *
    * @generated from field: chainguard.platform.tenant.File2 file = 2;
    */
   file?: File2Json;
@@ -271,40 +343,56 @@ export declare type ComponentGraph_NodeJson = {
 export declare const ComponentGraph_NodeSchema: GenMessage<ComponentGraph_Node, {jsonType: ComponentGraph_NodeJson}>;
 
 /**
+ * How two of them belong to each other.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Edge
  */
 export declare type ComponentGraph_Edge = Message<"chainguard.platform.tenant.ComponentGraph.Edge"> & {
   /**
+   * The first one, by its id in the document.
+   *
    * @generated from field: string subject_id = 1;
    */
   subjectId: string;
 
   /**
+   * The second one, by its id in the document.
+   *
    * @generated from field: string predicate_id = 2;
    */
   predicateId: string;
 
   /**
+   * What the first one does to the second.
+   *
    * @generated from field: chainguard.platform.tenant.ComponentGraph.Edge.Type type = 3;
    */
   type: ComponentGraph_Edge_Type;
 };
 
 /**
+ * How two of them belong to each other.
+ *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Edge
  */
 export declare type ComponentGraph_EdgeJson = {
   /**
+   * The first one, by its id in the document.
+   *
    * @generated from field: string subject_id = 1;
    */
   subjectId?: string;
 
   /**
+   * The second one, by its id in the document.
+   *
    * @generated from field: string predicate_id = 2;
    */
   predicateId?: string;
 
   /**
+   * What the first one does to the second.
+   *
    * @generated from field: chainguard.platform.tenant.ComponentGraph.Edge.Type type = 3;
    */
   type?: ComponentGraph_Edge_TypeJson;
@@ -317,6 +405,8 @@ export declare type ComponentGraph_EdgeJson = {
 export declare const ComponentGraph_EdgeSchema: GenMessage<ComponentGraph_Edge, {jsonType: ComponentGraph_EdgeJson}>;
 
 /**
+ * What the first one does to the second.
+ *
  * @generated from enum chainguard.platform.tenant.ComponentGraph.Edge.Type
  */
 export enum ComponentGraph_Edge_Type {
@@ -326,27 +416,37 @@ export enum ComponentGraph_Edge_Type {
   UNKNOWN = 0,
 
   /**
+   * It describes it: the document and what it is about.
+   *
    * @generated from enum value: DESCRIBES = 1;
    */
   DESCRIBES = 1,
 
   /**
+   * It contains it.
+   *
    * @generated from enum value: CONTAINS = 2;
    */
   CONTAINS = 2,
 
   /**
+   * It needs it.
+   *
    * @generated from enum value: DEPENDS_ON = 3;
    */
   DEPENDS_ON = 3,
 
   /**
+   * It was made from it.
+   *
    * @generated from enum value: GENERATED_FROM = 4;
    */
   GENERATED_FROM = 4,
 }
 
 /**
+ * What the first one does to the second.
+ *
  * @generated from enum chainguard.platform.tenant.ComponentGraph.Edge.Type
  */
 export declare type ComponentGraph_Edge_TypeJson = "UNKNOWN" | "DESCRIBES" | "CONTAINS" | "DEPENDS_ON" | "GENERATED_FROM";
@@ -357,70 +457,98 @@ export declare type ComponentGraph_Edge_TypeJson = "UNKNOWN" | "DESCRIBES" | "CO
 export declare const ComponentGraph_Edge_TypeSchema: GenEnum<ComponentGraph_Edge_Type, ComponentGraph_Edge_TypeJson>;
 
 /**
+ * A package.
+ *
  * @generated from message chainguard.platform.tenant.Package2
  */
 export declare type Package2 = Message<"chainguard.platform.tenant.Package2"> & {
   /**
+   * Its id in the document.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Its name.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * Its version.
+   *
    * @generated from field: string version = 3;
    */
   version: string;
 
   /**
+   * Its licence, as an SPDX expression.
+   *
    * @generated from field: string license = 4;
    */
   license: string;
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 5;
    */
   description: string;
 
   /**
+   * Its package URL.
+   *
    * @generated from field: string purl = 6;
    */
   purl: string;
 };
 
 /**
+ * A package.
+ *
  * @generated from message chainguard.platform.tenant.Package2
  */
 export declare type Package2Json = {
   /**
+   * Its id in the document.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Its name.
+   *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
+   * Its version.
+   *
    * @generated from field: string version = 3;
    */
   version?: string;
 
   /**
+   * Its licence, as an SPDX expression.
+   *
    * @generated from field: string license = 4;
    */
   license?: string;
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 5;
    */
   description?: string;
 
   /**
+   * Its package URL.
+   *
    * @generated from field: string purl = 6;
    */
   purl?: string;
@@ -433,40 +561,56 @@ export declare type Package2Json = {
 export declare const Package2Schema: GenMessage<Package2, {jsonType: Package2Json}>;
 
 /**
+ * A file.
+ *
  * @generated from message chainguard.platform.tenant.File2
  */
 export declare type File2 = Message<"chainguard.platform.tenant.File2"> & {
   /**
+   * Its id in the document.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Its path.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * What kinds of file it is.
+   *
    * @generated from field: repeated string types = 4;
    */
   types: string[];
 };
 
 /**
+ * A file.
+ *
  * @generated from message chainguard.platform.tenant.File2
  */
 export declare type File2Json = {
   /**
+   * Its id in the document.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Its path.
+   *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
+   * What kinds of file it is.
+   *
    * @generated from field: repeated string types = 4;
    */
   types?: string[];

@@ -27,6 +27,8 @@ export const Sbom2_SourceSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_tenant_sbom, 0, 0);
 
 /**
+ * Where an SBOM comes from.
+ *
  * @generated from enum chainguard.platform.tenant.Sbom2.Source
  */
 export const Sbom2_Source = /*@__PURE__*/
@@ -60,6 +62,8 @@ export const ComponentGraph_Edge_TypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_tenant_sbom, 1, 1, 0);
 
 /**
+ * What the first one does to the second.
+ *
  * @generated from enum chainguard.platform.tenant.ComponentGraph.Edge.Type
  */
 export const ComponentGraph_Edge_Type = /*@__PURE__*/

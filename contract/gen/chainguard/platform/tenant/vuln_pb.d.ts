@@ -15,80 +15,112 @@ import type { Package2, Package2Json } from "./sbom_pb.js";
 export declare const file_chainguard_platform_tenant_vuln: GenFile;
 
 /**
+ * What a scanner has found in an image.
+ *
  * @generated from message chainguard.platform.tenant.VulnReport
  */
 export declare type VulnReport = Message<"chainguard.platform.tenant.VulnReport"> & {
   /**
+   * Uid of the report.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * When the database was built that the scanner looked into.
+   *
    * @generated from field: google.protobuf.Timestamp vulnerability_db_last_build_time = 2;
    */
   vulnerabilityDbLastBuildTime?: Timestamp | undefined;
 
   /**
+   * What it found, one entry for each package and vulnerability.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityMatch vulnerability_matches = 3;
    */
   vulnerabilityMatches: VulnerabilityMatch[];
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.tenant.Scanner scanner = 4;
    */
   scanner?: Scanner | undefined;
 
   /**
+   * When the report was made.
+   *
    * @generated from field: google.protobuf.Timestamp report_generation = 5;
    */
   reportGeneration?: Timestamp | undefined;
 
   /**
+   * The report in the scanner's own form.
+   *
    * @generated from field: bytes raw_vuln_report = 6;
    */
   rawVulnReport: Uint8Array;
 
   /**
+   * When the same was last found.
+   *
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
   lastSeen?: Timestamp | undefined;
 };
 
 /**
+ * What a scanner has found in an image.
+ *
  * @generated from message chainguard.platform.tenant.VulnReport
  */
 export declare type VulnReportJson = {
   /**
+   * Uid of the report.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * When the database was built that the scanner looked into.
+   *
    * @generated from field: google.protobuf.Timestamp vulnerability_db_last_build_time = 2;
    */
   vulnerabilityDbLastBuildTime?: TimestampJson;
 
   /**
+   * What it found, one entry for each package and vulnerability.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityMatch vulnerability_matches = 3;
    */
   vulnerabilityMatches?: VulnerabilityMatchJson[];
 
   /**
+   * What made the report.
+   *
    * @generated from field: chainguard.platform.tenant.Scanner scanner = 4;
    */
   scanner?: ScannerJson;
 
   /**
+   * When the report was made.
+   *
    * @generated from field: google.protobuf.Timestamp report_generation = 5;
    */
   reportGeneration?: TimestampJson;
 
   /**
+   * The report in the scanner's own form.
+   *
    * @generated from field: bytes raw_vuln_report = 6;
    */
   rawVulnReport?: string;
 
   /**
+   * When the same was last found.
+   *
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
   lastSeen?: TimestampJson;
@@ -101,30 +133,42 @@ export declare type VulnReportJson = {
 export declare const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}>;
 
 /**
+ * What made a report.
+ *
  * @generated from message chainguard.platform.tenant.Scanner
  */
 export declare type Scanner = Message<"chainguard.platform.tenant.Scanner"> & {
   /**
+   * Name of the scanner.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * Version of the scanner.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
 };
 
 /**
+ * What made a report.
+ *
  * @generated from message chainguard.platform.tenant.Scanner
  */
 export declare type ScannerJson = {
   /**
+   * Name of the scanner.
+   *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
+   * Version of the scanner.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
@@ -137,40 +181,56 @@ export declare type ScannerJson = {
 export declare const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}>;
 
 /**
+ * A vulnerability that a package has.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityMatch
  */
 export declare type VulnerabilityMatch = Message<"chainguard.platform.tenant.VulnerabilityMatch"> & {
   /**
+   * The vulnerability.
+   *
    * @generated from field: chainguard.platform.tenant.VulnerabilityRecord vulnerability = 1;
    */
   vulnerability?: VulnerabilityRecord | undefined;
 
   /**
+   * The package.
+   *
    * @generated from field: chainguard.platform.tenant.Package2 pkg = 2;
    */
   pkg?: Package2 | undefined;
 
   /**
+   * Whether there is a version without it.
+   *
    * @generated from field: optional chainguard.platform.tenant.Fix fix = 3;
    */
   fix?: Fix | undefined;
 };
 
 /**
+ * A vulnerability that a package has.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityMatch
  */
 export declare type VulnerabilityMatchJson = {
   /**
+   * The vulnerability.
+   *
    * @generated from field: chainguard.platform.tenant.VulnerabilityRecord vulnerability = 1;
    */
   vulnerability?: VulnerabilityRecordJson;
 
   /**
+   * The package.
+   *
    * @generated from field: chainguard.platform.tenant.Package2 pkg = 2;
    */
   pkg?: Package2Json;
 
   /**
+   * Whether there is a version without it.
+   *
    * @generated from field: optional chainguard.platform.tenant.Fix fix = 3;
    */
   fix?: FixJson;
@@ -183,110 +243,154 @@ export declare type VulnerabilityMatchJson = {
 export declare const VulnerabilityMatchSchema: GenMessage<VulnerabilityMatch, {jsonType: VulnerabilityMatchJson}>;
 
 /**
+ * A vulnerability as a source describes it.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord
  */
 export declare type VulnerabilityRecord = Message<"chainguard.platform.tenant.VulnerabilityRecord"> & {
   /**
+   * Its number, such as `CVE-2025-1234`.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
+   * How bad it is.
+   *
    * @generated from field: chainguard.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
   severity: VulnerabilityRecord_Severity;
 
   /**
+   * Who describes it.
+   *
    * @generated from field: string source = 4;
    */
   source: string;
 
   /**
+   * Its scores.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityRecord.Cvss cvss = 5;
    */
   cvss: VulnerabilityRecord_Cvss[];
 
   /**
+   * CPE names of what it affects.
+   *
    * @generated from field: repeated string cpe_uri = 6;
    */
   cpeUri: string[];
 
   /**
+   * Where more is said of it.
+   *
    * @generated from field: repeated string related_urls = 7;
    */
   relatedUrls: string[];
 
   /**
+   * Advisories about it: their addresses by number.
+   *
    * @generated from field: map<string, string> advisories = 8;
    */
   advisories: { [key: string]: string };
 
   /**
+   * Other records of the same.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability related_vulnerabilities = 9;
    */
   relatedVulnerabilities: VulnerabilityRecord_RelatedVulnerability[];
 
   /**
+   * The number by which people know it.
+   *
    * @generated from field: string display_id = 10;
    */
   displayId: string;
 };
 
 /**
+ * A vulnerability as a source describes it.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord
  */
 export declare type VulnerabilityRecordJson = {
   /**
+   * Its number, such as `CVE-2025-1234`.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * What it is, in a sentence.
+   *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
+   * How bad it is.
+   *
    * @generated from field: chainguard.platform.tenant.VulnerabilityRecord.Severity severity = 3;
    */
   severity?: VulnerabilityRecord_SeverityJson;
 
   /**
+   * Who describes it.
+   *
    * @generated from field: string source = 4;
    */
   source?: string;
 
   /**
+   * Its scores.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityRecord.Cvss cvss = 5;
    */
   cvss?: VulnerabilityRecord_CvssJson[];
 
   /**
+   * CPE names of what it affects.
+   *
    * @generated from field: repeated string cpe_uri = 6;
    */
   cpeUri?: string[];
 
   /**
+   * Where more is said of it.
+   *
    * @generated from field: repeated string related_urls = 7;
    */
   relatedUrls?: string[];
 
   /**
+   * Advisories about it: their addresses by number.
+   *
    * @generated from field: map<string, string> advisories = 8;
    */
   advisories?: { [key: string]: string };
 
   /**
+   * Other records of the same.
+   *
    * @generated from field: repeated chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability related_vulnerabilities = 9;
    */
   relatedVulnerabilities?: VulnerabilityRecord_RelatedVulnerabilityJson[];
 
   /**
+   * The number by which people know it.
+   *
    * @generated from field: string display_id = 10;
    */
   displayId?: string;
@@ -299,30 +403,42 @@ export declare type VulnerabilityRecordJson = {
 export declare const VulnerabilityRecordSchema: GenMessage<VulnerabilityRecord, {jsonType: VulnerabilityRecordJson}>;
 
 /**
+ * A score of the Common Vulnerability Scoring System.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.Cvss
  */
 export declare type VulnerabilityRecord_Cvss = Message<"chainguard.platform.tenant.VulnerabilityRecord.Cvss"> & {
   /**
+   * The vector or the number, as the scanner wrote it.
+   *
    * @generated from field: string score = 1;
    */
   score: string;
 
   /**
+   * Version of CVSS, such as `3.1`.
+   *
    * @generated from field: string version = 2;
    */
   version: string;
 };
 
 /**
+ * A score of the Common Vulnerability Scoring System.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.Cvss
  */
 export declare type VulnerabilityRecord_CvssJson = {
   /**
+   * The vector or the number, as the scanner wrote it.
+   *
    * @generated from field: string score = 1;
    */
   score?: string;
 
   /**
+   * Version of CVSS, such as `3.1`.
+   *
    * @generated from field: string version = 2;
    */
   version?: string;
@@ -335,30 +451,42 @@ export declare type VulnerabilityRecord_CvssJson = {
 export declare const VulnerabilityRecord_CvssSchema: GenMessage<VulnerabilityRecord_Cvss, {jsonType: VulnerabilityRecord_CvssJson}>;
 
 /**
+ * Another record of the same vulnerability, or of one that belongs to it.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability
  */
 export declare type VulnerabilityRecord_RelatedVulnerability = Message<"chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability"> & {
   /**
+   * Its number.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * Who says so.
+   *
    * @generated from field: string source = 2;
    */
   source: string;
 };
 
 /**
+ * Another record of the same vulnerability, or of one that belongs to it.
+ *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability
  */
 export declare type VulnerabilityRecord_RelatedVulnerabilityJson = {
   /**
+   * Its number.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
+   * Who says so.
+   *
    * @generated from field: string source = 2;
    */
   source?: string;
@@ -371,6 +499,8 @@ export declare type VulnerabilityRecord_RelatedVulnerabilityJson = {
 export declare const VulnerabilityRecord_RelatedVulnerabilitySchema: GenMessage<VulnerabilityRecord_RelatedVulnerability, {jsonType: VulnerabilityRecord_RelatedVulnerabilityJson}>;
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.tenant.VulnerabilityRecord.Severity
  */
 export enum VulnerabilityRecord_Severity {
@@ -380,27 +510,37 @@ export enum VulnerabilityRecord_Severity {
   UNKNOWN = 0,
 
   /**
+   * Low.
+   *
    * @generated from enum value: LOW = 1;
    */
   LOW = 1,
 
   /**
+   * Medium.
+   *
    * @generated from enum value: MEDIUM = 2;
    */
   MEDIUM = 2,
 
   /**
+   * High.
+   *
    * @generated from enum value: HIGH = 3;
    */
   HIGH = 3,
 
   /**
+   * Critical.
+   *
    * @generated from enum value: CRITICAL = 4;
    */
   CRITICAL = 4,
 }
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.tenant.VulnerabilityRecord.Severity
  */
 export declare type VulnerabilityRecord_SeverityJson = "UNKNOWN" | "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
@@ -411,30 +551,42 @@ export declare type VulnerabilityRecord_SeverityJson = "UNKNOWN" | "LOW" | "MEDI
 export declare const VulnerabilityRecord_SeveritySchema: GenEnum<VulnerabilityRecord_Severity, VulnerabilityRecord_SeverityJson>;
 
 /**
+ * Whether there is a version without a vulnerability.
+ *
  * @generated from message chainguard.platform.tenant.Fix
  */
 export declare type Fix = Message<"chainguard.platform.tenant.Fix"> & {
   /**
+   * Versions in which it is fixed.
+   *
    * @generated from field: repeated string versions = 1;
    */
   versions: string[];
 
   /**
+   * What is known of a fix.
+   *
    * @generated from field: chainguard.platform.tenant.Fix.State state = 2;
    */
   state: Fix_State;
 };
 
 /**
+ * Whether there is a version without a vulnerability.
+ *
  * @generated from message chainguard.platform.tenant.Fix
  */
 export declare type FixJson = {
   /**
+   * Versions in which it is fixed.
+   *
    * @generated from field: repeated string versions = 1;
    */
   versions?: string[];
 
   /**
+   * What is known of a fix.
+   *
    * @generated from field: chainguard.platform.tenant.Fix.State state = 2;
    */
   state?: Fix_StateJson;
@@ -447,6 +599,8 @@ export declare type FixJson = {
 export declare const FixSchema: GenMessage<Fix, {jsonType: FixJson}>;
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.tenant.Fix.State
  */
 export enum Fix_State {
@@ -456,22 +610,30 @@ export enum Fix_State {
   UNKNOWN = 0,
 
   /**
+   * There is a version without it.
+   *
    * @generated from enum value: FIXED = 1;
    */
   FIXED = 1,
 
   /**
+   * There is none yet.
+   *
    * @generated from enum value: NOT_FIXED = 2;
    */
   NOT_FIXED = 2,
 
   /**
+   * The maintainers have said that there will be none.
+   *
    * @generated from enum value: WONT_FIX = 3;
    */
   WONT_FIX = 3,
 }
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.tenant.Fix.State
  */
 export declare type Fix_StateJson = "UNKNOWN" | "FIXED" | "NOT_FIXED" | "WONT_FIX";

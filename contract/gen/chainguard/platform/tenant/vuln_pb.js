@@ -63,6 +63,8 @@ export const VulnerabilityRecord_SeveritySchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_tenant_vuln, 3, 0);
 
 /**
+ * How bad it is, in the scanner's judgement.
+ *
  * @generated from enum chainguard.platform.tenant.VulnerabilityRecord.Severity
  */
 export const VulnerabilityRecord_Severity = /*@__PURE__*/
@@ -82,6 +84,8 @@ export const Fix_StateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_tenant_vuln, 4, 0);
 
 /**
+ * What is known of a fix.
+ *
  * @generated from enum chainguard.platform.tenant.Fix.State
  */
 export const Fix_State = /*@__PURE__*/

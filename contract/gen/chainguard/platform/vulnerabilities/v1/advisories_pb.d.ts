@@ -247,6 +247,8 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
     case: "patched";
   } | {
     /**
+     * The component is in another place now. Never answered here.
+     *
      * @generated from field: chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
      */
     value: AdvisoryEvent_ComponentLocationChanged;
@@ -334,6 +336,8 @@ export declare type AdvisoryEventJson = {
   patched?: AdvisoryEvent_PatchedJson;
 
   /**
+   * The component is in another place now. Never answered here.
+   *
    * @generated from field: chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged component_location_changed = 16;
    */
   componentLocationChanged?: AdvisoryEvent_ComponentLocationChangedJson;
@@ -902,40 +906,56 @@ export declare type AdvisoryEvent_PatchedJson = {
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jsonType: AdvisoryEvent_PatchedJson}>;
 
 /**
+ * The component is in another place now.
+ *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged"> & {
   /**
+   * Where it was.
+   *
    * @generated from field: string previous_location = 1;
    */
   previousLocation: string;
 
   /**
+   * Where it is.
+   *
    * @generated from field: string new_location = 2;
    */
   newLocation: string;
 
   /**
+   * Remark of the author.
+   *
    * @generated from field: string note = 3;
    */
   note: string;
 };
 
 /**
+ * The component is in another place now.
+ *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChangedJson = {
   /**
+   * Where it was.
+   *
    * @generated from field: string previous_location = 1;
    */
   previousLocation?: string;
 
   /**
+   * Where it is.
+   *
    * @generated from field: string new_location = 2;
    */
   newLocation?: string;
 
   /**
+   * Remark of the author.
+   *
    * @generated from field: string note = 3;
    */
   note?: string;
@@ -1178,6 +1198,8 @@ export declare const AdvisoryFilterSchema: GenMessage<AdvisoryFilter, {jsonType:
  */
 export declare type AdvisoriesList = Message<"chainguard.platform.vulnerabilities.v1.AdvisoriesList"> & {
   /**
+   * Passed over: a list has no number.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1203,6 +1225,8 @@ export declare type AdvisoriesList = Message<"chainguard.platform.vulnerabilitie
  */
 export declare type AdvisoriesListJson = {
   /**
+   * Passed over: a list has no number.
+   *
    * @generated from field: string id = 1;
    */
   id?: string;
@@ -1270,6 +1294,8 @@ export declare type ReviewStatusJson = "UNKNOWN" | "PENDING" | "APPROVED" | "REQ
 export declare const ReviewStatusSchema: GenEnum<ReviewStatus, ReviewStatusJson>;
 
 /**
+ * How the list is ordered.
+ *
  * @generated from enum chainguard.platform.vulnerabilities.v1.OrderBy
  */
 export enum OrderBy {
@@ -1279,57 +1305,79 @@ export enum OrderBy {
   ORDER_BY_UNSPECIFIED = 0,
 
   /**
+   * By number, the smallest first.
+   *
    * @generated from enum value: ID_ASC = 1;
    */
   ID_ASC = 1,
 
   /**
+   * By number, the largest first.
+   *
    * @generated from enum value: ID_DESC = 2;
    */
   ID_DESC = 2,
 
   /**
+   * By the time of making, the oldest first.
+   *
    * @generated from enum value: CREATED_AT_ASC = 3;
    */
   CREATED_AT_ASC = 3,
 
   /**
+   * By the time of making, the newest first.
+   *
    * @generated from enum value: CREATED_AT_DESC = 4;
    */
   CREATED_AT_DESC = 4,
 
   /**
+   * By the first alias, from A to Z.
+   *
    * @generated from enum value: ALIASES_ASC = 5;
    */
   ALIASES_ASC = 5,
 
   /**
+   * By the first alias, from Z to A.
+   *
    * @generated from enum value: ALIASES_DESC = 6;
    */
   ALIASES_DESC = 6,
 
   /**
+   * By the time of the last change, the oldest first.
+   *
    * @generated from enum value: UPDATED_AT_ASC = 7;
    */
   UPDATED_AT_ASC = 7,
 
   /**
+   * By the time of the last change, the newest first.
+   *
    * @generated from enum value: UPDATED_AT_DESC = 8;
    */
   UPDATED_AT_DESC = 8,
 
   /**
+   * By the time of deletion, the oldest first.
+   *
    * @generated from enum value: DELETED_AT_ASC = 9;
    */
   DELETED_AT_ASC = 9,
 
   /**
+   * By the time of deletion, the newest first.
+   *
    * @generated from enum value: DELETED_AT_DESC = 10;
    */
   DELETED_AT_DESC = 10,
 }
 
 /**
+ * How the list is ordered.
+ *
  * @generated from enum chainguard.platform.vulnerabilities.v1.OrderBy
  */
 export declare type OrderByJson = "ORDER_BY_UNSPECIFIED" | "ID_ASC" | "ID_DESC" | "CREATED_AT_ASC" | "CREATED_AT_DESC" | "ALIASES_ASC" | "ALIASES_DESC" | "UPDATED_AT_ASC" | "UPDATED_AT_DESC" | "DELETED_AT_ASC" | "DELETED_AT_DESC";
@@ -1389,6 +1437,8 @@ export enum EventTypeFilter {
   PATCHED = 8,
 
   /**
+   * The component is in another place now.
+   *
    * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 9;
    */
   COMPONENT_LOCATION_CHANGED = 9,

@@ -159,6 +159,8 @@ export const OrderBySchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_vulnerabilities_v1_advisories, 1);
 
 /**
+ * How the list is ordered.
+ *
  * @generated from enum chainguard.platform.vulnerabilities.v1.OrderBy
  */
 export const OrderBy = /*@__PURE__*/

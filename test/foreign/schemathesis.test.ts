@@ -1,0 +1,100 @@
+// schemathesis makes requests of our OpenAPI documents alone: none is answered with a fault of the server or with what the document does
+// not describe, and none that it allows is refused. Runs where there is Python: the program is installed once, in a folder of its own,
+// and without a registry to install it from the test is left out. The long form takes fifty seconds and a random seed.
+
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { methods } from "#contract/catalog.ts";
+import { folder, openStage } from "../conformance/stage.ts";
+import { seed, shortOrLong } from "../length.ts";
+import { fetchDocument, judgeOf } from "../openapi/document.ts";
+import { restRequest } from "../client.ts";
+
+const own = join(import.meta.dirname, "schemathesis");
+const environment = join(import.meta.dirname, "../../node_modules/.cache/schemathesis");
+const program = join(environment, "bin/schemathesis");
+
+/** Why there is no schemathesis; false where there is. */
+const missing = (): string | false => {
+  if (existsSync(program)) return false;
+  if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", join(own, "requirements.txt")];
+  return spawnSync(join(environment, "bin/python"), pip, { timeout: 180_000 }).status === 0 ? false : "schemathesis cannot be installed";
+};
+
+const reason = missing();
+const stage = await openStage();
+after(() => stage.close());
+
+/** Values of paths that name something, by verb and path of the document. */
+const existingThings = async (): Promise<Record<string, Readonly<Record<string, string>>>> => {
+  const judge = judgeOf(await fetchDocument(stage.world.url, "/openapi.json"));
+  const place = await folder(stage);
+  const found: Record<string, Readonly<Record<string, string>>> = {};
+  for (const method of methods) {
+    const [http] = method.http;
+    if (!http?.template.includes("=**}") || method.givesFile || !stage.answers(method)) continue;
+    const { verb, path, body } = restRequest(method, await stage.request(method, { place }));
+    const { operation, inPath } = judge.describe(verb, path.replace(/\/(?=$|\?)/, ""), body);
+    found[`${verb} ${operation.path}`] = inPath;
+  }
+  return found;
+};
+
+const run = (document: string, maxSeconds: number, token: string, existing: object): Promise<{ readonly status: number; readonly output: string }> =>
+  new Promise((resolve) => {
+    const url = stage.world.url;
+    const named = [
+      "--phases",
+      "examples,fuzzing",
+      "--max-time",
+      String(maxSeconds),
+      "--workers",
+      "2",
+      "--continue-on-failure",
+      "--seed",
+      String(seed),
+      "--no-color",
+    ];
+    const args = ["--config-file", join(own, "schemathesis.toml"), "run", document, "--url", url, "-H", `Authorization: Bearer ${token}`, ...named];
+    const settings = {
+      cwd: own,
+      env: { ...process.env, GANTRY_EXISTING: JSON.stringify(existing), PYTHONDONTWRITEBYTECODE: "1" },
+      maxBuffer: 64 * 1024 * 1024,
+    };
+    const child = execFile(program, args, settings, (_error, stdout, stderr) => resolve({ status: child.exitCode ?? -1, output: stdout + stderr }));
+  });
+
+for (const [address, seconds] of shortOrLong<readonly (readonly [string, number])[]>(
+  [["/openapi.json", 4]],
+  [
+    ["/openapi.json", 40],
+    ["/openapi/v1.json", 12],
+  ],
+)) {
+  test(`what ${address} allows is neither refused nor answered otherwise than it says`, { skip: reason }, async () => {
+    const existing = address === "/openapi.json" ? await existingThings() : {};
+    const { status, output } = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
+    assert.match(output, /Test cases:\s+\d{2,} generated/, output);
+    assert.equal(status, 0, output.slice(0, 100_000));
+  });
+}
+
+test("planted: a document that says otherwise than the server answers is found", {
+  skip: reason || shortOrLong<string | false>("in the long form", false),
+}, async (context) => {
+  const document = await fetchDocument(stage.world.url, "/openapi/ping.json");
+  const wrong = JSON.stringify(document).replace('"PingResponse":{"type":"object"', '"PingResponse":{"type":"integer"');
+  assert.notEqual(wrong, JSON.stringify(document));
+  const file = join(await mkdtemp(join(tmpdir(), "gantry-schemathesis-")), "ping.json");
+  context.after(() => rm(join(file, ".."), { recursive: true }));
+  await writeFile(file, wrong);
+  const { status, output } = await run(file, 2, "", {});
+  assert.equal(status, 1, output);
+  assert.match(output, /Response violates schema/);
+});
