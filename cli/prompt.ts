@@ -1,7 +1,7 @@
 // Having the person at the terminal choose. Only where there is one: a program that waits for an answer in a pipeline or a job
 // hangs it.
 
-import { ask } from "./operations/ask.ts";
+import { askLine } from "./operations/ask.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Asked = Pick<Terminal, "environment" | "err" | "input">;
@@ -14,7 +14,7 @@ export const canAsk = ({ environment, err, input: stream = process.stdin }: Aske
 export const askChoice = async (terminal: Asked, title: string, choices: readonly string[], signal: AbortSignal): Promise<number> => {
   terminal.err.write(`${title}\n${choices.map((choice, index) => `  ${index + 1}  ${choice}\n`).join("")}`);
   for (;;) {
-    const answer = await ask(terminal, `Number (1 to ${choices.length}): `, signal);
+    const answer = await askLine(terminal, `Number (1 to ${choices.length}): `, signal);
     const chosen = /^\d{1,4}$/.test(answer) ? Number(answer) : 0;
     if (chosen >= 1 && chosen <= choices.length) return chosen - 1;
   }
