@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
@@ -88,6 +89,21 @@ test("attack 159: a page of another origin, or one whose name was turned to this
   for (const origin of [`http://${name}`, "https://tools.example"]) assert.equal(await statusFor({ origin }), 200, origin);
   for (const origin of ["https://evil.example", "null", `https://${name}`, `http://${name}:81`, "http://127.0.0.1", "https://tools.example.evil.example"])
     assert.equal(await statusFor({ origin }), 403, origin);
+  // HTTP/2 names the host otherwise.
+  const session = connectHttp2(world.url);
+  const token = await world.token();
+  for (const [authority, status] of [
+    [name, 200],
+    ["evil.example", 403],
+  ] as const) {
+    const fields = { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const stream = session.request({ ":method": "POST", ":path": "/mcp", ":authority": authority, ...fields, ...stated("tools/list") });
+    stream.end(list);
+    const answered = new Promise((resolve, reject) => stream.on("error", reject).on("response", ({ ":status": code }) => resolve(code)));
+    assert.equal(await answered, status, authority);
+    stream.close();
+  }
+  session.close();
 });
 
 test("attack 160: only tokens of this server for itself or for /mcp are taken at /mcp, and those for /mcp nowhere else", async () => {
