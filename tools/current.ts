@@ -23,10 +23,8 @@ const generated = (root: string): Map<string, string> =>
 
 try {
   run("buf", ["generate", "--output", made]);
-  run(process.execPath, ["tools/index.ts", made]);
-  run(process.execPath, ["tools/texts.ts", made]);
   // Of the contract as it is generated here: where that is stale, this says so too.
-  for (const tool of ["tools/commands.ts", "tools/openapi.ts"]) run(process.execPath, [tool, made]);
+  run(process.execPath, ["tools/generate.ts", made]);
   const [now, then] = [generated(process.cwd()), generated(made)];
   if (then.size === 0) throw new Error("nothing was generated");
   const stale = [...new Set([...now.keys(), ...then.keys()])].filter((path) => now.get(path) !== then.get(path)).sort();

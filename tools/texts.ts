@@ -21,7 +21,7 @@ import {
 const into = process.argv[2] ?? ".";
 
 /** A comment's lines without what sets them off; a list keeps its lines. */
-const textOf = (comment: string): string =>
+const paragraphsOf = (comment: string): string =>
   comment
     .split(/\n[ \t]*\n/)
     .map((paragraph) =>
@@ -40,7 +40,7 @@ const addFile = (file: FileDescriptorProto): void => {
   const comments = new Map<string, SourceCodeInfo_Location>();
   for (const location of file.sourceCodeInfo?.location ?? []) comments.set(location.path.join("."), location);
   const add = (name: string, path: string): void => {
-    const text = textOf(comments.get(path)?.leadingComments ?? "");
+    const text = paragraphsOf(comments.get(path)?.leadingComments ?? "");
     if (text !== "") texts.set(name, text);
   };
   // The numbers are the fields of descriptor.proto: a file's messages are 4, its enums 5, its services 6, and so on.

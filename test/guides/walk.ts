@@ -49,7 +49,10 @@ const run = (script: string, environment: Readonly<Record<string, string>>, cwd:
     child.stdin?.end(script);
   });
 
-/** A home of its own for a reader, below the temporary directory, with npx as one has it, without its look at the registry of npm. It goes with the test, or is its maker's to remove. */
+/**
+ * A home of its own for a reader, below the temporary directory, with npx as one has it, without its look at the registry of npm.
+ * It goes with the test, or is its maker's to remove.
+ */
 export const makeReaderHome = async (t?: TestContext): Promise<string> => {
   const home = await mkdtemp(join(tmpdir(), "gantry-home-"));
   t?.after(() => rm(home, { recursive: true, force: true }));
