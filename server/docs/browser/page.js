@@ -261,17 +261,17 @@ const requestOf = (form) => {
 };
 
 /** @param {string} text */
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** @param {Request} request @param {boolean} open */
 const curlOf = ({ url, method, headers, body }, open) =>
   [
-    `curl${method === "GET" ? "" : ` -X ${method}`} ${quoted(url.href)}`,
+    `curl${method === "GET" ? "" : ` -X ${method}`} ${shellQuoted(url.href)}`,
     ...(open ? [] : ['-H "Authorization: Bearer $TOKEN"']),
     ...Object.entries(headers)
       .filter(([name]) => name !== "accept")
-      .map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+      .map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${shellQuoted(body)}`]),
   ].join(" \\\n  ");
 
 /** @param {HTMLFormElement} form */
