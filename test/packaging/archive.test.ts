@@ -62,9 +62,9 @@ before(async () => {
   const [{ filename } = { filename: "" }] = JSON.parse(stdout) as { filename: string }[];
   await mkdir(join(folder, "empty"));
   await writeFile(join(folder, "empty", "package.json"), '{ "private": true, "type": "module" }');
-  // With the user's own settings of npm, which say where its registry is.
-  const home = { HOME: process.env.HOME ?? folder };
-  if (shortOrLong(false, true)) await run("npm", ["install", join(folder, filename), "--no-audit", "--no-fund", "--fetch-retries=1"], home);
+  // With the user's own settings: how a registry is reached is theirs.
+  const install = ["install", join(folder, filename), "--no-audit", "--no-fund"];
+  if (shortOrLong(false, true)) await execute("npm", install, { cwd: join(folder, "empty"), timeout: 240_000 });
   else await layOut(join(folder, filename));
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
