@@ -2,4 +2,4 @@
 
 import { readFile } from "node:fs/promises";
 
-export const readText = (path: string): Promise<string> => readFile(path, "utf8");
+export const readTokenFile = (path: string): Promise<string> => readFile(path, "utf8");

@@ -42,7 +42,7 @@ const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Pr
 const headersOf = (response: Response): Record<string, string> => Object.fromEntries(response.headers);
 
 /** The body, while it is no longer than it may be. */
-const readText = async (response: Response, { answerBytesMax, signal }: Attempt): Promise<string> => {
+const readBoundedText = async (response: Response, { answerBytesMax, signal }: Attempt): Promise<string> => {
   const tooLarge = (): ApiError =>
     new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
       reason: "ANSWER_TOO_LARGE",
@@ -80,7 +80,7 @@ const parseAnswer = (raw: string): Json | undefined => {
 };
 
 const readRefusal = async (response: Response, attempt: Attempt): Promise<ApiError> =>
-  errorOfHttp({ status: response.status, headers: headersOf(response), body: parseAnswer(await readText(response, attempt)), nowMs: Date.now() });
+  errorOfHttp({ status: response.status, headers: headersOf(response), body: parseAnswer(await readBoundedText(response, attempt)), nowMs: Date.now() });
 
 const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Answer> => {
   const { method } = attempt;
@@ -88,7 +88,7 @@ const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Ans
   const response = await fetchResponse(fetch, server, attempt);
   if (response.status === 304) return answerWith({}, headersOf(response), true);
   if (!response.ok) throw await readRefusal(response, attempt);
-  const raw = await readText(response, attempt);
+  const raw = await readBoundedText(response, attempt);
   const reply = raw === "" ? {} : parseAnswer(raw);
   if (!isObject(reply)) throw errorOfHttp({ status: response.status, headers: headersOf(response), body: undefined, nowMs: Date.now() });
   return answerWith(reply, headersOf(response));

@@ -85,4 +85,4 @@ export const keptToken = (issue: () => Promise<IssuedToken>, { clock = Date.now,
 export const fileToken =
   (path: string): TokenSource =>
   async () =>
-    (await (await import("./read-file.ts")).readText(path)).trim();
+    (await (await import("./read-file.ts")).readTokenFile(path)).trim();

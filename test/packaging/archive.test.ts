@@ -33,7 +33,11 @@ let environment: Readonly<Record<string, string>> = {};
 
 /** Only what a user's program would have. */
 const run = (file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ stdout: string; stderr: string }> =>
-  execute(file, args, { cwd: join(folder, "empty"), env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: folder, ...env } });
+  execute(file, args, {
+    cwd: join(folder, "empty"),
+    timeout: 240_000,
+    env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: folder, ...env },
+  });
 
 /** As npm lays an archive out, with links to packages that are installed already. */
 const layOut = async (archive: string): Promise<void> => {
@@ -58,7 +62,9 @@ before(async () => {
   const [{ filename } = { filename: "" }] = JSON.parse(stdout) as { filename: string }[];
   await mkdir(join(folder, "empty"));
   await writeFile(join(folder, "empty", "package.json"), '{ "private": true, "type": "module" }');
-  if (shortOrLong(false, true)) await run("npm", ["install", join(folder, filename), "--no-audit", "--no-fund"]);
+  // With the user's own settings: how a registry is reached is theirs.
+  const install = ["install", join(folder, filename), "--no-audit", "--no-fund"];
+  if (shortOrLong(false, true)) await execute("npm", install, { cwd: join(folder, "empty"), timeout: 240_000 });
   else await layOut(join(folder, filename));
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
