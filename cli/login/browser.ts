@@ -83,7 +83,7 @@ export const signInByBrowser = async ({ issuer, audience, idp, invite, err, stop
   const query = new URLSearchParams({ exit: "redirect", redirect, audience, create_refresh_token: "true" });
   if (idp !== undefined) query.set("idp_id", idp);
   if (invite !== undefined) query.set("invite", invite);
-  const address = `${issuer.authorizationEndpoint}?${query}`;
+  const address = `${issuer.signInAddress}?${query}`;
   err.write(`To sign in to ${issuer.url}, your browser opens this address:\n\n    ${address}\n\n`);
   openInBrowser(address);
   const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);

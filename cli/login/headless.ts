@@ -50,7 +50,7 @@ export const signInHeadless = async ({ issuer, audience, idp, invite, err, stop 
   const query = new URLSearchParams({ headless_code: code, audience });
   if (idp !== undefined) query.set("idp_id", idp);
   if (invite !== undefined) query.set("invite", invite);
-  err.write(`To sign in to ${issuer.url}, open this address in any browser:\n\n    ${issuer.authorizationEndpoint}?${query}\n\n`);
+  err.write(`To sign in to ${issuer.url}, open this address in any browser:\n\n    ${issuer.signInAddress}?${query}\n\n`);
   const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
   try {
     return { access: decryptSession(await waitForSession(issuer, code, stop), privateKey), refresh: undefined };

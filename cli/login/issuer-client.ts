@@ -15,7 +15,8 @@ export interface JsonResponse {
 export interface Issuer {
   /** Its identifier, which its tokens carry. */
   readonly url: string;
-  readonly authorizationEndpoint: string;
+  /** Where a person's sign-in begins that ends at a terminal (authentication.md: 7); authorization requests of OAuth have a path of their own. */
+  readonly signInAddress: string;
   readonly deviceEndpoint: string;
   readonly tokenEndpoint: string;
 }
@@ -108,7 +109,7 @@ export const discoverIssuer = async (address: string, stop: AbortSignal): Promis
   };
   return {
     url,
-    authorizationEndpoint: endpoint("authorization_endpoint"),
+    signInAddress: `${withoutTrailing(url, "/")}/oauth`,
     deviceEndpoint: endpoint("device_authorization_endpoint"),
     tokenEndpoint: endpoint("token_endpoint"),
   };

@@ -68,7 +68,7 @@ const withListed = (value: string, before: readonly string[] | undefined): reado
 /** The flags of `iam identities create` beside those of its fields. */
 export const addPresetOptions = (command: Command): void => {
   for (const [flags, says] of [
-    ["--github <OWNER/REPO>", "jobs of GitHub Actions of this repository; with the numbers, acme@4000001/shop@700000001, of no later one of its name"],
+    ["--github <OWNER/REPO>", "jobs of GitHub Actions of this repository; with the numbers, acme@4000001/shop@700000001,\nof no later one of its name"],
     ["--gitlab <GROUP/PROJECT>", "jobs of GitLab CI of this project"],
     ["--kubernetes <NAMESPACE/ACCOUNT>", "pods with this service account; needs --issuer, the cluster's"],
     ["--jenkins <URL>", "builds of the Jenkins job at this address"],
