@@ -27,7 +27,7 @@ const steps: Readonly<Record<string, Step>> = {
   "proto-breaking": { command: ["node", "tools/breaking.ts"] },
   "openapi-breaking": {
     command: ["node", "tools/openapi-breaking.ts"],
-    hint: "what a document has promised stays; a new field or operation beside it breaks nobody",
+    hint: "what a document has promised stays; one that was wrong where the server was right goes into contract/openapi/corrections.json",
   },
   unused: { command: ["knip", "--no-progress"], hint: "an export that only its own file uses needs no export" },
   migrations: { command: ["node", "tools/freeze.ts", "--check"] },

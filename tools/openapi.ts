@@ -11,7 +11,7 @@ import { openApiDocuments } from "#contract/openapi/documents.ts";
 const readObject = (path: string): Record<string, JsonObject> => JSON.parse(readFileSync(path, "utf8"));
 
 // Both are what a run was answered: test/golden-openapi.test.ts and test/golden.test.ts hold them true.
-const examples = readObject("contract/openapi/examples.json");
+const examples = readObject("test/golden/openapi-examples.json");
 const errors = readObject("test/golden/errors.json");
 
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");

@@ -93,7 +93,7 @@ export const tagsBeside: Readonly<Record<string, string>> = {
   OpenApi: "This description.",
 };
 
-const grantTypes = ["urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:grant-type:device_code", "refresh_token"];
+const grantTypes = ["urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:grant-type:device_code", "refresh_token", "authorization_code"];
 const tokenTypes = ["access_token", "id_token", "jwt"].map((name) => `urn:ietf:params:oauth:token-type:${name}`);
 
 const tokenAnswer = object(
@@ -147,6 +147,10 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
           requested_token_type: { type: "string", enum: tokenTypes, description: "What the answer shall call the new token." },
           identity: string("Of the token exchange: uid of the assumable identity to act as. Empty: the person that the presented token is about."),
           device_code: string("Of the device grant: the code that `/oauth/device_authorization` gave."),
+          code: string("Of the authorization code grant: the code; it works once."),
+          code_verifier: string("Of the authorization code grant: what the challenge was made of (RFC 7636)."),
+          redirect_uri: string("Of the authorization code grant: the address to which the code came."),
+          client_id: string("Of the authorization code grant: who asked for it."),
           refresh_token: string("Of the refresh grant: the token; it works once, and the answer brings the next."),
           audience: strings("Audiences that the token shall name."),
           resource: strings("The same, by URL."),
@@ -195,6 +199,46 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       "303": redirect("To the identity provider."),
       ...read,
       "400": page("What is wrong with the request."),
+    },
+  }),
+  at("get", "/oauth/authorize", "auth", "OAuth", "Authorize", "Begins a sign-in of a client that gets an authorization code (RFC 6749, 4.1; PKCE with S256).", {
+    parameters: [
+      query("response_type", "`code`."),
+      query("client_id", "Who asks: the address of the client's metadata document, or the server's own docs page."),
+      query("redirect_uri", "Where the code goes: one of the addresses in the client's document."),
+      query("code_challenge", "SHA-256 of the code verifier, as base64url without padding (RFC 7636)."),
+      query("code_challenge_method", "`S256`."),
+      query("state", "What the client finds again beside the code."),
+      several("resource", "What the token shall be good for, by address (RFC 8707)."),
+      query("scope", "Uids of groups, with blanks between: the token is good in no others."),
+    ],
+    responses: {
+      "200": page("The page that asks the person."),
+      "302": redirect("To the identity provider, or back to the client."),
+      "303": redirect("To the identity provider, or back to the client."),
+      ...read,
+      "400": page("What is wrong with the request, where it cannot be said to the client."),
+    },
+  }),
+  at("post", "/oauth/authorize", "auth", "OAuth", "AnswerAuthorize", "The form of the page that asks whether a client may act for the person.", {
+    requestBody: form({}, []),
+    responses: {
+      "200": page("How it went on."),
+      "302": redirect("To the identity provider, or back to the client."),
+      "303": redirect("To the identity provider, or back to the client."),
+      ...readForm,
+      "400": page("What is wrong with the form."),
+      "403": page("The form is not of this browser."),
+    },
+  }),
+  at("get", "/oauth/providers", "auth", "OAuth", "Providers", "The identity providers among which a person can choose.", {
+    parameters: [query("name", "The verified name of an organization.")],
+    responses: { "200": json("The providers.", {}), ...read },
+  }),
+  at("get", "/.well-known/oauth-authorization-server", "auth", "Discovery", "AuthorizationServer", "The same for clients of OAuth (RFC 8414).", {
+    responses: {
+      "200": json("The metadata.", object({ issuer: string("The issuer of this server's tokens."), token_endpoint: string("Where tokens are.") }, ["issuer"])),
+      ...read,
     },
   }),
   at("post", "/oauth/headless", "auth", "OAuth", "ConfirmHeadless", "The form of the page that confirms a sign-in of another machine.", {
