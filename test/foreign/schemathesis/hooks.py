@@ -12,6 +12,7 @@ from schemathesis.generation import GenerationMode
 # Opaque, or written in a form of our own.
 schemathesis.openapi.format("page-token", st.just(""))
 schemathesis.openapi.format("repo-tags", st.sampled_from(["nginx", "nginx:latest", "nginx:1,2"]))
+schemathesis.openapi.format("field-mask", st.just(""))
 schemathesis.openapi.format("json", st.just("{}"))
 
 # Uids of things that exist, by path: otherwise nearly all that is asked were missing.
@@ -40,6 +41,10 @@ rules = [
     r"clientSecret or pkceEnabled is needed",
     r"subject or subjectPattern is required",
     r"must be in the future",
+    r"must not be before start_time",
+    r"holds control characters",
+    r"was used for another request; take a new key",
+    r"ttl must be more than 0s",
     r"ttl must be at most",
     r"must be the organization of the identity provider",
     r"image_refs\[\d+\]\.repo: repo is required",
@@ -51,7 +56,9 @@ rules = [
     r"cannot be given together with",
     r"only one of .* can be given",
     # Of OSV's own protocol: what it takes besides a package, and which of them go together.
-    r"^Invalid (?:query|batch)",
+    r"^(?:Query at index \d+: )?Invalid (?:query|batch|ecosystem)",
+    r"reference must name the image of the digest",
+    r"must be sha256: and 64 hex characters",
     # Of reports, which version 1 alone has: one of several parameters.
     r"^(?:Invalid argument: )?(?:digest|repo): must be given",
     r"^(?:Invalid argument: )?digest: digest must match",
