@@ -85,6 +85,8 @@ const scalarSchema = (field: FieldFact): JsonObject => {
       return { type: "string", contentEncoding: "base64" };
     case "timestamp":
       return { type: "string", format: "date-time" };
+    case "mask":
+      return { type: "string", format: "field-mask" };
     case "duration":
       return { type: "string", pattern: "^-?[0-9]{1,11}(\\.[0-9]{1,9})?s$" };
     case "any":
