@@ -140,11 +140,11 @@ test("flags come before the environment, that before the current context, and ea
     "GANTRY_SERVER",
     "other",
   ]);
-  assert.deepEqual(await shown([], { GANTRY_SERVR: "https://env.example.com" }), [
-    "gantry: GANTRY_SERVR is no setting of Gantry (did you mean GANTRY_SERVER?); gantry help serve lists them\n",
-    "",
-    "",
-  ]);
+  const mistyped = await machine.run(["context", "show"], { GANTRY_SERVR: "https://env.example.com" });
+  assert.deepEqual(
+    [mistyped.stdout, mistyped.stderr],
+    ["", "gantry: GANTRY_SERVR is no setting of Gantry (did you mean GANTRY_SERVER?); gantry help serve lists them\n"],
+  );
 });
 
 test("a job signs in as an identity with a token of its issuer, and commands act as it until it is signed out", async () => {
