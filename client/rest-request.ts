@@ -61,7 +61,7 @@ export const restRequest = (method: MethodFact, request: JsonObject, validateOnl
   const [http] = method.http;
   if (!http) throw new ApiError("UNIMPLEMENTED", `${method.name} has no path of its own: it is spoken in another protocol`);
   let rest = request;
-  const path = http.template.replace(/\{([^}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
+  const path = http.template.replace(/\{([^{}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
     const taken = takeField(method.input, rest, name);
     rest = taken.rest;
     return pathSegments(jsonPathOf(method.input, name).join("."), String(taken.value ?? ""), {

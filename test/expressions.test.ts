@@ -41,7 +41,7 @@ interface Expression {
 
 const isOurs = (path: string): boolean => !/\/gen\/|\.d\.ts$|\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
 const sources: Readonly<Record<string, string>> = Object.fromEntries(
-  globSync("{base,bin,cli,contract,server}/**/*.{ts,js}", { cwd: root })
+  globSync("{base,bin,cli,client,contract,server}/**/*.{ts,js}", { cwd: root })
     .filter(isOurs)
     .sort()
     .map((path) => [path, readFileSync(join(root, path), "utf8")]),

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { matchesEtag } from "#base/etag.ts";
 
 /** Made by tools/openapi.ts. */
 export const openApiFolder = join(import.meta.dirname, "../../contract/gen/openapi");
@@ -36,8 +37,7 @@ const answer = ({ text, packed, etag }: Document, { headers, isHead }: EndpointR
   // Two representations, two names (RFC 9110, 8.8.3.3).
   const named = `"${etag}${isPacked ? "-gzip" : ""}"`;
   const shared = { etag: named, "cache-control": "public, max-age=60", vary: "accept-encoding", "x-content-type-options": "nosniff" };
-  const isKnown = (headers.ifNoneMatch ?? "").split(",").some((each) => ["*", named].includes(each.trim().replace(/^W\//, "")));
-  if (isKnown) return { status: 304, headers: shared, body: "" };
+  if (matchesEtag(headers.ifNoneMatch, named)) return { status: 304, headers: shared, body: "" };
   const typed = { ...shared, "content-type": "application/json" };
   if (!isPacked) return { status: 200, headers: typed, body: text };
   return { status: 200, headers: { ...typed, "content-encoding": "gzip" }, body: isHead === true ? "" : once(packed) };

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { matchesEtag } from "#base/etag.ts";
 
 /** A part of a path that follows from a text: another text, another address. */
 export const hashOfText = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 22);
@@ -31,16 +32,12 @@ const pageHeaders = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** RFC 9110, 13.1.2. */
-const isKnownTag = ({ headers }: EndpointRequest, tag: string): boolean =>
-  (headers.ifNoneMatch ?? "").split(",").some((each) => [tag, "*"].includes(each.trim().replace(/^W\//, "")));
-
 /** A page, which caches ask about each time. */
 export const pageAnswer = (request: EndpointRequest, html: string, status = 200): EndpointAnswer => {
   const tag = `"${hashOfText(html)}"`;
   // Whoever has opened a page of ours has no hold of its window; the window of a sign-in, which it opens itself, it keeps.
   const headers = { ...pageHeaders, "cross-origin-opener-policy": "same-origin-allow-popups", etag: tag, "cache-control": "no-cache" };
-  if (status === 200 && isKnownTag(request, tag)) return { status: 304, headers, body: "" };
+  if (status === 200 && matchesEtag(request.headers.ifNoneMatch, tag)) return { status: 304, headers, body: "" };
   return { status, headers, body: html };
 };
 

@@ -68,6 +68,16 @@ const resolveLinks = (tokens: Token[], environment: Environment): void => {
   }
 };
 
+/** A cell without words heads nothing: whoever has a page read aloud is told of no empty heading. */
+const replaceEmptyHeads = (tokens: readonly Token[]): void => {
+  for (const [index, token] of tokens.entries()) {
+    const end = tokens[index + 2];
+    if (token.type !== "th_open" || end?.type !== "th_close" || tokens[index + 1]?.content !== "") continue;
+    token.tag = "td";
+    end.tag = "td";
+  }
+};
+
 const makeOwnParser = (): MarkdownIt => {
   const parser = makeParser("default", { html: false, linkify: false, typographer: false, maxNesting: 50 });
   const { rules } = parser.renderer;
@@ -93,6 +103,7 @@ export const renderMarkdown = (markdown: string, resolve: Environment["resolve"]
   const tokens = parser.parse(markdown, {});
   nameHeadings(tokens, environment);
   resolveLinks(tokens, environment);
+  replaceEmptyHeads(tokens);
   return { html: parser.renderer.render(tokens, parser.options, {}), headings: environment.headings };
 };
 

@@ -1,13 +1,14 @@
 // From an outcome to a reply: the ETag of a single resource, and If-None-Match.
 
 import type { JsonObject } from "#base/json.ts";
+import { matchesEtag } from "#base/etag.ts";
 import { replyInView } from "#contract/views.ts";
 import { lockRow, type Read, type Write } from "#store";
 import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
-import { etagOf, matchesEtag } from "./safe-write.ts";
+import { etagOf } from "./safe-write.ts";
 
 /** Only a single resource that can be read again has an ETag. */
 const hasEtag = ({ method }: Call): boolean =>
@@ -36,7 +37,7 @@ const replyInVersion2 = (call: Call, { reply, headers }: Outcome): Reply => {
   const json = JSON.stringify(inBothVersions(call, reply));
   const etag = etagOf(json);
   // RFC 9110, 13.1.2: in a write If-None-Match means something else, which no client here uses.
-  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matchesEtag(call.ifNoneMatch, etag);
+  const unchanged = !call.method.writes && matchesEtag(call.ifNoneMatch, etag);
   return { message: reply, json, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 

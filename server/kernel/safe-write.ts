@@ -9,6 +9,7 @@ import { hash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { matchesEtag } from "#base/etag.ts";
 import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Rows, updateFirstAnswer, type Write } from "#store";
 import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
@@ -17,10 +18,6 @@ import type { Outcome } from "./context.ts";
 
 /** The ETag of a resource's JSON text. Its bytes decide, so an embedded summary that changed changes it too. */
 export const etagOf = (json: string): string => `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
-
-/** True where a list of ETags (If-Match, If-None-Match) has this one. */
-export const matchesEtag = (header: string, etag: string): boolean =>
-  header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
 
 /** Carries an outcome out of a transaction that must not commit. */
 class ValidatedOnly extends Error {

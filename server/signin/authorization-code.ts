@@ -13,6 +13,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Fault, invalid, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { oauthServerErrorOf } from "#base/oauth-error.ts";
 import {
   type Binding,
   deleteSomeEndedAuthorizationCodes,
@@ -40,20 +41,7 @@ const errorOf = (fault: Fault): string => {
   const reason = fault.details.find((detail) => detail.kind === "reason")?.reason ?? "";
   if (/^(?:invalid_(?:request|scope|target)|unauthorized_client|unsupported_response_type|access_denied|request(?:_uri)?_not_supported)$/.test(reason))
     return reason;
-  switch (fault.code) {
-    case "INVALID_ARGUMENT":
-      return "invalid_request";
-    case "UNAVAILABLE":
-    case "RESOURCE_EXHAUSTED":
-    case "DEADLINE_EXCEEDED":
-      return "temporarily_unavailable";
-    case "INTERNAL":
-    case "UNKNOWN":
-    case "DATA_LOSS":
-      return "server_error";
-    default:
-      return "access_denied";
-  }
+  return oauthServerErrorOf(fault.code) ?? (fault.code === "INVALID_ARGUMENT" ? "invalid_request" : "access_denied");
 };
 
 /** The client's address with the answer, which says who gives it (RFC 9207). */

@@ -10,6 +10,7 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { withoutTrailing } from "#base/trailing.ts";
+import { oauthServerErrorOf } from "#base/oauth-error.ts";
 import { domains, registry } from "#contract/catalog.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 
@@ -204,21 +205,9 @@ const oauthErrors: ReadonlySet<string> = new Set([
 const oauthErrorOf = (fault: Fault): string => {
   const reason = fault.details.find((detail) => detail.kind === "reason")?.reason ?? "";
   if (oauthErrors.has(reason)) return reason;
-  switch (fault.code) {
-    case "UNIMPLEMENTED":
-      return "unsupported_grant_type";
-    case "UNAVAILABLE":
-    case "RESOURCE_EXHAUSTED":
-    case "DEADLINE_EXCEEDED":
-      return "temporarily_unavailable";
-    case "INTERNAL":
-    case "UNKNOWN":
-    case "DATA_LOSS":
-      return "server_error";
-    // RFC 8693, 2.2.2: a token that is invalid for any reason, or unacceptable by policy, is an invalid request.
-    default:
-      return "invalid_request";
-  }
+  if (fault.code === "UNIMPLEMENTED") return "unsupported_grant_type";
+  // RFC 8693, 2.2.2: a token that is invalid for any reason, or unacceptable by policy, is an invalid request.
+  return oauthServerErrorOf(fault.code) ?? "invalid_request";
 };
 
 /** RFC 6749, 5.2: status and body of the token endpoint's error. */

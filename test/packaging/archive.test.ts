@@ -89,7 +89,9 @@ const serve = async (): Promise<void> => {
   });
   await server.says(/npx gantry token/);
 };
-const token = async (): Promise<string> => (await run("npx", ["gantry", "token"], environment)).stdout.trim();
+let printed: Promise<{ readonly stdout: string }> | undefined;
+/** The operator's, printed once. */
+const token = async (): Promise<string> => (await (printed ??= run("npx", ["gantry", "token"], environment))).stdout.trim();
 
 test("the archive holds JavaScript with declarations, whatever is read beside it, and nothing that is for development", async () => {
   const paths = globSync("**/*", { cwd: installed, withFileTypes: true })

@@ -127,24 +127,21 @@ test("flags come before the environment, that before the current context, and ea
     const { server, serverFrom, organization } = JSON.parse(stdout || "{}") as Record<string, string>;
     return [server ?? stderr, serverFrom ?? "", organization ?? ""];
   };
-  assert.deepEqual(await shown([], {}), ["https://current.example.com", "the context current", "current"]);
-  assert.deepEqual(await shown([], { GANTRY_CONTEXT: "named" }), ["https://named.example.com", "the context named", "named"]);
-  assert.deepEqual(await shown(["flagged"], { GANTRY_CONTEXT: "named", GANTRY_SERVER: "https://env.example.com" }), [
-    "https://flagged.example.com",
-    "the context flagged",
-    "flagged",
-  ]);
-  assert.deepEqual(await shown([], { GANTRY_SERVER: "https://env.example.com" }), ["https://env.example.com", "GANTRY_SERVER", ""]);
-  assert.deepEqual(await shown([], { GANTRY_SERVER: "https://current.example.com", GANTRY_ORG: "other" }), [
-    "https://current.example.com",
-    "GANTRY_SERVER",
-    "other",
-  ]);
-  assert.deepEqual(await shown([], { GANTRY_SERVR: "https://env.example.com" }), [
-    "gantry: GANTRY_SERVR is no setting of Gantry (did you mean GANTRY_SERVER?); gantry help serve lists them\n",
-    "",
-    "",
-  ]);
+  const current = "https://current.example.com";
+  const env = "https://env.example.com";
+  const cases: readonly (readonly [args: readonly string[], environment: Readonly<Record<string, string>>, says: readonly [string, string, string]])[] = [
+    [[], {}, [current, "the context current", "current"]],
+    [[], { GANTRY_CONTEXT: "named" }, ["https://named.example.com", "the context named", "named"]],
+    [["flagged"], { GANTRY_CONTEXT: "named", GANTRY_SERVER: env }, ["https://flagged.example.com", "the context flagged", "flagged"]],
+    [[], { GANTRY_SERVER: env }, [env, "GANTRY_SERVER", ""]],
+    [[], { GANTRY_SERVER: current, GANTRY_ORG: "other" }, [current, "GANTRY_SERVER", "other"]],
+  ];
+  await Promise.all(cases.map(async ([args, environment, says]) => assert.deepEqual(await shown(args, environment), says)));
+  const mistyped = await machine.run(["context", "show"], { GANTRY_SERVR: "https://env.example.com" });
+  assert.deepEqual(
+    [mistyped.stdout, mistyped.stderr],
+    ["", "gantry: GANTRY_SERVR is no setting of Gantry (did you mean GANTRY_SERVER?); gantry help serve lists them\n"],
+  );
 });
 
 test("a job signs in as an identity with a token of its issuer, and commands act as it until it is signed out", async () => {

@@ -163,6 +163,7 @@ test("every link of every page leads to a page that is there, and to a part that
     const { status, html } = await fetchPage(path);
     assert.equal(status, 200, `${path}, which ${targets.get(path)} leads to`);
     seen.set(path, html);
+    assert.doesNotMatch(html, /<th[^>]*><\/th>/, `${path}: a heading without words`);
     for (const href of linksIn(html)) {
       if (/^(?:https?|mailto):/.test(href)) continue;
       const { pathname, hash } = new URL(href, world.url + path);

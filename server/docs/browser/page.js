@@ -91,15 +91,20 @@ const forgetToken = (why, isBad = false) => {
 
 const timerMax = 2 ** 31 - 1;
 
+/** Nothing that the browser holds goes along, nothing of the answer is kept, and no redirection is followed. @returns {RequestInit} */
+const bareRequest = () => ({
+  credentials: "omit",
+  cache: "no-store",
+  redirect: "error",
+  referrerPolicy: "no-referrer",
+  signal: AbortSignal.timeout(timeoutMs),
+});
+
 /** What the server says of the token: it may not be taken here, and it may be of somebody with a name. @param {HeldToken} token */
 const askWhose = async (token) => {
   const response = await fetch("/auth/v1/ok", {
+    ...bareRequest(),
     headers: { authorization: `Bearer ${token.text}` },
-    credentials: "omit",
-    cache: "no-store",
-    redirect: "error",
-    referrerPolicy: "no-referrer",
-    signal: AbortSignal.timeout(timeoutMs),
   });
   const answer = await response.json();
   if (held !== token) return;
@@ -176,13 +181,9 @@ const signIn = async () => {
 /** @param {string} code @param {string} verifier */
 const exchangeCode = async (code, verifier) => {
   const response = await fetch("/oauth/token", {
+    ...bareRequest(),
     method: "POST",
     body: new URLSearchParams({ ...client(), grant_type: "authorization_code", code, code_verifier: verifier }),
-    credentials: "omit",
-    cache: "no-store",
-    redirect: "error",
-    referrerPolicy: "no-referrer",
-    signal: AbortSignal.timeout(timeoutMs),
   });
   const answer = await response.json();
   if (!response.ok) throw new Error(String(answer.error_description ?? answer.error));
@@ -354,14 +355,11 @@ const sendRequest = async (form) => {
     const { url, method, headers, body } = requestOf(form);
     const started = performance.now();
     const response = await fetch(url, {
+      ...bareRequest(),
+      redirect: "manual",
       method,
       headers: { ...headers, ...(held ? { authorization: `Bearer ${held.text}` } : {}) },
       ...(body === undefined ? {} : { body }),
-      credentials: "omit",
-      cache: "no-store",
-      redirect: "manual",
-      referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(timeoutMs),
     });
     if (response.type === "opaqueredirect") {
       tell("The answer leads to another address, which is not followed.", false);

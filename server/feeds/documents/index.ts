@@ -16,6 +16,7 @@ import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
+import { matchesEtag } from "#base/etag.ts";
 import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState } from "#store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
@@ -183,10 +184,7 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
 
 /** Whether the answer is what the caller has: by its tag, and without one by its time (RFC 9110, 13.2.2). */
 const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
-  if (headers.ifNoneMatch !== undefined) {
-    const known = headers.ifNoneMatch.split(",").map((each) => each.trim().replace(/^W\//, ""));
-    return known.includes(etag.replace(/^W\//, "")) || known.includes("*");
-  }
+  if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
 };
 
