@@ -1671,7 +1671,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "chainguard.platform.registry.v2.Tag.uid": "Its uid: made by the server, never changed.",
   "chainguard.platform.registry.v2.Tag.update_time": "When it was last changed.",
   "chainguard.platform.registry.v2.TagsService": "Tags name a digest within a repo.",
-  "chainguard.platform.registry.v2.TagsService/CreateTag": "Makes the tag, or points the tag of that name at the given digest. Of a tag that exists, what the request leaves out becomes empty. The digest need not have been pushed.",
+  "chainguard.platform.registry.v2.TagsService/CreateTag": "Makes the tag, or points the tag of that name at the given digest. `deprecated` and `bundles` of a tag that exists become what the request says, and empty when it leaves them out. The digest need not have been pushed.",
   "chainguard.platform.registry.v2.TagsService/DeleteTag": "Deletes a tag. Its history and the image that it points at stay.",
   "chainguard.platform.registry.v2.TagsService/GetTag": "One tag by its uid.",
   "chainguard.platform.registry.v2.TagsService/ListTags": "Lists the tags that the caller may see.",

@@ -525,8 +525,8 @@ export declare const TagsService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Makes the tag, or points the tag of that name at the given digest. Of a tag that exists, what the request leaves
-   * out becomes empty. The digest need not have been pushed.
+   * Makes the tag, or points the tag of that name at the given digest. `deprecated` and `bundles` of a tag that exists
+   * become what the request says, and empty when it leaves them out. The digest need not have been pushed.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.CreateTag
    */
