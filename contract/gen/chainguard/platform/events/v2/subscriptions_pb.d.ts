@@ -13,7 +13,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_events_v2_subscriptions: GenFile;
 
 /**
- * Delivers events to a web address.
+ * Delivers events to a web address: those of the group that is the parent of its uid, and of everything below it.
  *
  * @generated from message chainguard.platform.events.v2.Subscription
  */
@@ -26,7 +26,8 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
   uid: string;
 
   /**
-   * Where events are sent: an https URL.
+   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where the
+   * operator lets private addresses be reached.
    *
    * @generated from field: string sink = 2;
    */
@@ -47,29 +48,31 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
   updateTime?: Timestamp | undefined;
 
   /**
-   * Which events are sent; none: all. Additive: not part of the public message.
+   * Exact types of the events to send; empty: all types. Additive: not part of the public message.
    *
    * @generated from field: repeated string event_types = 1002;
    */
   eventTypes: string[];
 
   /**
-   * True while events are sent; absent: its sink failed for so long that nothing is sent to it any more. Additive: not
-   * part of the public message.
+   * True while events are sent. False: its sink failed for so long (five days) that nothing is sent until the
+   * subscription is enabled again; what comes up meanwhile waits. Additive: not part of the public message.
    *
    * @generated from field: bool enabled = 1003;
    */
   enabled: boolean;
 
   /**
-   * Since when every attempt has failed; absent: the last one did not. Additive: not part of the public message.
+   * Since when every attempt to send has failed; absent when the last attempt succeeded or none was made. Additive: not
+   * part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 1004;
    */
   failingSince?: Timestamp | undefined;
 
   /**
-   * What deliveries are signed with (Standard Webhooks): "whsec_" and base64. Additive: not part of the public message.
+   * Key that deliveries are signed with (Standard Webhooks): "whsec_" and base64. Shown once, by the operation that
+   * makes it. Additive: not part of the public message.
    *
    * @generated from field: string secret = 1005;
    */
@@ -77,7 +80,7 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
 };
 
 /**
- * Delivers events to a web address.
+ * Delivers events to a web address: those of the group that is the parent of its uid, and of everything below it.
  *
  * @generated from message chainguard.platform.events.v2.Subscription
  */
@@ -90,7 +93,8 @@ export declare type SubscriptionJson = {
   uid?: string;
 
   /**
-   * Where events are sent: an https URL.
+   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where the
+   * operator lets private addresses be reached.
    *
    * @generated from field: string sink = 2;
    */
@@ -111,29 +115,31 @@ export declare type SubscriptionJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Which events are sent; none: all. Additive: not part of the public message.
+   * Exact types of the events to send; empty: all types. Additive: not part of the public message.
    *
    * @generated from field: repeated string event_types = 1002;
    */
   eventTypes?: string[];
 
   /**
-   * True while events are sent; absent: its sink failed for so long that nothing is sent to it any more. Additive: not
-   * part of the public message.
+   * True while events are sent. False: its sink failed for so long (five days) that nothing is sent until the
+   * subscription is enabled again; what comes up meanwhile waits. Additive: not part of the public message.
    *
    * @generated from field: bool enabled = 1003;
    */
   enabled?: boolean;
 
   /**
-   * Since when every attempt has failed; absent: the last one did not. Additive: not part of the public message.
+   * Since when every attempt to send has failed; absent when the last attempt succeeded or none was made. Additive: not
+   * part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 1004;
    */
   failingSince?: TimestampJson;
 
   /**
-   * What deliveries are signed with (Standard Webhooks): "whsec_" and base64. Additive: not part of the public message.
+   * Key that deliveries are signed with (Standard Webhooks): "whsec_" and base64. Shown once, by the operation that
+   * makes it. Additive: not part of the public message.
    *
    * @generated from field: string secret = 1005;
    */
@@ -445,7 +451,8 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Makes a subscription.
+   * Makes a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever made
+   * it holds `subscriptions.create` in the group.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.CreateSubscription
    */
@@ -465,7 +472,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Deletes a subscription.
+   * Deletes a subscription. What had not been delivered yet is not sent any more.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.DeleteSubscription
    */

@@ -13,13 +13,13 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_account_associations: GenFile;
 
 /**
- * Which outside accounts belong to a group. Each part stands for itself.
+ * Which outside accounts belong to a group. At most one account of each provider; a provider that is left out has none.
  *
  * @generated from message chainguard.platform.iam.v2.AccountAssociation
  */
 export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.AccountAssociation"> & {
   /**
-   * Uid of the group: an association has none of its own.
+   * Uid of the group that it belongs to: an association has no uid of its own.
    *
    * @generated from field: string uid = 1;
    */
@@ -90,13 +90,13 @@ export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.Acc
 };
 
 /**
- * Which outside accounts belong to a group. Each part stands for itself.
+ * Which outside accounts belong to a group. At most one account of each provider; a provider that is left out has none.
  *
  * @generated from message chainguard.platform.iam.v2.AccountAssociation
  */
 export declare type AccountAssociationJson = {
   /**
-   * Uid of the group: an association has none of its own.
+   * Uid of the group that it belongs to: an association has no uid of its own.
    *
    * @generated from field: string uid = 1;
    */
@@ -213,14 +213,14 @@ export declare const AccountAssociation_AmazonSchema: GenMessage<AccountAssociat
  */
 export declare type AccountAssociation_Google = Message<"chainguard.platform.iam.v2.AccountAssociation.Google"> & {
   /**
-   * Project id.
+   * Id of the project, which is not its number. Stored as given.
    *
    * @generated from field: string project_id = 1;
    */
   projectId: string;
 
   /**
-   * Project number.
+   * Number that Google Cloud gave the project, in decimal digits. Stored as given.
    *
    * @generated from field: string project_number = 2;
    */
@@ -234,14 +234,14 @@ export declare type AccountAssociation_Google = Message<"chainguard.platform.iam
  */
 export declare type AccountAssociation_GoogleJson = {
   /**
-   * Project id.
+   * Id of the project, which is not its number. Stored as given.
    *
    * @generated from field: string project_id = 1;
    */
   projectId?: string;
 
   /**
-   * Project number.
+   * Number that Google Cloud gave the project, in decimal digits. Stored as given.
    *
    * @generated from field: string project_number = 2;
    */
@@ -261,7 +261,7 @@ export declare const AccountAssociation_GoogleSchema: GenMessage<AccountAssociat
  */
 export declare type AccountAssociation_GitHub = Message<"chainguard.platform.iam.v2.AccountAssociation.GitHub"> & {
   /**
-   * Installations by the id of the app.
+   * Installations by the id that GitHub gave the app.
    *
    * @generated from field: map<int64, chainguard.platform.iam.v2.AccountAssociation.GitHubAppInstallations> app_installations = 2;
    */
@@ -275,7 +275,7 @@ export declare type AccountAssociation_GitHub = Message<"chainguard.platform.iam
  */
 export declare type AccountAssociation_GitHubJson = {
   /**
-   * Installations by the id of the app.
+   * Installations by the id that GitHub gave the app.
    *
    * @generated from field: map<int64, chainguard.platform.iam.v2.AccountAssociation.GitHubAppInstallations> app_installations = 2;
    */
@@ -336,7 +336,7 @@ export declare type AccountAssociation_GitHubInstallation = Message<"chainguard.
   installationId: bigint;
 
   /**
-   * Account that it is installed in.
+   * User or organization at GitHub in whose account it is installed.
    *
    * @generated from field: string name = 2;
    */
@@ -357,7 +357,7 @@ export declare type AccountAssociation_GitHubInstallationJson = {
   installationId?: string;
 
   /**
-   * Account that it is installed in.
+   * User or organization at GitHub in whose account it is installed.
    *
    * @generated from field: string name = 2;
    */
@@ -377,7 +377,8 @@ export declare const AccountAssociation_GitHubInstallationSchema: GenMessage<Acc
  */
 export declare type AccountAssociation_Chainguard = Message<"chainguard.platform.iam.v2.AccountAssociation.Chainguard"> & {
   /**
-   * Uid of the identity by name of the service.
+   * Uid of the identity that a service acts as, by the name of the service. Stored as given: this server runs none of
+   * these services.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -391,7 +392,8 @@ export declare type AccountAssociation_Chainguard = Message<"chainguard.platform
  */
 export declare type AccountAssociation_ChainguardJson = {
   /**
-   * Uid of the identity by name of the service.
+   * Uid of the identity that a service acts as, by the name of the service. Stored as given: this server runs none of
+   * these services.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -418,7 +420,7 @@ export declare type AccountAssociation_Azure = Message<"chainguard.platform.iam.
   tenantId: string;
 
   /**
-   * Client id by name of the component that uses it.
+   * Client id of an Azure application, by the name of the component that uses it.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -439,7 +441,7 @@ export declare type AccountAssociation_AzureJson = {
   tenantId?: string;
 
   /**
-   * Client id by name of the component that uses it.
+   * Client id of an Azure application, by the name of the component that uses it.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -797,7 +799,7 @@ export declare type UpdateAccountAssociationRequestJson = {
 export declare const UpdateAccountAssociationRequestSchema: GenMessage<UpdateAccountAssociationRequest, {jsonType: UpdateAccountAssociationRequestJson}>;
 
 /**
- * Which part of an association to try.
+ * Which association, and which provider of it.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -810,7 +812,7 @@ export declare type CheckAccountAssociationRequest = Message<"chainguard.platfor
   uid: string;
 
   /**
-   * Provider to try.
+   * Provider whose part of the association is meant.
    *
    * @generated from field: chainguard.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -818,7 +820,7 @@ export declare type CheckAccountAssociationRequest = Message<"chainguard.platfor
 };
 
 /**
- * Which part of an association to try.
+ * Which association, and which provider of it.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -831,7 +833,7 @@ export declare type CheckAccountAssociationRequestJson = {
   uid?: string;
 
   /**
-   * Provider to try.
+   * Provider whose part of the association is meant.
    *
    * @generated from field: chainguard.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -851,21 +853,22 @@ export declare const CheckAccountAssociationRequestSchema: GenMessage<CheckAccou
  */
 export declare type CheckAccountAssociationResponse = Message<"chainguard.platform.iam.v2.CheckAccountAssociationResponse"> & {
   /**
-   * Whether the association works.
+   * Whether the association can be used. `CHECK_STATUS_NOT_READY` on this server, always.
    *
    * @generated from field: chainguard.platform.iam.v2.CheckStatus status = 1;
    */
   status: CheckStatus;
 
   /**
-   * Why it does not, in a few fixed words.
+   * Why not: `not configured` when the association has no account of that provider, else `error exchanging
+   * credentials`.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Why it does not, in full.
+   * The reason in a sentence, for people.
    *
    * @generated from field: string message = 3;
    */
@@ -879,21 +882,22 @@ export declare type CheckAccountAssociationResponse = Message<"chainguard.platfo
  */
 export declare type CheckAccountAssociationResponseJson = {
   /**
-   * Whether the association works.
+   * Whether the association can be used. `CHECK_STATUS_NOT_READY` on this server, always.
    *
    * @generated from field: chainguard.platform.iam.v2.CheckStatus status = 1;
    */
   status?: CheckStatusJson;
 
   /**
-   * Why it does not, in a few fixed words.
+   * Why not: `not configured` when the association has no account of that provider, else `error exchanging
+   * credentials`.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * Why it does not, in full.
+   * The reason in a sentence, for people.
    *
    * @generated from field: string message = 3;
    */
@@ -967,14 +971,14 @@ export enum CheckStatus {
   UNSPECIFIED = 0,
 
   /**
-   * It works.
+   * It can be used. Never answered by this server.
    *
    * @generated from enum value: CHECK_STATUS_READY = 1;
    */
   READY = 1,
 
   /**
-   * It does not.
+   * It cannot be used; `reason` says why.
    *
    * @generated from enum value: CHECK_STATUS_NOT_READY = 2;
    */
@@ -1011,7 +1015,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Makes an account association.
+   * Makes the account association of a group. ALREADY_EXISTS when the group has one. Nothing is asked of the providers.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CreateAccountAssociation
    */
@@ -1021,7 +1025,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Deletes an account association.
+   * Deletes the account association of a group. Nothing changes at the providers.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.DeleteAccountAssociation
    */
@@ -1051,7 +1055,8 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tries whether the provider accepts us for the associated account.
+   * Tells whether an association can be used at a provider. This server holds no credentials of any provider and asks
+   * none, so the answer is always `CHECK_STATUS_NOT_READY`, with the reason.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

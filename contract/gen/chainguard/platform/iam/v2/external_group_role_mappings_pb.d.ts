@@ -13,8 +13,8 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_external_group_role_mappings: GenFile;
 
 /**
- * Gives a role to the members of a group that the identity provider names. It holds for one sign-in at a time
- * and is never changed.
+ * Gives a role to the members of a group that the identity provider names, for the session of a sign-in. A mapping
+ * cannot be changed, only deleted and made again.
  *
  * @generated from message chainguard.platform.iam.v2.ExternalGroupRoleMapping
  */
@@ -27,28 +27,29 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
   uid: string;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider: the parent of its uid.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid: string;
 
   /**
-   * The group as the provider writes it. Needed on create.
+   * The group, exactly as the provider writes it in the groups claim. Needed on create.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId: string;
 
   /**
-   * The role. Needed on create.
+   * Uid of the role: a built-in one, or one of the organization. Needed on create.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid: string;
 
   /**
-   * Uid of the group in which the role holds: the organization. Needed on create.
+   * Uid of the group in which the role holds, with everything below it: the organization of the identity provider, and
+   * no other. Needed on create.
    *
    * @generated from field: string scope = 5;
    */
@@ -70,8 +71,8 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
 };
 
 /**
- * Gives a role to the members of a group that the identity provider names. It holds for one sign-in at a time
- * and is never changed.
+ * Gives a role to the members of a group that the identity provider names, for the session of a sign-in. A mapping
+ * cannot be changed, only deleted and made again.
  *
  * @generated from message chainguard.platform.iam.v2.ExternalGroupRoleMapping
  */
@@ -84,28 +85,29 @@ export declare type ExternalGroupRoleMappingJson = {
   uid?: string;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider: the parent of its uid.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid?: string;
 
   /**
-   * The group as the provider writes it. Needed on create.
+   * The group, exactly as the provider writes it in the groups claim. Needed on create.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId?: string;
 
   /**
-   * The role. Needed on create.
+   * Uid of the role: a built-in one, or one of the organization. Needed on create.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid?: string;
 
   /**
-   * Uid of the group in which the role holds: the organization. Needed on create.
+   * Uid of the group in which the role holds, with everything below it: the organization of the identity provider, and
+   * no other. Needed on create.
    *
    * @generated from field: string scope = 5;
    */
@@ -262,7 +264,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsRequest = Message<"chain
   parent: string;
 
   /**
-   * Uids of the mappings.
+   * Uids of the mappings, each below `parent`. The same one may stand there twice.
    *
    * @generated from field: repeated string names = 2;
    */
@@ -283,7 +285,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsRequestJson = {
   parent?: string;
 
   /**
-   * Uids of the mappings.
+   * Uids of the mappings, each below `parent`. The same one may stand there twice.
    *
    * @generated from field: repeated string names = 2;
    */
@@ -310,7 +312,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsResponse = Message<"chai
   parent: string;
 
   /**
-   * The mappings as they were.
+   * The mappings that were deleted, as they were, ordered by uid; empty when there was none.
    *
    * @generated from field: repeated chainguard.platform.iam.v2.ExternalGroupRoleMapping external_group_role_mappings = 2;
    */
@@ -331,7 +333,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsResponseJson = {
   parent?: string;
 
   /**
-   * The mappings as they were.
+   * The mappings that were deleted, as they were, ordered by uid; empty when there was none.
    *
    * @generated from field: repeated chainguard.platform.iam.v2.ExternalGroupRoleMapping external_group_role_mappings = 2;
    */
@@ -541,7 +543,8 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Makes a mapping.
+   * Makes a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it must
+   * hold every capability of the role in the organization, and without an end.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.CreateExternalGroupRoleMapping
    */
@@ -551,7 +554,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Deletes a mapping.
+   * Deletes a mapping. What it gave ends for sign-ins that are under way, too.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.DeleteExternalGroupRoleMapping
    */
@@ -561,7 +564,8 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes several mappings of one identity provider; those that do not exist are passed over.
+   * Deletes up to 1,000 mappings of one identity provider. Uids that do not exist are passed over; one of another
+   * provider is INVALID_ARGUMENT, and nothing is deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.BatchDeleteExternalGroupRoleMappings
    */

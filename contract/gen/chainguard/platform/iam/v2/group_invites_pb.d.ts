@@ -14,7 +14,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_group_invites: GenFile;
 
 /**
- * An invitation to a group. The code is shown once, when it is made.
+ * An invitation to a group: whoever hands in its code gets the role there. It cannot be changed.
  *
  * @generated from message chainguard.platform.iam.v2.GroupInvite
  */
@@ -27,7 +27,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   uid: string;
 
   /**
-   * Role that whoever accepts gets.
+   * Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it.
    *
    * @generated from field: string role_uid = 2;
    */
@@ -48,35 +48,36 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   email: string;
 
   /**
-   * How long the invite can be accepted.
+   * How long the invite can be accepted, from now: more than zero, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
   ttl?: Duration | undefined;
 
   /**
-   * When the invite ends.
+   * When the invite can no longer be accepted: after `ttl`, or when the role binding ends that it promises, where that
+   * is earlier.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 5;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * True: the invite is gone once somebody has joined with it.
+   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it ends.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse: boolean;
 
   /**
-   * What the invited person hands in. Present in the answer of the create only.
+   * Secret that the invited person hands in at sign-in or registration. Present only in the answer of the create.
    *
    * @generated from field: string code = 7;
    */
   code: string;
 
   /**
-   * Which key the code is checked with.
+   * Id that the code carries, by which its invite is found. It is no secret.
    *
    * @generated from field: string key_id = 8;
    */
@@ -97,8 +98,8 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it; absent: never. Additive: not part of the
-   * public message.
+   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future. Absent:
+   * the binding never ends. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -106,7 +107,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
 };
 
 /**
- * An invitation to a group. The code is shown once, when it is made.
+ * An invitation to a group: whoever hands in its code gets the role there. It cannot be changed.
  *
  * @generated from message chainguard.platform.iam.v2.GroupInvite
  */
@@ -119,7 +120,7 @@ export declare type GroupInviteJson = {
   uid?: string;
 
   /**
-   * Role that whoever accepts gets.
+   * Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it.
    *
    * @generated from field: string role_uid = 2;
    */
@@ -140,35 +141,36 @@ export declare type GroupInviteJson = {
   email?: string;
 
   /**
-   * How long the invite can be accepted.
+   * How long the invite can be accepted, from now: more than zero, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
   ttl?: DurationJson;
 
   /**
-   * When the invite ends.
+   * When the invite can no longer be accepted: after `ttl`, or when the role binding ends that it promises, where that
+   * is earlier.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 5;
    */
   expirationTime?: TimestampJson;
 
   /**
-   * True: the invite is gone once somebody has joined with it.
+   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it ends.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse?: boolean;
 
   /**
-   * What the invited person hands in. Present in the answer of the create only.
+   * Secret that the invited person hands in at sign-in or registration. Present only in the answer of the create.
    *
    * @generated from field: string code = 7;
    */
   code?: string;
 
   /**
-   * Which key the code is checked with.
+   * Id that the code carries, by which its invite is found. It is no secret.
    *
    * @generated from field: string key_id = 8;
    */
@@ -189,8 +191,8 @@ export declare type GroupInviteJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it; absent: never. Additive: not part of the
-   * public message.
+   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future. Absent:
+   * the binding never ends. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -231,7 +233,7 @@ export declare type GroupInviteRole = Message<"chainguard.platform.iam.v2.GroupI
   description: string;
 
   /**
-   * What the role allows.
+   * Capabilities that the role holds.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -266,7 +268,7 @@ export declare type GroupInviteRoleJson = {
   description?: string;
 
   /**
-   * What the role allows.
+   * Capabilities that the role holds.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -409,7 +411,7 @@ export declare type ListGroupInvitesRequest = Message<"chainguard.platform.iam.v
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only the invite whose code is checked with this key.
+   * Only the invite whose code carries this id: equal to its `key_id`.
    *
    * @generated from field: string key_id = 2;
    */
@@ -458,7 +460,7 @@ export declare type ListGroupInvitesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only the invite whose code is checked with this key.
+   * Only the invite whose code carries this id: equal to its `key_id`.
    *
    * @generated from field: string key_id = 2;
    */
@@ -582,7 +584,8 @@ export declare const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvites
  */
 export declare const GroupInvitesService: GenService<{
   /**
-   * Makes an invite.
+   * Makes an invite. The answer has its code, which is not shown again. Whoever makes it must hold every capability of
+   * the role in the group, for as long as the role is promised, and still when somebody accepts.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */
@@ -602,7 +605,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Deletes an invite.
+   * Deletes an invite: its code can no longer be accepted. Who has joined with it keeps the role.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.DeleteGroupInvite
    */

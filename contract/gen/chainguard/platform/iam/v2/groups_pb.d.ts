@@ -26,8 +26,8 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   uid: string;
 
   /**
-   * Human-readable name. A verified organization's is its domain, which no other one has; it stays while it is
-   * verified.
+   * Human-readable name; several groups may have the same. A verified organization's is its domain, which no other
+   * verified one has, and cannot be changed while it is verified.
    *
    * @generated from field: string name = 2;
    */
@@ -41,14 +41,15 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   description: string;
 
   /**
-   * Most resources of a kind that the organization may have, by kind.
+   * Always empty on this server: the operator's quotas are not shown here. A create beyond one is RESOURCE_EXHAUSTED.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it.
+   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization whose
+   * name is a domain; folders have none.
    *
    * @generated from field: bool verified = 5;
    */
@@ -69,15 +70,15 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * What the organization is for. Needed to make a verified one, which alone is given one; folders have the kind of
-   * their organization. A full replacement cannot change it.
+   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and given to
+   * no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind: OrgKind;
 
   /**
-   * How far the organization is set up. Folders have the status of their organization.
+   * Whether the organization can be used. Folders have the status of their organization.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
@@ -98,8 +99,8 @@ export declare type GroupJson = {
   uid?: string;
 
   /**
-   * Human-readable name. A verified organization's is its domain, which no other one has; it stays while it is
-   * verified.
+   * Human-readable name; several groups may have the same. A verified organization's is its domain, which no other
+   * verified one has, and cannot be changed while it is verified.
    *
    * @generated from field: string name = 2;
    */
@@ -113,14 +114,15 @@ export declare type GroupJson = {
   description?: string;
 
   /**
-   * Most resources of a kind that the organization may have, by kind.
+   * Always empty on this server: the operator's quotas are not shown here. A create beyond one is RESOURCE_EXHAUSTED.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits?: { [key: string]: number };
 
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it.
+   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization whose
+   * name is a domain; folders have none.
    *
    * @generated from field: bool verified = 5;
    */
@@ -141,15 +143,15 @@ export declare type GroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * What the organization is for. Needed to make a verified one, which alone is given one; folders have the kind of
-   * their organization. A full replacement cannot change it.
+   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and given to
+   * no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind?: OrgKindJson;
 
   /**
-   * How far the organization is set up. Folders have the status of their organization.
+   * Whether the organization can be used. Folders have the status of their organization.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
@@ -417,7 +419,8 @@ export declare const ListGroupsResponseSchema: GenMessage<ListGroupsResponse, {j
  */
 export declare type CreateGroupRequest = Message<"chainguard.platform.iam.v2.CreateGroupRequest"> & {
   /**
-   * Group to make it in: its uid, the last part of its uid, or its name. Empty for an organization.
+   * Group to make it in: its uid, the last part of its uid, or its name; INVALID_ARGUMENT when several match. Empty or
+   * `/` for an organization.
    *
    * @generated from field: string parent = 1;
    */
@@ -438,7 +441,8 @@ export declare type CreateGroupRequest = Message<"chainguard.platform.iam.v2.Cre
  */
 export declare type CreateGroupRequestJson = {
   /**
-   * Group to make it in: its uid, the last part of its uid, or its name. Empty for an organization.
+   * Group to make it in: its uid, the last part of its uid, or its name; INVALID_ARGUMENT when several match. Empty or
+   * `/` for an organization.
    *
    * @generated from field: string parent = 1;
    */
@@ -507,7 +511,7 @@ export declare type UpdateGroupRequestJson = {
 export declare const UpdateGroupRequestSchema: GenMessage<UpdateGroupRequest, {jsonType: UpdateGroupRequestJson}>;
 
 /**
- * Empty: the caller's token says all.
+ * Empty: whom it is about follows from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupRequest
  */
@@ -515,7 +519,7 @@ export declare type LookupGroupRequest = Message<"chainguard.platform.iam.v2.Loo
 };
 
 /**
- * Empty: the caller's token says all.
+ * Empty: whom it is about follows from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupRequest
  */
@@ -535,7 +539,7 @@ export declare const LookupGroupRequestSchema: GenMessage<LookupGroupRequest, {j
  */
 export declare type LookupGroupResponse = Message<"chainguard.platform.iam.v2.LookupGroupResponse"> & {
   /**
-   * The organization.
+   * The organization: only `uid`, `name` and `verified` are set.
    *
    * @generated from field: chainguard.platform.iam.v2.Group group = 1;
    */
@@ -549,7 +553,7 @@ export declare type LookupGroupResponse = Message<"chainguard.platform.iam.v2.Lo
  */
 export declare type LookupGroupResponseJson = {
   /**
-   * The organization.
+   * The organization: only `uid`, `name` and `verified` are set.
    *
    * @generated from field: chainguard.platform.iam.v2.Group group = 1;
    */
@@ -569,7 +573,7 @@ export declare const LookupGroupResponseSchema: GenMessage<LookupGroupResponse, 
  */
 export declare type RequestGroupAccessRequest = Message<"chainguard.platform.iam.v2.RequestGroupAccessRequest"> & {
   /**
-   * The organization.
+   * Uid of the organization.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -583,7 +587,7 @@ export declare type RequestGroupAccessRequest = Message<"chainguard.platform.iam
  */
 export declare type RequestGroupAccessRequestJson = {
   /**
-   * The organization.
+   * Uid of the organization.
    *
    * @generated from field: string group_uid = 1;
    */
@@ -619,7 +623,7 @@ export declare type RequestGroupAccessResponseJson = {
 export declare const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse, {jsonType: RequestGroupAccessResponseJson}>;
 
 /**
- * Empty: the caller's token says all.
+ * Empty: whom it is about follows from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityRequest
  */
@@ -627,7 +631,7 @@ export declare type CheckEligibilityRequest = Message<"chainguard.platform.iam.v
 };
 
 /**
- * Empty: the caller's token says all.
+ * Empty: whom it is about follows from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityRequest
  */
@@ -647,7 +651,8 @@ export declare const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityR
  */
 export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.v2.CheckEligibilityResponse"> & {
   /**
-   * True when there may be one.
+   * True when the address is verified and of a domain that is no free mail service's. Whether there is an organization
+   * is not said.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -661,7 +666,8 @@ export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.
  */
 export declare type CheckEligibilityResponseJson = {
   /**
-   * True when there may be one.
+   * True when the address is verified and of a domain that is no free mail service's. Whether there is an organization
+   * is not said.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -736,7 +742,7 @@ export declare type OrgKindJson = "ORG_KIND_UNSPECIFIED" | "ORG_KIND_STARTER" | 
 export declare const OrgKindSchema: GenEnum<OrgKind, OrgKindJson>;
 
 /**
- * How far an organization is set up.
+ * Whether an organization can be used.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgStatus
  */
@@ -749,7 +755,7 @@ export enum OrgStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Being set up.
+   * Being set up. Not used by this server.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
@@ -763,7 +769,7 @@ export enum OrgStatus {
   READY = 2,
 
   /**
-   * Closed to its members.
+   * Closed to its members by the operator, who alone can still act in it.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -771,7 +777,7 @@ export enum OrgStatus {
 }
 
 /**
- * How far an organization is set up.
+ * Whether an organization can be used.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgStatus
  */
@@ -799,8 +805,9 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Deletes a group. Refused while it still holds groups, repos, identities, custom roles or identity
-   * providers.
+   * Deletes a group. Its role bindings, invites, subscriptions, overlays, requests for libraries and account
+   * association are deleted along. Refused (FAILED_PRECONDITION) when these are more than 10,000, and while the group
+   * still holds groups, repos, identities, custom roles or identity providers.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.DeleteGroup
    */
@@ -820,7 +827,8 @@ export declare const GroupsService: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * Makes a group. Without a parent it is an organization.
+   * Makes a group. Without a parent it is an organization: only the operator makes these, or every person where the
+   * operator allows it, who then owns the new one.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CreateGroup
    */
@@ -840,7 +848,8 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Finds the organization whose verified domain is the caller's; NOT_FOUND whenever there is none to show.
+   * Finds the organization whose verified domain is that of the caller's verified e-mail address. Shows its uid, name
+   * and whether it is verified; NOT_FOUND whenever there is none to show, for whatever reason.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.LookupGroup
    */
@@ -850,7 +859,9 @@ export declare const GroupsService: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of an organization to let the caller in.
+   * Asks the owners of an organization to let the caller in. They learn of it by an event that they can subscribe to;
+   * nothing else changes. NOT_FOUND unless it is the organization that LookupGroup shows. Once in 24 hours, then
+   * RESOURCE_EXHAUSTED.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.RequestGroupAccess
    */

@@ -127,7 +127,7 @@ export const OrgStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_groups, 1);
 
 /**
- * How far an organization is set up.
+ * Whether an organization can be used.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgStatus
  */

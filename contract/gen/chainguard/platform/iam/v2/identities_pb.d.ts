@@ -40,28 +40,28 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   description: string;
 
   /**
-   * Address that the upstream provider has verified.
+   * E-mail address of a person, which the identity provider has verified; empty when there is none.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * Address that the upstream provider has not verified.
+   * Always empty on this server: addresses that are not verified are not kept.
    *
    * @generated from field: string email_unverified = 5;
    */
   emailUnverified: string;
 
   /**
-   * Company of the person.
+   * Company of the person, as an update of the identity says. It is not the one in IdentityMetadata.
    *
    * @generated from field: string company = 6;
    */
   company: string;
 
   /**
-   * When it last exchanged a token; at first, when it was made.
+   * When a token was last got as this identity; at first, when it was made.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */
@@ -82,7 +82,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   updateTime?: Timestamp | undefined;
 
   /**
-   * Which tokens may assume the identity. Exactly one is set.
+   * Who may assume the identity. Exactly one is needed; a person has none, and is not assumed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.relationship
    */
@@ -104,7 +104,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "staticKeys";
   } | {
     /**
-     * Callers that AWS vouches for.
+     * Callers whose signed request AWS confirms.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.AWSIdentity aws_identity = 22;
      */
@@ -112,7 +112,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "awsIdentity";
   } | {
     /**
-     * A service of the platform itself.
+     * A service of the public platform. This server runs none, so nobody can act as such an identity.
      *
      * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
      */
@@ -121,8 +121,9 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   } | { case: undefined; value?: undefined };
 
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. Absent: never. It stays listed
-   * until it is deleted. Additive: not part of the public message.
+   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when it is
+   * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
+   * message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1000;
    */
@@ -157,28 +158,28 @@ export declare type IdentityJson = {
   description?: string;
 
   /**
-   * Address that the upstream provider has verified.
+   * E-mail address of a person, which the identity provider has verified; empty when there is none.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * Address that the upstream provider has not verified.
+   * Always empty on this server: addresses that are not verified are not kept.
    *
    * @generated from field: string email_unverified = 5;
    */
   emailUnverified?: string;
 
   /**
-   * Company of the person.
+   * Company of the person, as an update of the identity says. It is not the one in IdentityMetadata.
    *
    * @generated from field: string company = 6;
    */
   company?: string;
 
   /**
-   * When it last exchanged a token; at first, when it was made.
+   * When a token was last got as this identity; at first, when it was made.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */
@@ -213,22 +214,23 @@ export declare type IdentityJson = {
   staticKeys?: Identity_StaticKeysJson;
 
   /**
-   * Callers that AWS vouches for.
+   * Callers whose signed request AWS confirms.
    *
    * @generated from field: chainguard.platform.iam.v2.Identity.AWSIdentity aws_identity = 22;
    */
   awsIdentity?: Identity_AWSIdentityJson;
 
   /**
-   * A service of the platform itself.
+   * A service of the public platform. This server runs none, so nobody can act as such an identity.
    *
    * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
    */
   servicePrincipal?: ServicePrincipalJson;
 
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. Absent: never. It stays listed
-   * until it is deleted. Additive: not part of the public message.
+   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when it is
+   * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
+   * message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1000;
    */
@@ -242,7 +244,7 @@ export declare type IdentityJson = {
 export declare const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJson}>;
 
 /**
- * Claims that a token must have. Patterns are RE2 and match the whole value.
+ * Claims that a token must have, all of them. Patterns are RE2 and match the whole value.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.ClaimMatch
  */
@@ -254,7 +256,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
    */
   iss: {
     /**
-     * Exactly this issuer: an https URL.
+     * Exactly this issuer: an https URL without user, query and fragment, or `accounts.google.com`.
      *
      * @generated from field: string issuer = 1;
      */
@@ -262,7 +264,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
     case: "issuer";
   } | {
     /**
-     * An issuer that matches the pattern.
+     * Pattern that the issuer must match. One that leaves the host open is refused.
      *
      * @generated from field: string issuer_pattern = 2;
      */
@@ -285,7 +287,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
     case: "subject";
   } | {
     /**
-     * A subject that matches the pattern.
+     * Pattern that the subject must match.
      *
      * @generated from field: string subject_pattern = 4;
      */
@@ -300,7 +302,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
    */
   aud: {
     /**
-     * Exactly this audience.
+     * Exactly this audience, among those that the token names.
      *
      * @generated from field: string audience = 5;
      */
@@ -308,7 +310,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
     case: "audience";
   } | {
     /**
-     * An audience that matches the pattern.
+     * Pattern that one of the token's audiences must match.
      *
      * @generated from field: string audience_pattern = 6;
      */
@@ -317,14 +319,14 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Further claims, each with the exact value that it must have.
+   * Further claims by name, each with the exact value that it must have.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims: { [key: string]: string };
 
   /**
-   * Further claims, each with a pattern for its value.
+   * Further claims by name, each with a pattern that its value must match.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -332,20 +334,20 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
 };
 
 /**
- * Claims that a token must have. Patterns are RE2 and match the whole value.
+ * Claims that a token must have, all of them. Patterns are RE2 and match the whole value.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.ClaimMatch
  */
 export declare type Identity_ClaimMatchJson = {
   /**
-   * Exactly this issuer: an https URL.
+   * Exactly this issuer: an https URL without user, query and fragment, or `accounts.google.com`.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * An issuer that matches the pattern.
+   * Pattern that the issuer must match. One that leaves the host open is refused.
    *
    * @generated from field: string issuer_pattern = 2;
    */
@@ -359,35 +361,35 @@ export declare type Identity_ClaimMatchJson = {
   subject?: string;
 
   /**
-   * A subject that matches the pattern.
+   * Pattern that the subject must match.
    *
    * @generated from field: string subject_pattern = 4;
    */
   subjectPattern?: string;
 
   /**
-   * Exactly this audience.
+   * Exactly this audience, among those that the token names.
    *
    * @generated from field: string audience = 5;
    */
   audience?: string;
 
   /**
-   * An audience that matches the pattern.
+   * Pattern that one of the token's audiences must match.
    *
    * @generated from field: string audience_pattern = 6;
    */
   audiencePattern?: string;
 
   /**
-   * Further claims, each with the exact value that it must have.
+   * Further claims by name, each with the exact value that it must have.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims?: { [key: string]: string };
 
   /**
-   * Further claims, each with a pattern for its value.
+   * Further claims by name, each with a pattern that its value must match.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -401,7 +403,7 @@ export declare type Identity_ClaimMatchJson = {
 export declare const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch, {jsonType: Identity_ClaimMatchJson}>;
 
 /**
- * Keys that stand for an issuer which cannot be asked.
+ * Public keys of an issuer that this server cannot ask for them.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.StaticKeys
  */
@@ -421,14 +423,15 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.v2.Id
   subject: string;
 
   /**
-   * Public keys as a JWK set in JSON.
+   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
+   * act by it.
    *
    * @generated from field: string issuer_keys = 3;
    */
   issuerKeys: string;
 
   /**
-   * When the keys stop being accepted: one year after creation at the latest, and by default.
+   * When the keys stop being accepted: in the future, within 365 days. Absent: 365 days from now.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 4;
    */
@@ -443,7 +446,7 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.v2.Id
 };
 
 /**
- * Keys that stand for an issuer which cannot be asked.
+ * Public keys of an issuer that this server cannot ask for them.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.StaticKeys
  */
@@ -463,14 +466,15 @@ export declare type Identity_StaticKeysJson = {
   subject?: string;
 
   /**
-   * Public keys as a JWK set in JSON.
+   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
+   * act by it.
    *
    * @generated from field: string issuer_keys = 3;
    */
   issuerKeys?: string;
 
   /**
-   * When the keys stop being accepted: one year after creation at the latest, and by default.
+   * When the keys stop being accepted: in the future, within 365 days. Absent: 365 days from now.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 4;
    */
@@ -491,7 +495,7 @@ export declare type Identity_StaticKeysJson = {
 export declare const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys, {jsonType: Identity_StaticKeysJson}>;
 
 /**
- * A caller in AWS, as its security token service names it.
+ * A caller in AWS, as its security token service names it. Account, name and user id must all match.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.AWSIdentity
  */
@@ -504,7 +508,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
   awsAccount: string;
 
   /**
-   * Amazon resource name of the caller.
+   * Amazon resource name of the caller. One of the two is needed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.AWSIdentity.aws_arn
    */
@@ -518,7 +522,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
     case: "arn";
   } | {
     /**
-     * A name that matches the pattern.
+     * Pattern (RE2) that the whole name must match.
      *
      * @generated from field: string arn_pattern = 3;
      */
@@ -527,7 +531,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
   } | { case: undefined; value?: undefined };
 
   /**
-   * AWS user id of the caller.
+   * AWS user id of the caller. One of the two is needed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.AWSIdentity.aws_user_id
    */
@@ -541,7 +545,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
     case: "userId";
   } | {
     /**
-     * An id that matches the pattern.
+     * Pattern (RE2) that the whole id must match.
      *
      * @generated from field: string user_id_pattern = 5;
      */
@@ -551,7 +555,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
 };
 
 /**
- * A caller in AWS, as its security token service names it.
+ * A caller in AWS, as its security token service names it. Account, name and user id must all match.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.AWSIdentity
  */
@@ -571,7 +575,7 @@ export declare type Identity_AWSIdentityJson = {
   arn?: string;
 
   /**
-   * A name that matches the pattern.
+   * Pattern (RE2) that the whole name must match.
    *
    * @generated from field: string arn_pattern = 3;
    */
@@ -585,7 +589,7 @@ export declare type Identity_AWSIdentityJson = {
   userId?: string;
 
   /**
-   * An id that matches the pattern.
+   * Pattern (RE2) that the whole id must match.
    *
    * @generated from field: string user_id_pattern = 5;
    */
@@ -783,7 +787,7 @@ export declare type ListIdentitiesRequest = Message<"chainguard.platform.iam.v2.
   name: string;
 
   /**
-   * Only identities that are assumed this way.
+   * Only identities that are assumed this way; absent or unspecified: all.
    *
    * @generated from field: chainguard.platform.iam.v2.RelationshipType relationship_type = 3;
    */
@@ -839,7 +843,7 @@ export declare type ListIdentitiesRequestJson = {
   name?: string;
 
   /**
-   * Only identities that are assumed this way.
+   * Only identities that are assumed this way; absent or unspecified: all.
    *
    * @generated from field: chainguard.platform.iam.v2.RelationshipType relationship_type = 3;
    */
@@ -1011,7 +1015,7 @@ export declare const LookupIdentityRequestSchema: GenMessage<LookupIdentityReque
  */
 export declare type LookupIdentityResponse = Message<"chainguard.platform.iam.v2.LookupIdentityResponse"> & {
   /**
-   * Uid of the identity, also when it is not registered yet.
+   * Uid of the identity, whether or not the person is registered.
    *
    * @generated from field: string uid = 1;
    */
@@ -1025,7 +1029,7 @@ export declare type LookupIdentityResponse = Message<"chainguard.platform.iam.v2
  */
 export declare type LookupIdentityResponseJson = {
   /**
-   * Uid of the identity, also when it is not registered yet.
+   * Uid of the identity, whether or not the person is registered.
    *
    * @generated from field: string uid = 1;
    */
@@ -1039,7 +1043,7 @@ export declare type LookupIdentityResponseJson = {
 export declare const LookupIdentityResponseSchema: GenMessage<LookupIdentityResponse, {jsonType: LookupIdentityResponseJson}>;
 
 /**
- * What a person has told about itself.
+ * What a person has told about itself. Kept and shown to that person; nothing else follows from it.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityMetadata
  */
@@ -1052,35 +1056,35 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   uid: string;
 
   /**
-   * Full name.
+   * Full name, from the identity provider.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Given name.
+   * Given name, from the identity provider.
    *
    * @generated from field: string given_name = 3;
    */
   givenName: string;
 
   /**
-   * Family name.
+   * Family name, from the identity provider.
    *
    * @generated from field: string family_name = 4;
    */
   familyName: string;
 
   /**
-   * Company.
+   * Company, as the person says.
    *
    * @generated from field: string company = 5;
    */
   company: string;
 
   /**
-   * True when the person wants to be told of news.
+   * True when the person agrees to be sent news. This server sends none.
    *
    * @generated from field: bool updates_opt_in = 6;
    */
@@ -1101,56 +1105,56 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   jobTitle: string;
 
   /**
-   * Campaign that led here.
+   * Marketing campaign by which the person came (`utm_campaign`).
    *
    * @generated from field: string utm_campaign = 9;
    */
   utmCampaign: string;
 
   /**
-   * Content that led here.
+   * Which advertisement or link it was (`utm_content`).
    *
    * @generated from field: string utm_content = 10;
    */
   utmContent: string;
 
   /**
-   * Medium that led here.
+   * Kind of channel, such as `email` (`utm_medium`).
    *
    * @generated from field: string utm_medium = 11;
    */
   utmMedium: string;
 
   /**
-   * Source that led here.
+   * Site or sender by which the person came (`utm_source`).
    *
    * @generated from field: string utm_source = 12;
    */
   utmSource: string;
 
   /**
-   * Search term that led here.
+   * Search term by which the person came (`utm_term`).
    *
    * @generated from field: string utm_term = 13;
    */
   utmTerm: string;
 
   /**
-   * Page of the last form that was sent.
+   * URL of the page on which the person last sent a form.
    *
    * @generated from field: string latest_form_submit_url = 14;
    */
   latestFormSubmitUrl: string;
 
   /**
-   * Page that led to the last form.
+   * URL of the page by which the person came to that form.
    *
    * @generated from field: string latest_internal_referring_url = 15;
    */
   latestInternalReferringUrl: string;
 
   /**
-   * Visitor id of a marketing tool.
+   * Visitor id that HubSpot gave the person's browser.
    *
    * @generated from field: string hubspot_utk = 16;
    */
@@ -1179,7 +1183,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
 };
 
 /**
- * What a person has told about itself.
+ * What a person has told about itself. Kept and shown to that person; nothing else follows from it.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityMetadata
  */
@@ -1192,35 +1196,35 @@ export declare type IdentityMetadataJson = {
   uid?: string;
 
   /**
-   * Full name.
+   * Full name, from the identity provider.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Given name.
+   * Given name, from the identity provider.
    *
    * @generated from field: string given_name = 3;
    */
   givenName?: string;
 
   /**
-   * Family name.
+   * Family name, from the identity provider.
    *
    * @generated from field: string family_name = 4;
    */
   familyName?: string;
 
   /**
-   * Company.
+   * Company, as the person says.
    *
    * @generated from field: string company = 5;
    */
   company?: string;
 
   /**
-   * True when the person wants to be told of news.
+   * True when the person agrees to be sent news. This server sends none.
    *
    * @generated from field: bool updates_opt_in = 6;
    */
@@ -1241,56 +1245,56 @@ export declare type IdentityMetadataJson = {
   jobTitle?: string;
 
   /**
-   * Campaign that led here.
+   * Marketing campaign by which the person came (`utm_campaign`).
    *
    * @generated from field: string utm_campaign = 9;
    */
   utmCampaign?: string;
 
   /**
-   * Content that led here.
+   * Which advertisement or link it was (`utm_content`).
    *
    * @generated from field: string utm_content = 10;
    */
   utmContent?: string;
 
   /**
-   * Medium that led here.
+   * Kind of channel, such as `email` (`utm_medium`).
    *
    * @generated from field: string utm_medium = 11;
    */
   utmMedium?: string;
 
   /**
-   * Source that led here.
+   * Site or sender by which the person came (`utm_source`).
    *
    * @generated from field: string utm_source = 12;
    */
   utmSource?: string;
 
   /**
-   * Search term that led here.
+   * Search term by which the person came (`utm_term`).
    *
    * @generated from field: string utm_term = 13;
    */
   utmTerm?: string;
 
   /**
-   * Page of the last form that was sent.
+   * URL of the page on which the person last sent a form.
    *
    * @generated from field: string latest_form_submit_url = 14;
    */
   latestFormSubmitUrl?: string;
 
   /**
-   * Page that led to the last form.
+   * URL of the page by which the person came to that form.
    *
    * @generated from field: string latest_internal_referring_url = 15;
    */
   latestInternalReferringUrl?: string;
 
   /**
-   * Visitor id of a marketing tool.
+   * Visitor id that HubSpot gave the person's browser.
    *
    * @generated from field: string hubspot_utk = 16;
    */
@@ -1407,7 +1411,7 @@ export enum RelationshipType {
   AWS_IDENTITY = 3,
 
   /**
-   * By a service of the platform.
+   * By being a service of the public platform.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_SERVICE_PRINCIPAL = 4;
    */
@@ -1552,7 +1556,8 @@ export declare const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePr
  */
 export declare const IdentitiesService: GenService<{
   /**
-   * Makes an identity.
+   * Makes an identity that workloads assume. People are made by signing in. Exactly one way to assume it is needed,
+   * such as a claim match. When strangers could act as it, the header `Gantry-Warning` of the answer says so.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.CreateIdentity
    */
@@ -1572,7 +1577,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity together with its role bindings.
+   * Deletes an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than 10,000.
+   * Nobody can act as it from then on.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.DeleteIdentity
    */
@@ -1582,7 +1588,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Changes an identity: only the fields that the mask names.
+   * Changes an identity: only the fields that the mask names. Who changes the way to assume it or moves its end later
+   * must hold what the identity is bound to. The answer may have a `Gantry-Warning`, as that of CreateIdentity.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentity
    */
@@ -1602,7 +1609,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof ListIdentitiesResponseSchema;
   },
   /**
-   * The uid that a human with this issuer and subject has, registered or not.
+   * Computes the uid that a person with this issuer and subject has, registered or not. Nothing is looked up.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.LookupIdentity
    */
@@ -1612,7 +1619,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof LookupIdentityResponseSchema;
   },
   /**
-   * Changes what the caller has told about itself.
+   * Changes what the caller has told about itself: only the fields that the mask names. People only; others are refused
+   * with PERMISSION_DENIED.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentityMetadata
    */

@@ -54,7 +54,8 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
   updateTime?: Timestamp | undefined;
 
   /**
-   * Uid of the role that a person gets on the first sign-in.
+   * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of
+   * this group or of one above it.
    *
    * @generated from field: string default_role = 6;
    */
@@ -76,7 +77,7 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
   } | { case: undefined; value?: undefined };
 
   /**
-   * State of the SCIM endpoint. Present in the answer of Get.
+   * State of the SCIM endpoint. Present in the answers of Get, Create and Update, absent in lists.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
@@ -125,7 +126,8 @@ export declare type IdentityProviderJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Uid of the role that a person gets on the first sign-in.
+   * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of
+   * this group or of one above it.
    *
    * @generated from field: string default_role = 6;
    */
@@ -139,7 +141,7 @@ export declare type IdentityProviderJson = {
   oidc?: IdentityProvider_OIDCJson;
 
   /**
-   * State of the SCIM endpoint. Present in the answer of Get.
+   * State of the SCIM endpoint. Present in the answers of Get, Create and Update, absent in lists.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
@@ -159,7 +161,8 @@ export declare const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonT
  */
 export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.IdentityProvider.OIDC"> & {
   /**
-   * Issuer: an https URL with a discovery document below it.
+   * Issuer: an https URL without user, query and fragment, with a discovery document below it. It is not asked when
+   * it is set.
    *
    * @generated from field: string issuer = 1;
    */
@@ -181,28 +184,29 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
   clientSecret: string;
 
   /**
-   * Scopes to ask for besides `openid`.
+   * Scopes to ask for at sign-in besides `openid`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes: string[];
 
   /**
-   * Claim that lists the person's groups; empty: none is read.
+   * Claim of the ID token that lists the person's groups, for group mappings. Empty: no groups are read.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim: string;
 
   /**
-   * How a person that SCIM has announced is recognized at sign-in. Set once; left out, it stays.
+   * How a person that SCIM has announced is recognized at sign-in. Once set it cannot be changed; an update that
+   * leaves it out keeps it.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule: IdentityProvider_OIDC_CorrelationRule;
 
   /**
-   * True: sign-ins use PKCE.
+   * True: sign-ins use PKCE. Needed where there is no client secret.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -216,7 +220,8 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
  */
 export declare type IdentityProvider_OIDCJson = {
   /**
-   * Issuer: an https URL with a discovery document below it.
+   * Issuer: an https URL without user, query and fragment, with a discovery document below it. It is not asked when
+   * it is set.
    *
    * @generated from field: string issuer = 1;
    */
@@ -238,28 +243,29 @@ export declare type IdentityProvider_OIDCJson = {
   clientSecret?: string;
 
   /**
-   * Scopes to ask for besides `openid`.
+   * Scopes to ask for at sign-in besides `openid`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes?: string[];
 
   /**
-   * Claim that lists the person's groups; empty: none is read.
+   * Claim of the ID token that lists the person's groups, for group mappings. Empty: no groups are read.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim?: string;
 
   /**
-   * How a person that SCIM has announced is recognized at sign-in. Set once; left out, it stays.
+   * How a person that SCIM has announced is recognized at sign-in. Once set it cannot be changed; an update that
+   * leaves it out keeps it.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule?: IdentityProvider_OIDC_CorrelationRuleJson;
 
   /**
-   * True: sign-ins use PKCE.
+   * True: sign-ins use PKCE. Needed where there is no client secret.
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -273,7 +279,7 @@ export declare type IdentityProvider_OIDCJson = {
 export declare const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC, {jsonType: IdentityProvider_OIDCJson}>;
 
 /**
- * Which claim carries the external id that SCIM knows.
+ * Which claim of an ID token is the external id that SCIM knows the person by.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -301,7 +307,7 @@ export enum IdentityProvider_OIDC_CorrelationRule {
 }
 
 /**
- * Which claim carries the external id that SCIM knows.
+ * Which claim of an ID token is the external id that SCIM knows the person by.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -319,7 +325,7 @@ export declare const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<Identi
  */
 export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.IdentityProvider.SCIM"> & {
   /**
-   * True when the endpoint takes requests.
+   * True when the endpoint takes requests. A token is needed besides.
    *
    * @generated from field: bool enabled = 1;
    */
@@ -333,14 +339,14 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
   endpointUrl: string;
 
   /**
-   * When the token ends; absent when it never does.
+   * When the token ends; absent when it never does or there was none.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: Timestamp | undefined;
 
   /**
-   * When the token before this one ends, while both work.
+   * When the token before this one ends; absent when it has ended or there was none.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
@@ -354,7 +360,8 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
   credentialState: IdentityProvider_SCIM_CredentialState;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings: another one after every change of them. RegenerateScimToken and SetScimEnabled want
+   * the present one.
    *
    * @generated from field: string etag = 7;
    */
@@ -368,7 +375,7 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
  */
 export declare type IdentityProvider_SCIMJson = {
   /**
-   * True when the endpoint takes requests.
+   * True when the endpoint takes requests. A token is needed besides.
    *
    * @generated from field: bool enabled = 1;
    */
@@ -382,14 +389,14 @@ export declare type IdentityProvider_SCIMJson = {
   endpointUrl?: string;
 
   /**
-   * When the token ends; absent when it never does.
+   * When the token ends; absent when it never does or there was none.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: TimestampJson;
 
   /**
-   * When the token before this one ends, while both work.
+   * When the token before this one ends; absent when it has ended or there was none.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
@@ -403,7 +410,8 @@ export declare type IdentityProvider_SCIMJson = {
   credentialState?: IdentityProvider_SCIM_CredentialStateJson;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings: another one after every change of them. RegenerateScimToken and SetScimEnabled want
+   * the present one.
    *
    * @generated from field: string etag = 7;
    */
@@ -828,14 +836,14 @@ export declare const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdent
  */
 export declare type GenerateScimTokenRequest = Message<"chainguard.platform.iam.v2.GenerateScimTokenRequest"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid: string;
 
   /**
-   * When the token shall end: in two years at the latest; one year when absent.
+   * When the token shall end: in the future, within two years. Absent: in 365 days.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -856,14 +864,14 @@ export declare type GenerateScimTokenRequest = Message<"chainguard.platform.iam.
  */
 export declare type GenerateScimTokenRequestJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid?: string;
 
   /**
-   * When the token shall end: in two years at the latest; one year when absent.
+   * When the token shall end: in the future, within two years. Absent: in 365 days.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -911,14 +919,14 @@ export declare type GenerateScimTokenResponse = Message<"chainguard.platform.iam
   expireTime?: Timestamp | undefined;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 4;
    */
   identityProviderUid: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 5;
    */
@@ -953,14 +961,14 @@ export declare type GenerateScimTokenResponseJson = {
   expireTime?: TimestampJson;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 4;
    */
   identityProviderUid?: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 5;
    */
@@ -980,28 +988,29 @@ export declare const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTok
  */
 export declare type RegenerateScimTokenRequest = Message<"chainguard.platform.iam.v2.RegenerateScimTokenRequest"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid: string;
 
   /**
-   * How long the old token works on: one hour when absent, 24 hours at most, none when zero.
+   * How long the old token works on: one hour when absent, not at all when zero; more than 24 hours counts as 24 hours.
+   * It works no longer than its own end or the new token's.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: Duration | undefined;
 
   /**
-   * When the new token shall end: in two years at the latest; one year when absent.
+   * When the new token shall end: in the future, within two years. Absent: in 365 days.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * Etag of the settings that the caller has seen.
+   * The `etag` of the SCIM settings that the caller has seen; ABORTED when they have changed since.
    *
    * @generated from field: string etag = 4;
    */
@@ -1022,28 +1031,29 @@ export declare type RegenerateScimTokenRequest = Message<"chainguard.platform.ia
  */
 export declare type RegenerateScimTokenRequestJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid?: string;
 
   /**
-   * How long the old token works on: one hour when absent, 24 hours at most, none when zero.
+   * How long the old token works on: one hour when absent, not at all when zero; more than 24 hours counts as 24 hours.
+   * It works no longer than its own end or the new token's.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: DurationJson;
 
   /**
-   * When the new token shall end: in two years at the latest; one year when absent.
+   * When the new token shall end: in the future, within two years. Absent: in 365 days.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: TimestampJson;
 
   /**
-   * Etag of the settings that the caller has seen.
+   * The `etag` of the SCIM settings that the caller has seen; ABORTED when they have changed since.
    *
    * @generated from field: string etag = 4;
    */
@@ -1091,28 +1101,29 @@ export declare type RegenerateScimTokenResponse = Message<"chainguard.platform.i
   expireTime?: Timestamp | undefined;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 4;
    */
   identityProviderUid: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 5;
    */
   etag: string;
 
   /**
-   * When the old token ends; absent when it has ended.
+   * When the old token ends; absent when it has ended already.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The overlap that was asked for.
+   * The overlap that was asked for, or one hour when none was. It may have been cut: the end of the old token is what
+   * counts.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -1147,28 +1158,29 @@ export declare type RegenerateScimTokenResponseJson = {
   expireTime?: TimestampJson;
 
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 4;
    */
   identityProviderUid?: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 5;
    */
   etag?: string;
 
   /**
-   * When the old token ends; absent when it has ended.
+   * When the old token ends; absent when it has ended already.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: TimestampJson;
 
   /**
-   * The overlap that was asked for.
+   * The overlap that was asked for, or one hour when none was. It may have been cut: the end of the old token is what
+   * counts.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -1188,7 +1200,7 @@ export declare const RegenerateScimTokenResponseSchema: GenMessage<RegenerateSci
  */
 export declare type RevokeScimTokenRequest = Message<"chainguard.platform.iam.v2.RevokeScimTokenRequest"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1202,7 +1214,7 @@ export declare type RevokeScimTokenRequest = Message<"chainguard.platform.iam.v2
  */
 export declare type RevokeScimTokenRequestJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1222,14 +1234,14 @@ export declare const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenReq
  */
 export declare type RevokeScimTokenResponse = Message<"chainguard.platform.iam.v2.RevokeScimTokenResponse"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 2;
    */
@@ -1257,14 +1269,14 @@ export declare type RevokeScimTokenResponse = Message<"chainguard.platform.iam.v
  */
 export declare type RevokeScimTokenResponseJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
   identityProviderUid?: string;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 2;
    */
@@ -1298,7 +1310,7 @@ export declare const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenRe
  */
 export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.v2.SetScimEnabledRequest"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1312,7 +1324,7 @@ export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.v2.
   enabled: boolean;
 
   /**
-   * Etag of the settings that the caller has seen.
+   * The `etag` of the SCIM settings that the caller has seen; ABORTED when they have changed since.
    *
    * @generated from field: string etag = 3;
    */
@@ -1326,7 +1338,7 @@ export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.v2.
  */
 export declare type SetScimEnabledRequestJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1340,7 +1352,7 @@ export declare type SetScimEnabledRequestJson = {
   enabled?: boolean;
 
   /**
-   * Etag of the settings that the caller has seen.
+   * The `etag` of the SCIM settings that the caller has seen; ABORTED when they have changed since.
    *
    * @generated from field: string etag = 3;
    */
@@ -1360,7 +1372,7 @@ export declare const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledReque
  */
 export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.v2.SetScimEnabledResponse"> & {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1374,7 +1386,7 @@ export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.v2
   enabled: boolean;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 3;
    */
@@ -1388,7 +1400,7 @@ export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.v2
  */
 export declare type SetScimEnabledResponseJson = {
   /**
-   * The identity provider.
+   * Uid of the identity provider.
    *
    * @generated from field: string identity_provider_uid = 1;
    */
@@ -1402,7 +1414,7 @@ export declare type SetScimEnabledResponseJson = {
   enabled?: boolean;
 
   /**
-   * Changes with every change of the SCIM settings; hand it back with the next one.
+   * Version of the SCIM settings, for the next RegenerateScimToken or SetScimEnabled.
    *
    * @generated from field: string etag = 3;
    */
@@ -1443,7 +1455,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Makes an identity provider.
+   * Makes an identity provider. Whoever makes it must hold every capability of the default role in the group, and
+   * without an end.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */
@@ -1453,7 +1466,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Changes an identity provider: only the fields that the mask names.
+   * Changes an identity provider: only the fields that the mask names. Who changes the default role or how people sign
+   * in must hold what a sign-in gives. With another issuer or client id a client secret is needed anew.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.UpdateIdentityProvider
    */
@@ -1463,7 +1477,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Deletes an identity provider together with its group mappings.
+   * Deletes an identity provider together with its group mappings. People who signed in through it stay, with their
+   * role bindings.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.DeleteIdentityProvider
    */
@@ -1473,7 +1488,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Makes the first SCIM token. It is shown here and never again.
+   * Makes the first SCIM token of a provider. It is shown here and never again, and does nothing until SetScimEnabled.
+   * FAILED_PRECONDITION when there ever was one: then RegenerateScimToken makes the next.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.GenerateScimToken
    */
@@ -1483,7 +1499,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Makes a new SCIM token; the old one works on for a while.
+   * Makes a new SCIM token; the old one works on for a while. The token is shown here and never again. It can be made
+   * after a revocation, too. NOT_FOUND when there was none before, ABORTED when the etag is out of date.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RegenerateScimToken
    */
@@ -1493,7 +1510,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Ends every SCIM token of the provider at once.
+   * Ends every SCIM token of the provider at once. Needs no etag, and leaves the endpoint on or off as it is.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RevokeScimToken
    */
@@ -1503,7 +1520,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Turns the SCIM endpoint of the provider on or off.
+   * Turns the SCIM endpoint of the provider on or off. On needs two identities that are bound as owners of the
+   * organization, else FAILED_PRECONDITION. ABORTED when the etag is out of date.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

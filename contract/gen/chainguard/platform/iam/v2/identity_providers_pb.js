@@ -36,7 +36,7 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_identity_providers, 0, 0, 0);
 
 /**
- * Which claim carries the external id that SCIM knows.
+ * Which claim of an ID token is the external id that SCIM knows the person by.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */

@@ -54,14 +54,15 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
   createTime?: Timestamp | undefined;
 
   /**
-   * Who gets the role. Needed on create.
+   * Uid of who gets the role: a person, who need not have signed in yet, or an identity of this group or of one above
+   * it. Needed on create.
    *
    * @generated from field: string identity_uid = 6;
    */
   identityUid: string;
 
   /**
-   * Which role. Needed on create.
+   * Uid of the role: a built-in one, or one of this group or of one above it. Needed on create.
    *
    * @generated from field: string role_uid = 7;
    */
@@ -75,8 +76,8 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the binding stops giving rights; absent: never. It stays listed until it is deleted. Additive: not part of
-   * the public message.
+   * When the binding stops giving rights: in the future when it is set; absent: never. It stays listed until it is
+   * deleted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -125,14 +126,15 @@ export declare type RoleBindingJson = {
   createTime?: TimestampJson;
 
   /**
-   * Who gets the role. Needed on create.
+   * Uid of who gets the role: a person, who need not have signed in yet, or an identity of this group or of one above
+   * it. Needed on create.
    *
    * @generated from field: string identity_uid = 6;
    */
   identityUid?: string;
 
   /**
-   * Which role. Needed on create.
+   * Uid of the role: a built-in one, or one of this group or of one above it. Needed on create.
    *
    * @generated from field: string role_uid = 7;
    */
@@ -146,8 +148,8 @@ export declare type RoleBindingJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When the binding stops giving rights; absent: never. It stays listed until it is deleted. Additive: not part of
-   * the public message.
+   * When the binding stops giving rights: in the future when it is set; absent: never. It stays listed until it is
+   * deleted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -202,7 +204,7 @@ export declare type RoleBindingIdentity = Message<"chainguard.platform.iam.v2.Ro
   issuer: string;
 
   /**
-   * Verified address of the person.
+   * Verified e-mail address of the person; empty for identities that are assumed.
    *
    * @generated from field: string email = 6;
    */
@@ -251,7 +253,7 @@ export declare type RoleBindingIdentityJson = {
   issuer?: string;
 
   /**
-   * Verified address of the person.
+   * Verified e-mail address of the person; empty for identities that are assumed.
    *
    * @generated from field: string email = 6;
    */
@@ -829,7 +831,7 @@ export declare const BatchCreateRoleBindingsRequestSchema: GenMessage<BatchCreat
  */
 export declare type BatchCreateRoleBindingsResponse = Message<"chainguard.platform.iam.v2.BatchCreateRoleBindingsResponse"> & {
   /**
-   * In the order of the requests.
+   * The bindings, in the order of the requests.
    *
    * @generated from field: repeated chainguard.platform.iam.v2.RoleBinding role_bindings = 1;
    */
@@ -843,7 +845,7 @@ export declare type BatchCreateRoleBindingsResponse = Message<"chainguard.platfo
  */
 export declare type BatchCreateRoleBindingsResponseJson = {
   /**
-   * In the order of the requests.
+   * The bindings, in the order of the requests.
    *
    * @generated from field: repeated chainguard.platform.iam.v2.RoleBinding role_bindings = 1;
    */
@@ -873,7 +875,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Makes a role binding.
+   * Makes a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
+   * binding lasts. ALREADY_EXISTS when the identity has the role there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.CreateRoleBinding
    */
@@ -883,7 +886,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Deletes a role binding.
+   * Deletes a role binding. Its rights end at once.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.DeleteRoleBinding
    */
@@ -903,7 +906,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof ListRoleBindingsResponseSchema;
   },
   /**
-   * Makes up to 25 role bindings in one group: all of them or none.
+   * Makes up to 25 role bindings in one group: all of them or none. Each as CreateRoleBinding makes it.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.BatchCreateRoleBindings
    */
@@ -913,7 +916,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof BatchCreateRoleBindingsResponseSchema;
   },
   /**
-   * Changes a role binding: only the fields that the mask names.
+   * Changes a role binding: only the fields that the mask names. Whoever changes it must hold every capability of the
+   * role in the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.UpdateRoleBinding
    */

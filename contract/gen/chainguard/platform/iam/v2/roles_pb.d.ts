@@ -14,7 +14,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_roles: GenFile;
 
 /**
- * A named set of capabilities.
+ * A named set of capabilities. It gives nothing to anybody until it is bound.
  *
  * @generated from message chainguard.platform.iam.v2.Role
  */
@@ -41,7 +41,8 @@ export declare type Role = Message<"chainguard.platform.iam.v2.Role"> & {
   description: string;
 
   /**
-   * What the role allows, ordered by number. Needed on create; nobody can give what they do not hold.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody can
+   * give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -63,7 +64,7 @@ export declare type Role = Message<"chainguard.platform.iam.v2.Role"> & {
 };
 
 /**
- * A named set of capabilities.
+ * A named set of capabilities. It gives nothing to anybody until it is bound.
  *
  * @generated from message chainguard.platform.iam.v2.Role
  */
@@ -90,7 +91,8 @@ export declare type RoleJson = {
   description?: string;
 
   /**
-   * What the role allows, ordered by number. Needed on create; nobody can give what they do not hold.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody can
+   * give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -488,7 +490,8 @@ export declare const RolesService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Makes a custom role.
+   * Makes a custom role, for its group and everything below it. Whoever makes it must hold each of its capabilities
+   * there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.CreateRole
    */
@@ -498,7 +501,9 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Changes a custom role: only the fields that the mask names.
+   * Changes a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
+   * changes them must hold all of them in the group, without an end. Built-in roles are refused with
+   * FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.UpdateRole
    */
@@ -508,7 +513,8 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Deletes a custom role. Refused while a role binding refers to it.
+   * Deletes a custom role. Refused (FAILED_PRECONDITION) while a role binding, an invite that has not ended, an
+   * identity provider or a group mapping refers to it. Built-in roles cannot be deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.DeleteRole
    */

@@ -19,14 +19,14 @@ export declare const file_chainguard_platform_iam_v2_terms: GenFile;
  */
 export declare type AcceptTermsRequest = Message<"chainguard.platform.iam.v2.AcceptTermsRequest"> & {
   /**
-   * Uid of the organization.
+   * Uid of the group for which they are accepted.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Ids of the documents.
+   * Ids of the documents, as the operator has named them; another id is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -40,14 +40,14 @@ export declare type AcceptTermsRequest = Message<"chainguard.platform.iam.v2.Acc
  */
 export declare type AcceptTermsRequestJson = {
   /**
-   * Uid of the organization.
+   * Uid of the group for which they are accepted.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * Ids of the documents.
+   * Ids of the documents, as the operator has named them; another id is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -67,14 +67,14 @@ export declare const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {j
  */
 export declare type AcceptTermsResponse = Message<"chainguard.platform.iam.v2.AcceptTermsResponse"> & {
   /**
-   * Uid of the organization.
+   * Uid of the group.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Ids of the documents.
+   * Ids of the documents of the request, those accepted before included.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -88,14 +88,14 @@ export declare type AcceptTermsResponse = Message<"chainguard.platform.iam.v2.Ac
  */
 export declare type AcceptTermsResponseJson = {
   /**
-   * Uid of the organization.
+   * Uid of the group.
    *
    * @generated from field: string group = 1;
    */
   group?: string;
 
   /**
-   * Ids of the documents.
+   * Ids of the documents of the request, those accepted before included.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -109,7 +109,7 @@ export declare type AcceptTermsResponseJson = {
 export declare const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse, {jsonType: AcceptTermsResponseJson}>;
 
 /**
- * That an organization has accepted a document.
+ * That a document was accepted for a group.
  *
  * @generated from message chainguard.platform.iam.v2.TermsAcceptance
  */
@@ -129,7 +129,7 @@ export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsA
   acceptedBy: string;
 
   /**
-   * Uid of the organization.
+   * Uid of the group for which it was accepted.
    *
    * @generated from field: string org_uid = 3;
    */
@@ -158,7 +158,7 @@ export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsA
 };
 
 /**
- * That an organization has accepted a document.
+ * That a document was accepted for a group.
  *
  * @generated from message chainguard.platform.iam.v2.TermsAcceptance
  */
@@ -178,7 +178,7 @@ export declare type TermsAcceptanceJson = {
   acceptedBy?: string;
 
   /**
-   * Uid of the organization.
+   * Uid of the group for which it was accepted.
    *
    * @generated from field: string org_uid = 3;
    */
@@ -219,7 +219,7 @@ export declare const TermsAcceptanceSchema: GenMessage<TermsAcceptance, {jsonTyp
  */
 export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.iam.v2.ListTermsAcceptancesRequest"> & {
   /**
-   * Uid of the organization.
+   * Uid of the group whose acceptances, and those of the groups above it, are listed.
    *
    * @generated from field: string group = 1;
    */
@@ -269,7 +269,7 @@ export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.i
  */
 export declare type ListTermsAcceptancesRequestJson = {
   /**
-   * Uid of the organization.
+   * Uid of the group whose acceptances, and those of the groups above it, are listed.
    *
    * @generated from field: string group = 1;
    */
@@ -408,14 +408,14 @@ export declare type MissingDocument = Message<"chainguard.platform.iam.v2.Missin
   id: string;
 
   /**
-   * Its title.
+   * Title of the document, for people.
    *
    * @generated from field: string label = 2;
    */
   label: string;
 
   /**
-   * Where to read it.
+   * URL at which to read it.
    *
    * @generated from field: string url = 3;
    */
@@ -436,14 +436,14 @@ export declare type MissingDocumentJson = {
   id?: string;
 
   /**
-   * Its title.
+   * Title of the document, for people.
    *
    * @generated from field: string label = 2;
    */
   label?: string;
 
   /**
-   * Where to read it.
+   * URL at which to read it.
    *
    * @generated from field: string url = 3;
    */
@@ -497,7 +497,8 @@ export declare const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDe
  */
 export declare const TermsService: GenService<{
   /**
-   * Accepts documents for an organization. Accepting twice changes nothing.
+   * Accepts documents for a group and everything below it. All of them or none. Accepting twice changes nothing, and an
+   * acceptance cannot be taken back.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.AcceptTerms
    */
@@ -507,7 +508,7 @@ export declare const TermsService: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what the organization, or one above it, has accepted.
+   * Lists what the group, or one above it, has accepted.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.ListTermsAcceptances
    */

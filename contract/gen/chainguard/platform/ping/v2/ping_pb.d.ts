@@ -39,7 +39,7 @@ export declare const PingRequestSchema: GenMessage<PingRequest, {jsonType: PingR
  */
 export declare type PingResponse = Message<"chainguard.platform.ping.v2.PingResponse"> & {
   /**
-   * A short text.
+   * Always `pong`.
    *
    * @generated from field: string response = 1;
    */
@@ -53,7 +53,7 @@ export declare type PingResponse = Message<"chainguard.platform.ping.v2.PingResp
  */
 export declare type PingResponseJson = {
   /**
-   * A short text.
+   * Always `pong`.
    *
    * @generated from field: string response = 1;
    */
@@ -73,7 +73,7 @@ export declare const PingResponseSchema: GenMessage<PingResponse, {jsonType: Pin
  */
 export declare const PingService: GenService<{
   /**
-   * Answers. Needs no token.
+   * Answers `pong` as long as the server takes requests. Needs no token.
    *
    * @generated from rpc chainguard.platform.ping.v2.PingService.Ping
    */

@@ -17,14 +17,14 @@ export declare const file_chainguard_platform_registry_v2_images: GenFile;
  */
 export declare type GetArchitecturesRequest = Message<"chainguard.platform.registry.v2.GetArchitecturesRequest"> & {
   /**
-   * Repo of the image.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 1;
    */
   repoUid: string;
 
   /**
-   * Digest of the image's index.
+   * Digest of the image: of its index, or of its manifest where it has no index.
    *
    * @generated from field: string digest = 2;
    */
@@ -38,14 +38,14 @@ export declare type GetArchitecturesRequest = Message<"chainguard.platform.regis
  */
 export declare type GetArchitecturesRequestJson = {
   /**
-   * Repo of the image.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 1;
    */
   repoUid?: string;
 
   /**
-   * Digest of the image's index.
+   * Digest of the image: of its index, or of its manifest where it has no index.
    *
    * @generated from field: string digest = 2;
    */
@@ -65,7 +65,7 @@ export declare const GetArchitecturesRequestSchema: GenMessage<GetArchitecturesR
  */
 export declare type Architectures = Message<"chainguard.platform.registry.v2.Architectures"> & {
   /**
-   * Their names, such as `amd64`.
+   * Their names, such as `amd64`, each once and in alphabetical order.
    *
    * @generated from field: repeated string architectures = 1;
    */
@@ -79,7 +79,7 @@ export declare type Architectures = Message<"chainguard.platform.registry.v2.Arc
  */
 export declare type ArchitecturesJson = {
   /**
-   * Their names, such as `amd64`.
+   * Their names, such as `amd64`, each once and in alphabetical order.
    *
    * @generated from field: repeated string architectures = 1;
    */
@@ -99,21 +99,21 @@ export declare const ArchitecturesSchema: GenMessage<Architectures, {jsonType: A
  */
 export declare type GetSizeRequest = Message<"chainguard.platform.registry.v2.GetSizeRequest"> & {
   /**
-   * Repo of the image.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 1;
    */
   repoUid: string;
 
   /**
-   * Digest of the image's index.
+   * Digest of the image: of its index, or of its manifest where it has no index.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Architecture; `amd64` when absent.
+   * Architecture, such as `arm64`; `amd64` when absent.
    *
    * @generated from field: string architecture = 3;
    */
@@ -127,21 +127,21 @@ export declare type GetSizeRequest = Message<"chainguard.platform.registry.v2.Ge
  */
 export declare type GetSizeRequestJson = {
   /**
-   * Repo of the image.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 1;
    */
   repoUid?: string;
 
   /**
-   * Digest of the image's index.
+   * Digest of the image: of its index, or of its manifest where it has no index.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Architecture; `amd64` when absent.
+   * Architecture, such as `arm64`; `amd64` when absent.
    *
    * @generated from field: string architecture = 3;
    */
@@ -161,7 +161,7 @@ export declare const GetSizeRequestSchema: GenMessage<GetSizeRequest, {jsonType:
  */
 export declare type Size = Message<"chainguard.platform.registry.v2.Size"> & {
   /**
-   * Bytes of the layers and the configuration together.
+   * Bytes of the layers, as they are stored and pulled, and of the configuration together.
    *
    * @generated from field: int64 size = 1;
    */
@@ -182,7 +182,7 @@ export declare type Size = Message<"chainguard.platform.registry.v2.Size"> & {
  */
 export declare type SizeJson = {
   /**
-   * Bytes of the layers and the configuration together.
+   * Bytes of the layers, as they are stored and pulled, and of the configuration together.
    *
    * @generated from field: int64 size = 1;
    */
@@ -209,7 +209,7 @@ export declare const SizeSchema: GenMessage<Size, {jsonType: SizeJson}>;
  */
 export declare const ImagesService: GenService<{
   /**
-   * The architectures that an image is built for.
+   * The architectures that an image is built for. NOT_FOUND when nothing is known of the digest in the repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ImagesService.GetArchitectures
    */
@@ -219,7 +219,7 @@ export declare const ImagesService: GenService<{
     output: typeof ArchitecturesSchema;
   },
   /**
-   * How large an image is for one architecture.
+   * How large an image is for one architecture. NOT_FOUND when the image has none such.
    *
    * @generated from rpc chainguard.platform.registry.v2.ImagesService.GetSize
    */

@@ -26,7 +26,7 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   uid: string;
 
   /**
-   * Human-readable name.
+   * Name of the repo, once in its group: the last part of the path that images are pulled by.
    *
    * @generated from field: string name = 2;
    */
@@ -40,42 +40,42 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   description: string;
 
   /**
-   * Tier in the catalogue. Set by the operator.
+   * Tier in the catalogue. Set by the operator only: others are refused with PERMISSION_DENIED.
    *
    * @generated from field: chainguard.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier: CatalogTier;
 
   /**
-   * Bundles of the catalogue that it is part of. Set by the operator.
+   * Bundles of the catalogue that it is part of. Set by the operator only.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles: string[];
 
   /**
-   * References under which the image is known elsewhere, as `name:tag`. Set by the operator.
+   * References under which the image is known elsewhere, as `name:tag`. Set by the operator only.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases: string[];
 
   /**
-   * Tags that are kept up to date. Set by the operator.
+   * Names of the tags that are kept up to date. Set by the operator only.
    *
    * @generated from field: repeated string active_tags = 8;
    */
   activeTags: string[];
 
   /**
-   * Where the content is copied from.
+   * The repo whose content this one declares to copy. Stored; this server copies nothing.
    *
    * @generated from field: chainguard.platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * What is added to the image when it is assembled.
+   * What is added to the image when it is assembled. Stored and shown; this server assembles no images.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -96,8 +96,8 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
-   * role_bindings.create besides.
+   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator has
+   * opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public message.
    *
    * @generated from field: optional bool anonymous_pull = 1000;
    */
@@ -132,7 +132,7 @@ export declare type RepoJson = {
   uid?: string;
 
   /**
-   * Human-readable name.
+   * Name of the repo, once in its group: the last part of the path that images are pulled by.
    *
    * @generated from field: string name = 2;
    */
@@ -146,42 +146,42 @@ export declare type RepoJson = {
   description?: string;
 
   /**
-   * Tier in the catalogue. Set by the operator.
+   * Tier in the catalogue. Set by the operator only: others are refused with PERMISSION_DENIED.
    *
    * @generated from field: chainguard.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier?: CatalogTierJson;
 
   /**
-   * Bundles of the catalogue that it is part of. Set by the operator.
+   * Bundles of the catalogue that it is part of. Set by the operator only.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles?: string[];
 
   /**
-   * References under which the image is known elsewhere, as `name:tag`. Set by the operator.
+   * References under which the image is known elsewhere, as `name:tag`. Set by the operator only.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases?: string[];
 
   /**
-   * Tags that are kept up to date. Set by the operator.
+   * Names of the tags that are kept up to date. Set by the operator only.
    *
    * @generated from field: repeated string active_tags = 8;
    */
   activeTags?: string[];
 
   /**
-   * Where the content is copied from.
+   * The repo whose content this one declares to copy. Stored; this server copies nothing.
    *
    * @generated from field: chainguard.platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
   sync_config?: SyncConfigJson;
 
   /**
-   * What is added to the image when it is assembled.
+   * What is added to the image when it is assembled. Stored and shown; this server assembles no images.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -202,8 +202,8 @@ export declare type RepoJson = {
   updateTime?: TimestampJson;
 
   /**
-   * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
-   * role_bindings.create besides.
+   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator has
+   * opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public message.
    *
    * @generated from field: optional bool anonymous_pull = 1000;
    */
@@ -231,62 +231,62 @@ export declare type RepoJson = {
 export declare const RepoSchema: GenMessage<Repo, {jsonType: RepoJson}>;
 
 /**
- * Keeps a repo the same as another one.
+ * Declares a repo to be the same as another one. Stored; this server copies nothing.
  *
  * @generated from message chainguard.platform.registry.v2.SyncConfig
  */
 export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncConfig"> & {
   /**
-   * The repo to copy: its uid, `group/name`, or an image reference. Returned as a uid.
+   * Uid of the repo to copy, which the caller may read (`repo.list`). A name or an image reference is refused.
    *
    * @generated from field: string source = 1;
    */
   source: string;
 
   /**
-   * True when every build gets a tag of its own.
+   * True when every build gets a tag of its own. Never set by this server.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * When copying ends.
+   * When the copying ends: 14 days after it was first declared.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Registry at Google to copy on to.
+   * Address of a registry at Google Cloud to copy on to. Stored as given.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * Registry at Amazon to copy on to.
+   * Address of a registry at Amazon Web Services to copy on to. Stored as given.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * Registry at Azure to copy on to.
+   * Address of a registry at Microsoft Azure to copy on to. Stored as given.
    *
    * @generated from field: string azure = 6;
    */
   azure: string;
 
   /**
-   * Overlay that is applied while copying.
+   * Overlay that is applied while copying. Never set by this server.
    *
    * @generated from field: string apko_overlay = 7;
    */
   apkoOverlay: string;
 
   /**
-   * True while copying goes on although the right to it has ended.
+   * True while copying goes on although the right to it has ended. Never set by this server.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -294,62 +294,62 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
 };
 
 /**
- * Keeps a repo the same as another one.
+ * Declares a repo to be the same as another one. Stored; this server copies nothing.
  *
  * @generated from message chainguard.platform.registry.v2.SyncConfig
  */
 export declare type SyncConfigJson = {
   /**
-   * The repo to copy: its uid, `group/name`, or an image reference. Returned as a uid.
+   * Uid of the repo to copy, which the caller may read (`repo.list`). A name or an image reference is refused.
    *
    * @generated from field: string source = 1;
    */
   source?: string;
 
   /**
-   * True when every build gets a tag of its own.
+   * True when every build gets a tag of its own. Never set by this server.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
-   * When copying ends.
+   * When the copying ends: 14 days after it was first declared.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: TimestampJson;
 
   /**
-   * Registry at Google to copy on to.
+   * Address of a registry at Google Cloud to copy on to. Stored as given.
    *
    * @generated from field: string google = 4;
    */
   google?: string;
 
   /**
-   * Registry at Amazon to copy on to.
+   * Address of a registry at Amazon Web Services to copy on to. Stored as given.
    *
    * @generated from field: string amazon = 5;
    */
   amazon?: string;
 
   /**
-   * Registry at Azure to copy on to.
+   * Address of a registry at Microsoft Azure to copy on to. Stored as given.
    *
    * @generated from field: string azure = 6;
    */
   azure?: string;
 
   /**
-   * Overlay that is applied while copying.
+   * Overlay that is applied while copying. Never set by this server.
    *
    * @generated from field: string apko_overlay = 7;
    */
   apkoOverlay?: string;
 
   /**
-   * True while copying goes on although the right to it has ended.
+   * True while copying goes on although the right to it has ended. Never set by this server.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -376,14 +376,14 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.v2.Cus
   contents?: CustomOverlay_ImageContents | undefined;
 
   /**
-   * Environment variables by name. Names that start with `CHAINGUARD_` are refused.
+   * Environment variables to set, by name. Names that begin with `CHAINGUARD_` are refused.
    *
    * @generated from field: map<string, string> environment = 2;
    */
   environment: { [key: string]: string };
 
   /**
-   * Annotations by key. Keys of the platform and of OCI itself are refused.
+   * OCI annotations to set, by key. Keys that begin with `dev.chainguard.` or `org.opencontainers.` are refused.
    *
    * @generated from field: map<string, string> annotations = 3;
    */
@@ -418,14 +418,14 @@ export declare type CustomOverlayJson = {
   contents?: CustomOverlay_ImageContentsJson;
 
   /**
-   * Environment variables by name. Names that start with `CHAINGUARD_` are refused.
+   * Environment variables to set, by name. Names that begin with `CHAINGUARD_` are refused.
    *
    * @generated from field: map<string, string> environment = 2;
    */
   environment?: { [key: string]: string };
 
   /**
-   * Annotations by key. Keys of the platform and of OCI itself are refused.
+   * OCI annotations to set, by key. Keys that begin with `dev.chainguard.` or `org.opencontainers.` are refused.
    *
    * @generated from field: map<string, string> annotations = 3;
    */
@@ -459,14 +459,14 @@ export declare const CustomOverlaySchema: GenMessage<CustomOverlay, {jsonType: C
  */
 export declare type CustomOverlay_ImageContents = Message<"chainguard.platform.registry.v2.CustomOverlay.ImageContents"> & {
   /**
-   * Packages to install.
+   * Names of the packages to install, in addition to those of the image.
    *
    * @generated from field: repeated string packages = 1;
    */
   packages: string[];
 
   /**
-   * Package repositories that the running image knows.
+   * Addresses of package repositories that the running image is set up to use.
    *
    * @generated from field: repeated string runtime_repositories = 2;
    */
@@ -487,14 +487,14 @@ export declare type CustomOverlay_ImageContents = Message<"chainguard.platform.r
  */
 export declare type CustomOverlay_ImageContentsJson = {
   /**
-   * Packages to install.
+   * Names of the packages to install, in addition to those of the image.
    *
    * @generated from field: repeated string packages = 1;
    */
   packages?: string[];
 
   /**
-   * Package repositories that the running image knows.
+   * Addresses of package repositories that the running image is set up to use.
    *
    * @generated from field: repeated string runtime_repositories = 2;
    */
@@ -521,14 +521,14 @@ export declare const CustomOverlay_ImageContentsSchema: GenMessage<CustomOverlay
  */
 export declare type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"chainguard.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry"> & {
   /**
-   * File name of the key.
+   * Plain file name of the key: letters, digits, `.`, `_` and `-`, and no path.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The key.
+   * Public key that packages are checked with, as the text of its file. Stored as given.
    *
    * @generated from field: string content = 2;
    */
@@ -542,14 +542,14 @@ export declare type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"c
  */
 export declare type CustomOverlay_ImageContents_RuntimeKeyringEntryJson = {
   /**
-   * File name of the key.
+   * Plain file name of the key: letters, digits, `.`, `_` and `-`, and no path.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The key.
+   * Public key that packages are checked with, as the text of its file. Stored as given.
    *
    * @generated from field: string content = 2;
    */
@@ -569,7 +569,7 @@ export declare const CustomOverlay_ImageContents_RuntimeKeyringEntrySchema: GenM
  */
 export declare type CustomOverlay_Accounts = Message<"chainguard.platform.registry.v2.CustomOverlay.Accounts"> & {
   /**
-   * User that the image runs as.
+   * User that the image runs as: a login name or a number. Empty: as the image says.
    *
    * @generated from field: string run_as = 1;
    */
@@ -597,7 +597,7 @@ export declare type CustomOverlay_Accounts = Message<"chainguard.platform.regist
  */
 export declare type CustomOverlay_AccountsJson = {
   /**
-   * User that the image runs as.
+   * User that the image runs as: a login name or a number. Empty: as the image says.
    *
    * @generated from field: string run_as = 1;
    */
@@ -638,35 +638,35 @@ export declare type CustomOverlay_Accounts_User = Message<"chainguard.platform.r
   username: string;
 
   /**
-   * Number of the user; no uid of this API.
+   * Number of the user (POSIX uid), which has nothing to do with the uids of this API.
    *
    * @generated from field: int32 uid = 2;
    */
   uid: number;
 
   /**
-   * Number of the user's group.
+   * Number of the user's primary group (POSIX gid).
    *
    * @generated from field: int32 gid = 3;
    */
   gid: number;
 
   /**
-   * Name of the user's group.
+   * Name of the user's primary group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName: string;
 
   /**
-   * Login shell.
+   * Login shell: a path in the image.
    *
    * @generated from field: string shell = 5;
    */
   shell: string;
 
   /**
-   * Home directory.
+   * Home directory: a path in the image.
    *
    * @generated from field: string home_dir = 6;
    */
@@ -687,35 +687,35 @@ export declare type CustomOverlay_Accounts_UserJson = {
   username?: string;
 
   /**
-   * Number of the user; no uid of this API.
+   * Number of the user (POSIX uid), which has nothing to do with the uids of this API.
    *
    * @generated from field: int32 uid = 2;
    */
   uid?: number;
 
   /**
-   * Number of the user's group.
+   * Number of the user's primary group (POSIX gid).
    *
    * @generated from field: int32 gid = 3;
    */
   gid?: number;
 
   /**
-   * Name of the user's group.
+   * Name of the user's primary group.
    *
    * @generated from field: string group_name = 4;
    */
   groupName?: string;
 
   /**
-   * Login shell.
+   * Login shell: a path in the image.
    *
    * @generated from field: string shell = 5;
    */
   shell?: string;
 
   /**
-   * Home directory.
+   * Home directory: a path in the image.
    *
    * @generated from field: string home_dir = 6;
    */
@@ -742,14 +742,14 @@ export declare type CustomOverlay_Accounts_Group = Message<"chainguard.platform.
   groupname: string;
 
   /**
-   * Number of the group.
+   * Number of the group (POSIX gid).
    *
    * @generated from field: int32 gid = 2;
    */
   gid: number;
 
   /**
-   * Names of its users.
+   * Login names of the users in the group.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -770,14 +770,14 @@ export declare type CustomOverlay_Accounts_GroupJson = {
   groupname?: string;
 
   /**
-   * Number of the group.
+   * Number of the group (POSIX gid).
    *
    * @generated from field: int32 gid = 2;
    */
   gid?: number;
 
   /**
-   * Names of its users.
+   * Login names of the users in the group.
    *
    * @generated from field: repeated string members = 3;
    */
@@ -804,7 +804,7 @@ export declare type CustomOverlay_Certificates = Message<"chainguard.platform.re
   additional: CustomOverlay_Certificates_AdditionalEntry[];
 
   /**
-   * Certificate packages to add.
+   * Names of packages with certificates to add.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -825,7 +825,7 @@ export declare type CustomOverlay_CertificatesJson = {
   additional?: CustomOverlay_Certificates_AdditionalEntryJson[];
 
   /**
-   * Certificate packages to add.
+   * Names of packages with certificates to add.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -975,8 +975,8 @@ export declare type CreateRepoRequest = Message<"chainguard.platform.registry.v2
   repo?: Repo | undefined;
 
   /**
-   * True: a repo of that name that is there already is replaced by it, and needs repo.update. Otherwise it is ALREADY_EXISTS.
-   * Additive: not part of the public message.
+   * True: a repo of that name that is there already is replaced by what the request says, which needs `repo.update`.
+   * False: it is ALREADY_EXISTS. Additive: not part of the public message.
    *
    * @generated from field: bool update_existing = 1000;
    */
@@ -1004,8 +1004,8 @@ export declare type CreateRepoRequestJson = {
   repo?: RepoJson;
 
   /**
-   * True: a repo of that name that is there already is replaced by it, and needs repo.update. Otherwise it is ALREADY_EXISTS.
-   * Additive: not part of the public message.
+   * True: a repo of that name that is there already is replaced by what the request says, which needs `repo.update`.
+   * False: it is ALREADY_EXISTS. Additive: not part of the public message.
    *
    * @generated from field: bool update_existing = 1000;
    */
@@ -1260,21 +1260,22 @@ export declare type RepoReadme = Message<"chainguard.platform.registry.v2.RepoRe
   uid: string;
 
   /**
-   * Text in Markdown, without HTML that a browser would run.
+   * Text in Markdown. One with HTML or links by which a browser would run something is refused; it is never changed.
+   * Empty: no readme.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * When its repo was made. Additive: not part of the public message.
+   * When the repo was made. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1000;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed. Additive: not part of the public message.
+   * When the readme was last changed. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1001;
    */
@@ -1295,21 +1296,22 @@ export declare type RepoReadmeJson = {
   uid?: string;
 
   /**
-   * Text in Markdown, without HTML that a browser would run.
+   * Text in Markdown. One with HTML or links by which a browser would run something is refused; it is never changed.
+   * Empty: no readme.
    *
    * @generated from field: string content = 2;
    */
   content?: string;
 
   /**
-   * When its repo was made. Additive: not part of the public message.
+   * When the repo was made. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1000;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed. Additive: not part of the public message.
+   * When the readme was last changed. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1001;
    */
@@ -1489,7 +1491,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Makes a repo.
+   * Makes a repo in a group. ALREADY_EXISTS when the group has one of that name, unless `update_existing` is true.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.CreateRepo
    */
@@ -1509,7 +1511,8 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Deletes a repo together with its tags.
+   * Deletes a repo together with its tags. Their history, its images, overlay bindings and scan reports are deleted
+   * along. Refused (FAILED_PRECONDITION) when tags and overlay bindings are more than 10,000.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.DeleteRepo
    */
@@ -1529,7 +1532,7 @@ export declare const ReposService: GenService<{
     output: typeof ListReposResponseSchema;
   },
   /**
-   * The readme of a repo; empty when it has none.
+   * The readme of a repo; `content` is empty when it has none.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.GetRepoReadme
    */
@@ -1539,7 +1542,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoReadmeSchema;
   },
   /**
-   * Changes the readme of a repo.
+   * Changes the readme of a repo; an empty `content` that the mask names removes it.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.UpdateRepoReadme
    */

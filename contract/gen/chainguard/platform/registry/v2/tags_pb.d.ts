@@ -26,7 +26,7 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   uid: string;
 
   /**
-   * The tag, as in an image reference.
+   * Name of the tag, as it stands behind the colon of an image reference; once in its repo.
    *
    * @generated from field: string name = 2;
    */
@@ -47,14 +47,15 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * True when the tag is at the end of its life.
+   * True when the tag is at the end of its life: nothing is refused for it. Stays true where the operator's policy has
+   * ended tags of that name.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated: boolean;
 
   /**
-   * Bundles of the catalogue that it is part of.
+   * Bundles of the catalogue that the tag is part of.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -82,7 +83,7 @@ export declare type TagJson = {
   uid?: string;
 
   /**
-   * The tag, as in an image reference.
+   * Name of the tag, as it stands behind the colon of an image reference; once in its repo.
    *
    * @generated from field: string name = 2;
    */
@@ -103,14 +104,15 @@ export declare type TagJson = {
   updateTime?: TimestampJson;
 
   /**
-   * True when the tag is at the end of its life.
+   * True when the tag is at the end of its life: nothing is refused for it. Stays true where the operator's policy has
+   * ended tags of that name.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated?: boolean;
 
   /**
-   * Bundles of the catalogue that it is part of.
+   * Bundles of the catalogue that the tag is part of.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -171,7 +173,7 @@ export declare const GetTagRequestSchema: GenMessage<GetTagRequest, {jsonType: G
  */
 export declare type CreateTagRequest = Message<"chainguard.platform.registry.v2.CreateTagRequest"> & {
   /**
-   * Repo to make the tag in.
+   * Uid of the repo to make the tag in.
    *
    * @generated from field: string parent = 1;
    */
@@ -192,7 +194,7 @@ export declare type CreateTagRequest = Message<"chainguard.platform.registry.v2.
  */
 export declare type CreateTagRequestJson = {
   /**
-   * Repo to make the tag in.
+   * Uid of the repo to make the tag in.
    *
    * @generated from field: string parent = 1;
    */
@@ -267,35 +269,35 @@ export declare type ListTagsRequest = Message<"chainguard.platform.registry.v2.L
   name: string;
 
   /**
-   * Only tags that were changed after this time.
+   * Only tags of which `update_time` is later than this.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Also tags that attach something to a digest (`sha256-…`).
+   * Also tags that attach something, such as a signature, to a digest: their names begin with `sha256-`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers: boolean;
 
   /**
-   * Also tags that end in a date (`…-20240131`).
+   * Also tags whose names end in a date: `-20` and six digits, such as `…-20240131`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also tags that end in a package revision (`…-r3`).
+   * Also tags whose names end in a package revision: `-r` and digits, such as `…-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs: boolean;
 
   /**
-   * Only tags that point at this digest.
+   * Only tags that point at exactly this digest (`sha256:…`).
    *
    * @generated from field: string digest = 7;
    */
@@ -351,35 +353,35 @@ export declare type ListTagsRequestJson = {
   name?: string;
 
   /**
-   * Only tags that were changed after this time.
+   * Only tags of which `update_time` is later than this.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: TimestampJson;
 
   /**
-   * Also tags that attach something to a digest (`sha256-…`).
+   * Also tags that attach something, such as a signature, to a digest: their names begin with `sha256-`.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers?: boolean;
 
   /**
-   * Also tags that end in a date (`…-20240131`).
+   * Also tags whose names end in a date: `-20` and six digits, such as `…-20240131`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates?: boolean;
 
   /**
-   * Also tags that end in a package revision (`…-r3`).
+   * Also tags whose names end in a package revision: `-r` and digits, such as `…-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs?: boolean;
 
   /**
-   * Only tags that point at this digest.
+   * Only tags that point at exactly this digest (`sha256:…`).
    *
    * @generated from field: string digest = 7;
    */
@@ -523,7 +525,8 @@ export declare const TagsService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Makes the tag, or points the tag of that name at the given digest.
+   * Makes the tag, or points the tag of that name at the given digest. `deprecated` and `bundles` of a tag that exists
+   * become what the request says, and empty when it leaves them out. The digest need not have been pushed.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.CreateTag
    */
@@ -533,7 +536,7 @@ export declare const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Deletes a tag.
+   * Deletes a tag. Its history and the image that it points at stay.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.DeleteTag
    */

@@ -34,14 +34,14 @@ export declare type OverlayBinding = Message<"chainguard.platform.registry.v2bet
   repo: string;
 
   /**
-   * The overlay.
+   * The whole overlay, looked up for the reader.
    *
    * @generated from field: chainguard.platform.registry.v2beta1.Overlay overlay = 3;
    */
   overlay?: Overlay | undefined;
 
   /**
-   * The tags that get it. They need not exist yet.
+   * Names of the tags that get it. They need not exist yet.
    *
    * @generated from field: repeated string tags = 4;
    */
@@ -90,14 +90,14 @@ export declare type OverlayBindingJson = {
   repo?: string;
 
   /**
-   * The overlay.
+   * The whole overlay, looked up for the reader.
    *
    * @generated from field: chainguard.platform.registry.v2beta1.Overlay overlay = 3;
    */
   overlay?: OverlayJson;
 
   /**
-   * The tags that get it. They need not exist yet.
+   * Names of the tags that get it. They need not exist yet.
    *
    * @generated from field: repeated string tags = 4;
    */
@@ -138,7 +138,7 @@ export declare const OverlayBindingSchema: GenMessage<OverlayBinding, {jsonType:
  */
 export declare type CreateOverlayBindingRequest = Message<"chainguard.platform.registry.v2beta1.CreateOverlayBindingRequest"> & {
   /**
-   * Repo whose tags get it.
+   * Uid of the repo whose tags get it.
    *
    * @generated from field: string parent = 1;
    */
@@ -152,7 +152,7 @@ export declare type CreateOverlayBindingRequest = Message<"chainguard.platform.r
   overlay: string;
 
   /**
-   * The tags that get it.
+   * Names of the tags that get it. They need not exist yet.
    *
    * @generated from field: repeated string tags = 3;
    */
@@ -166,7 +166,7 @@ export declare type CreateOverlayBindingRequest = Message<"chainguard.platform.r
  */
 export declare type CreateOverlayBindingRequestJson = {
   /**
-   * Repo whose tags get it.
+   * Uid of the repo whose tags get it.
    *
    * @generated from field: string parent = 1;
    */
@@ -180,7 +180,7 @@ export declare type CreateOverlayBindingRequestJson = {
   overlay?: string;
 
   /**
-   * The tags that get it.
+   * Names of the tags that get it. They need not exist yet.
    *
    * @generated from field: repeated string tags = 3;
    */
@@ -448,7 +448,7 @@ export declare const ListOverlayBindingsResponseSchema: GenMessage<ListOverlayBi
  */
 export declare const OverlayBindingsService: GenService<{
   /**
-   * Binds an overlay to tags of a repo.
+   * Binds an overlay to tags of a repo. Stored and shown; this server assembles no images.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.CreateOverlayBinding
    */
@@ -478,7 +478,7 @@ export declare const OverlayBindingsService: GenService<{
     output: typeof ListOverlayBindingsResponseSchema;
   },
   /**
-   * Deletes an overlay binding.
+   * Deletes an overlay binding. The overlay stays.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.DeleteOverlayBinding
    */

@@ -27,14 +27,14 @@ export declare type Overlay = Message<"chainguard.platform.registry.v2beta1.Over
   uid: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name; several overlays may have the same.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * What is added.
+   * What is added to the images, under the rules of a repo's own `custom_overlay`.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay config = 3;
    */
@@ -69,14 +69,14 @@ export declare type OverlayJson = {
   uid?: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name; several overlays may have the same.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * What is added.
+   * What is added to the images, under the rules of a repo's own `custom_overlay`.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay config = 3;
    */
@@ -426,7 +426,7 @@ export declare const OverlaysService: GenService<{
     output: typeof ListOverlaysResponseSchema;
   },
   /**
-   * Makes an overlay in a group.
+   * Makes an overlay in a group, for repos of the group and of those below it.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.CreateOverlay
    */
@@ -436,7 +436,7 @@ export declare const OverlaysService: GenService<{
     output: typeof OverlaySchema;
   },
   /**
-   * Deletes an overlay that no repo uses.
+   * Deletes an overlay. Refused (FAILED_PRECONDITION) while it is bound to a repo.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.DeleteOverlay
    */
