@@ -1836,7 +1836,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged.note": "Remark of the author.",
   "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged.previous_location": "Path where it was.",
   "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.component_location_changed": "The component is in another place now. Never answered here.",
-  "chainguard.platform.vulnerabilities.v1.EventTypeFilter.EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED": "The component is in another place now. No advisory here has such an event: `event_types` finds nothing by it, `latest_event_type` refuses it with INVALID_ARGUMENT.",
+  "chainguard.platform.vulnerabilities.v1.EventTypeFilter.EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED": "The component is in another place now. No advisory here has such an event: as the only filter it is INVALID_ARGUMENT, among others in `event_types` it finds nothing.",
   "chainguard.platform.vulnerabilities.v1.OrderBy": "How the list is ordered.",
   "chainguard.platform.vulnerabilities.v1.OrderBy.ALIASES_ASC": "By the first alias, from A to Z. Not offered here: INVALID_ARGUMENT.",
   "chainguard.platform.vulnerabilities.v1.OrderBy.ALIASES_DESC": "By the first alias, from Z to A. Not offered here: INVALID_ARGUMENT.",

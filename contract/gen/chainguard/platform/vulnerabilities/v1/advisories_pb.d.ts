@@ -1437,8 +1437,8 @@ export enum EventTypeFilter {
   PATCHED = 8,
 
   /**
-   * The component is in another place now. No advisory here has such an event: `event_types` finds nothing by it,
-   * `latest_event_type` refuses it with INVALID_ARGUMENT.
+   * The component is in another place now. No advisory here has such an event: as the only filter it is INVALID_ARGUMENT,
+   * among others in `event_types` it finds nothing.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 9;
    */
