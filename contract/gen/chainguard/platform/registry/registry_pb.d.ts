@@ -738,7 +738,7 @@ export declare type GetRepoCountBySourceRequestJson = {
 export declare const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceRequest, {jsonType: GetRepoCountBySourceRequestJson}>;
 
 /**
- * How many repos take their images from a repo.
+ * How many repos name a repo as their source.
  *
  * @generated from message chainguard.platform.registry.RepoCount
  */
@@ -752,7 +752,7 @@ export declare type RepoCount = Message<"chainguard.platform.registry.RepoCount"
 };
 
 /**
- * How many repos take their images from a repo.
+ * How many repos name a repo as their source.
  *
  * @generated from message chainguard.platform.registry.RepoCount
  */
@@ -946,7 +946,8 @@ export declare type Tag = Message<"chainguard.platform.registry.Tag"> & {
   name: string;
 
   /**
-   * What a tag points at that nobody has pushed yet: nothing.
+   * Digest of the manifest that the tag points at. Empty until something is pushed under the name; an update without it keeps
+   * it.
    *
    * @generated from field: string digest = 3;
    */
@@ -983,7 +984,8 @@ export declare type TagJson = {
   name?: string;
 
   /**
-   * What a tag points at that nobody has pushed yet: nothing.
+   * Digest of the manifest that the tag points at. Empty until something is pushed under the name; an update without it keeps
+   * it.
    *
    * @generated from field: string digest = 3;
    */
@@ -1222,21 +1224,22 @@ export declare type RepoTagsSummary = Message<"chainguard.platform.registry.Repo
   tagCount: bigint;
 
   /**
-   * When a tag was last changed.
+   * When one of the counted tags was last changed; absent where there are none.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: Timestamp | undefined;
 
   /**
-   * The tag "latest"; where there is none, the one that was changed last.
+   * The tag `latest`; where there is none, the counted tag that was changed last. Absent where no tag is counted.
    *
    * @generated from field: chainguard.platform.registry.Tag latest_tag = 4;
    */
   latestTag?: Tag | undefined;
 
   /**
-   * The longest other name of its digest besides "latest" and "latest-dev".
+   * The longest name among the other counted tags of the same digest, `latest` and `latest-dev` aside; empty where there is
+   * none.
    *
    * @generated from field: string latest_version = 5;
    */
@@ -1264,21 +1267,22 @@ export declare type RepoTagsSummaryJson = {
   tagCount?: string;
 
   /**
-   * When a tag was last changed.
+   * When one of the counted tags was last changed; absent where there are none.
    *
    * @generated from field: google.protobuf.Timestamp last_updated = 3;
    */
   lastUpdated?: TimestampJson;
 
   /**
-   * The tag "latest"; where there is none, the one that was changed last.
+   * The tag `latest`; where there is none, the counted tag that was changed last. Absent where no tag is counted.
    *
    * @generated from field: chainguard.platform.registry.Tag latest_tag = 4;
    */
   latestTag?: TagJson;
 
   /**
-   * The longest other name of its digest besides "latest" and "latest-dev".
+   * The longest name among the other counted tags of the same digest, `latest` and `latest-dev` aside; empty where there is
+   * none.
    *
    * @generated from field: string latest_version = 5;
    */
@@ -1322,7 +1326,8 @@ export declare type EolTagFilter = Message<"chainguard.platform.registry.EolTagF
   pageSize: bigint;
 
   /**
-   * True: without tags that end with a date (`1.27-20260131`).
+   * True: without tags that end with a date (`1.27-20260131`). Tags of signatures, attestations and SBOMs are always left
+   * out.
    *
    * @generated from field: bool exclude_dates = 5;
    */
@@ -1367,7 +1372,8 @@ export declare type EolTagFilterJson = {
   pageSize?: string;
 
   /**
-   * True: without tags that end with a date (`1.27-20260131`).
+   * True: without tags that end with a date (`1.27-20260131`). Tags of signatures, attestations and SBOMs are always left
+   * out.
    *
    * @generated from field: bool exclude_dates = 5;
    */
@@ -1408,35 +1414,38 @@ export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
   name: string;
 
   /**
-   * The product whose version the tag holds, such as `nginx`.
+   * The product whose version the tag holds, such as `nginx`: the one whose lifecycle was imported under the last part of the
+   * repo's name, without `-fips`. Absent where there is none.
    *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName: string;
 
   /**
-   * Whether the image is still rebuilt although its version has ended.
+   * Whether the image is still maintained although its version has ended.
    *
    * @generated from field: chainguard.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus: EolGracePeriodStatus;
 
   /**
-   * When the rebuilding ends. Absent where the version has no end, or no grace.
+   * When the grace period ends, or ended: the beginning of that day, UTC. Absent while the version is supported, and where it
+   * has no grace period.
    *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
   gracePeriodExpiryDate?: Timestamp | undefined;
 
   /**
-   * The version that the tag holds. Absent where nothing says which it is.
+   * The version line that the tag holds: the longest that its name begins with, or else the one of the packages in its image.
+   * Absent where neither says which.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersion | undefined;
 
   /**
-   * Whether the version is supported, in its grace period, or neither.
+   * Whether the version is supported, in its grace period, or at its end.
    *
    * @generated from field: chainguard.platform.registry.EolTagStatus tag_status = 14;
    */
@@ -1464,35 +1473,38 @@ export declare type EolTagJson = {
   name?: string;
 
   /**
-   * The product whose version the tag holds, such as `nginx`.
+   * The product whose version the tag holds, such as `nginx`: the one whose lifecycle was imported under the last part of the
+   * repo's name, without `-fips`. Absent where there is none.
    *
    * @generated from field: string main_package_name = 7;
    */
   mainPackageName?: string;
 
   /**
-   * Whether the image is still rebuilt although its version has ended.
+   * Whether the image is still maintained although its version has ended.
    *
    * @generated from field: chainguard.platform.registry.EolGracePeriodStatus grace_status = 9;
    */
   graceStatus?: EolGracePeriodStatusJson;
 
   /**
-   * When the rebuilding ends. Absent where the version has no end, or no grace.
+   * When the grace period ends, or ended: the beginning of that day, UTC. Absent while the version is supported, and where it
+   * has no grace period.
    *
    * @generated from field: google.protobuf.Timestamp grace_period_expiry_date = 12;
    */
   gracePeriodExpiryDate?: TimestampJson;
 
   /**
-   * The version that the tag holds. Absent where nothing says which it is.
+   * The version line that the tag holds: the longest that its name begins with, or else the one of the packages in its image.
+   * Absent where neither says which.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion main_package_version = 13;
    */
   mainPackageVersion?: PackageVersionJson;
 
   /**
-   * Whether the version is supported, in its grace period, or neither.
+   * Whether the version is supported, in its grace period, or at its end.
    *
    * @generated from field: chainguard.platform.registry.EolTagStatus tag_status = 14;
    */
@@ -1558,7 +1570,7 @@ export declare const EolTagListSchema: GenMessage<EolTagList, {jsonType: EolTagL
  */
 export declare type PackageVersionMetadataRequest = Message<"chainguard.platform.registry.PackageVersionMetadataRequest"> & {
   /**
-   * Name of the product, such as `nginx`.
+   * Name of the product, such as `nginx`, or another name that its lifecycle lists, in any case.
    *
    * @generated from field: string package = 1;
    */
@@ -1570,7 +1582,7 @@ export declare type PackageVersionMetadataRequest = Message<"chainguard.platform
  */
 export declare type PackageVersionMetadataRequestJson = {
   /**
-   * Name of the product, such as `nginx`.
+   * Name of the product, such as `nginx`, or another name that its lifecycle lists, in any case.
    *
    * @generated from field: string package = 1;
    */
@@ -1584,41 +1596,42 @@ export declare type PackageVersionMetadataRequestJson = {
 export declare const PackageVersionMetadataRequestSchema: GenMessage<PackageVersionMetadataRequest, {jsonType: PackageVersionMetadataRequestJson}>;
 
 /**
- * The versions of a product, and when they end.
+ * The version lines of a product, and when they end.
  *
  * @generated from message chainguard.platform.registry.PackageVersionMetadata
  */
 export declare type PackageVersionMetadata = Message<"chainguard.platform.registry.PackageVersionMetadata"> & {
   /**
-   * Versions that have reached their end of life.
+   * Version lines whose support has ended, that of today (UTC) included.
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions: PackageVersion[];
 
   /**
-   * When these facts were last imported.
+   * When an import last changed these facts, as `2026-01-31T08:00:00.000Z`.
    *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp: string;
 
   /**
-   * The newest version of all.
+   * The newest release of the line that was released last, such as `1.27.3`; the line itself where its releases are not
+   * known.
    *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion: string;
 
   /**
-   * Versions that are supported.
+   * Version lines that are supported, and those that are announced.
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion versions = 4;
    */
   versions: PackageVersion[];
 
   /**
-   * For how many months a version's image is rebuilt after its end of life.
+   * How many months a version line has as its grace period after its end; 0 for none.
    *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
@@ -1626,41 +1639,42 @@ export declare type PackageVersionMetadata = Message<"chainguard.platform.regist
 };
 
 /**
- * The versions of a product, and when they end.
+ * The version lines of a product, and when they end.
  *
  * @generated from message chainguard.platform.registry.PackageVersionMetadata
  */
 export declare type PackageVersionMetadataJson = {
   /**
-   * Versions that have reached their end of life.
+   * Version lines whose support has ended, that of today (UTC) included.
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
   eolVersions?: PackageVersionJson[];
 
   /**
-   * When these facts were last imported.
+   * When an import last changed these facts, as `2026-01-31T08:00:00.000Z`.
    *
    * @generated from field: string lastUpdatedTimestamp = 2;
    */
   lastUpdatedTimestamp?: string;
 
   /**
-   * The newest version of all.
+   * The newest release of the line that was released last, such as `1.27.3`; the line itself where its releases are not
+   * known.
    *
    * @generated from field: string latestVersion = 3;
    */
   latestVersion?: string;
 
   /**
-   * Versions that are supported.
+   * Version lines that are supported, and those that are announced.
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion versions = 4;
    */
   versions?: PackageVersionJson[];
 
   /**
-   * For how many months a version's image is rebuilt after its end of life.
+   * How many months a version line has as its grace period after its end; 0 for none.
    *
    * @generated from field: int32 gracePeriodMonths = 5;
    */
@@ -1674,34 +1688,35 @@ export declare type PackageVersionMetadataJson = {
 export declare const PackageVersionMetadataSchema: GenMessage<PackageVersionMetadata, {jsonType: PackageVersionMetadataJson}>;
 
 /**
- * A version of a product.
+ * A version line of a product.
  *
  * @generated from message chainguard.platform.registry.PackageVersion
  */
 export declare type PackageVersion = Message<"chainguard.platform.registry.PackageVersion"> & {
   /**
-   * The day on which its support ends, as `2026-01-31`.
+   * The day on which its support ends (UTC), as `2026-01-31`. Absent where no day is known, also of a line that has ended.
    *
    * @generated from field: string eolDate = 1;
    */
   eolDate: string;
 
   /**
-   * True where a package of it is built.
+   * True from the day of its release on; false while it is only announced.
    *
    * @generated from field: bool exists = 2;
    */
   exists: boolean;
 
   /**
-   * True where there is a variant with validated cryptography (FIPS 140).
+   * True where there is a variant with validated cryptography (FIPS 140). Not known here: never answered.
    *
    * @generated from field: bool fips = 3;
    */
   fips: boolean;
 
   /**
-   * Name of the earlier long-term support that the version is of.
+   * From when on it has long-term support: the day, as `2026-01-31`, or `true` where no day is known. Absent where it has
+   * none.
    *
    * @generated from field: string legacy_lts = 4;
    */
@@ -1722,28 +1737,28 @@ export declare type PackageVersion = Message<"chainguard.platform.registry.Packa
   version: string;
 
   /**
-   * True where the operator has marked that it cannot be built any more: it has no grace.
+   * True where the operator has marked that it cannot be built any more: it gets no grace period.
    *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken: boolean;
 
   /**
-   * The newest release of the line, such as `1.27.3`.
+   * The newest release of the line. Never answered here: the product's `latestVersion` is.
    *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion: string;
 
   /**
-   * True where its maintainers support it for long.
+   * True where it has long-term support today.
    *
    * @generated from field: bool lts = 9;
    */
   lts: boolean;
 
   /**
-   * Where its source is.
+   * Where its source is. Not known here: never answered.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -1751,34 +1766,35 @@ export declare type PackageVersion = Message<"chainguard.platform.registry.Packa
 };
 
 /**
- * A version of a product.
+ * A version line of a product.
  *
  * @generated from message chainguard.platform.registry.PackageVersion
  */
 export declare type PackageVersionJson = {
   /**
-   * The day on which its support ends, as `2026-01-31`.
+   * The day on which its support ends (UTC), as `2026-01-31`. Absent where no day is known, also of a line that has ended.
    *
    * @generated from field: string eolDate = 1;
    */
   eolDate?: string;
 
   /**
-   * True where a package of it is built.
+   * True from the day of its release on; false while it is only announced.
    *
    * @generated from field: bool exists = 2;
    */
   exists?: boolean;
 
   /**
-   * True where there is a variant with validated cryptography (FIPS 140).
+   * True where there is a variant with validated cryptography (FIPS 140). Not known here: never answered.
    *
    * @generated from field: bool fips = 3;
    */
   fips?: boolean;
 
   /**
-   * Name of the earlier long-term support that the version is of.
+   * From when on it has long-term support: the day, as `2026-01-31`, or `true` where no day is known. Absent where it has
+   * none.
    *
    * @generated from field: string legacy_lts = 4;
    */
@@ -1799,28 +1815,28 @@ export declare type PackageVersionJson = {
   version?: string;
 
   /**
-   * True where the operator has marked that it cannot be built any more: it has no grace.
+   * True where the operator has marked that it cannot be built any more: it gets no grace period.
    *
    * @generated from field: bool eolBroken = 7;
    */
   eolBroken?: boolean;
 
   /**
-   * The newest release of the line, such as `1.27.3`.
+   * The newest release of the line. Never answered here: the product's `latestVersion` is.
    *
    * @generated from field: string latestVersion = 8;
    */
   latestVersion?: string;
 
   /**
-   * True where its maintainers support it for long.
+   * True where it has long-term support today.
    *
    * @generated from field: bool lts = 9;
    */
   lts?: boolean;
 
   /**
-   * Where its source is.
+   * Where its source is. Not known here: never answered.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -1834,7 +1850,7 @@ export declare type PackageVersionJson = {
 export declare const PackageVersionSchema: GenMessage<PackageVersion, {jsonType: PackageVersionJson}>;
 
 /**
- * Where the version's source is.
+ * Where the source of a version is. Not known here: never answered.
  *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
@@ -1855,7 +1871,7 @@ export declare type PackageVersion_VersionSource = Message<"chainguard.platform.
 };
 
 /**
- * Where the version's source is.
+ * Where the source of a version is. Not known here: never answered.
  *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
@@ -1999,14 +2015,14 @@ export declare type SbomRequest = Message<"chainguard.platform.registry.SbomRequ
   repoId: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 3;
    */
@@ -2023,14 +2039,14 @@ export declare type SbomRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 3;
    */
@@ -2053,21 +2069,22 @@ export declare type RawSbomRequest = Message<"chainguard.platform.registry.RawSb
   repoId: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Digest of the document, where several belong to the image.
+   * The image once more, as clients of registries write it: ends with `@` and the digest, or with `:` and a tag. Must name
+   * the image of `digest`; empty: not checked.
    *
    * @generated from field: string reference = 3;
    */
   reference: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 4;
    */
@@ -2084,21 +2101,22 @@ export declare type RawSbomRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Digest of the document, where several belong to the image.
+   * The image once more, as clients of registries write it: ends with `@` and the digest, or with `:` and a tag. Must name
+   * the image of `digest`; empty: not checked.
    *
    * @generated from field: string reference = 3;
    */
   reference?: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 4;
    */
@@ -2118,7 +2136,7 @@ export declare const RawSbomRequestSchema: GenMessage<RawSbomRequest, {jsonType:
  */
 export declare type RawSbom = Message<"chainguard.platform.registry.RawSbom"> & {
   /**
-   * The document's text.
+   * The text of the document, without the signed envelope that it came in.
    *
    * @generated from field: string rawSbom = 1;
    */
@@ -2132,7 +2150,7 @@ export declare type RawSbom = Message<"chainguard.platform.registry.RawSbom"> & 
  */
 export declare type RawSbomJson = {
   /**
-   * The document's text.
+   * The text of the document, without the signed envelope that it came in.
    *
    * @generated from field: string rawSbom = 1;
    */
@@ -2155,14 +2173,14 @@ export declare type ImageConfigRequest = Message<"chainguard.platform.registry.I
   repoId: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 3;
    */
@@ -2186,14 +2204,14 @@ export declare type ImageConfigRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the image or index.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Of an index: the architecture, such as `amd64`.
+   * Of an index: the architecture, such as `amd64`, which counts when absent. Of an image: where given, it must be its own.
    *
    * @generated from field: string arch = 3;
    */
@@ -2557,7 +2575,8 @@ export declare type VulnReportRequest = Message<"chainguard.platform.registry.Vu
   repoId: string;
 
   /**
-   * Digest of the image.
+   * Digest that the report is about: `sha256:` and 64 hex characters. Reports on an index are not looked for under its
+   * images.
    *
    * @generated from field: string digest = 2;
    */
@@ -2574,7 +2593,8 @@ export declare type VulnReportRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the image.
+   * Digest that the report is about: `sha256:` and 64 hex characters. Reports on an index are not looked for under its
+   * images.
    *
    * @generated from field: string digest = 2;
    */
@@ -2597,7 +2617,7 @@ export declare type ManifestMetadataFilter = Message<"chainguard.platform.regist
   repoId: string;
 
   /**
-   * The images. A query cannot say them: over gRPC alone.
+   * The images, 200 at most. A query of REST cannot say them: over gRPC alone.
    *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -2614,7 +2634,7 @@ export declare type ManifestMetadataFilterJson = {
   repoId?: string;
 
   /**
-   * The images. A query cannot say them: over gRPC alone.
+   * The images, 200 at most. A query of REST cannot say them: over gRPC alone.
    *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadataFilterEntry items = 2;
    */
@@ -2638,7 +2658,7 @@ export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.r
    */
   filter: {
     /**
-     * Of one image.
+     * An image, by its own digest: `sha256:` and 64 hex characters.
      *
      * @generated from field: string image_digest = 1;
      */
@@ -2646,7 +2666,7 @@ export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.r
     case: "imageDigest";
   } | {
     /**
-     * Of one image of an index.
+     * An image of an index, by its architecture.
      *
      * @generated from field: chainguard.platform.registry.ManifestMetadataIndexFilter index_filter = 2;
      */
@@ -2662,14 +2682,14 @@ export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.r
  */
 export declare type ManifestMetadataFilterEntryJson = {
   /**
-   * Of one image.
+   * An image, by its own digest: `sha256:` and 64 hex characters.
    *
    * @generated from field: string image_digest = 1;
    */
   imageDigest?: string;
 
   /**
-   * Of one image of an index.
+   * An image of an index, by its architecture.
    *
    * @generated from field: chainguard.platform.registry.ManifestMetadataIndexFilter index_filter = 2;
    */
@@ -2689,14 +2709,14 @@ export declare const ManifestMetadataFilterEntrySchema: GenMessage<ManifestMetad
  */
 export declare type ManifestMetadataIndexFilter = Message<"chainguard.platform.registry.ManifestMetadataIndexFilter"> & {
   /**
-   * Digest of the index.
+   * Digest of the index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * Its architecture, such as `amd64`.
+   * Architecture of the image, such as `amd64`, which counts when empty.
    *
    * @generated from field: string arch = 2;
    */
@@ -2710,14 +2730,14 @@ export declare type ManifestMetadataIndexFilter = Message<"chainguard.platform.r
  */
 export declare type ManifestMetadataIndexFilterJson = {
   /**
-   * Digest of the index.
+   * Digest of the index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * Its architecture, such as `amd64`.
+   * Architecture of the image, such as `amd64`, which counts when empty.
    *
    * @generated from field: string arch = 2;
    */
@@ -2737,7 +2757,7 @@ export declare const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetad
  */
 export declare type ManifestMetadataList = Message<"chainguard.platform.registry.ManifestMetadataList"> & {
   /**
-   * One entry for each image.
+   * One entry for each image that the repo has, in the order of the request. Others are left out.
    *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadata items = 1;
    */
@@ -2751,7 +2771,7 @@ export declare type ManifestMetadataList = Message<"chainguard.platform.registry
  */
 export declare type ManifestMetadataListJson = {
   /**
-   * One entry for each image.
+   * One entry for each image that the repo has, in the order of the request. Others are left out.
    *
    * @generated from field: repeated chainguard.platform.registry.ManifestMetadata items = 1;
    */
@@ -2771,14 +2791,14 @@ export declare const ManifestMetadataListSchema: GenMessage<ManifestMetadataList
  */
 export declare type ManifestMetadata = Message<"chainguard.platform.registry.ManifestMetadata"> & {
   /**
-   * Digest of the image.
+   * Digest of the image; of an entry that named an index, that of its image.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * Its packages.
+   * Its packages, each version once. Empty where no SBOM of the image was read.
    *
    * @generated from field: repeated chainguard.platform.registry.PkgMetadata pkg_metadata = 2;
    */
@@ -2792,14 +2812,14 @@ export declare type ManifestMetadata = Message<"chainguard.platform.registry.Man
  */
 export declare type ManifestMetadataJson = {
   /**
-   * Digest of the image.
+   * Digest of the image; of an entry that named an index, that of its image.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * Its packages.
+   * Its packages, each version once. Empty where no SBOM of the image was read.
    *
    * @generated from field: repeated chainguard.platform.registry.PkgMetadata pkg_metadata = 2;
    */
@@ -2819,35 +2839,37 @@ export declare const ManifestMetadataSchema: GenMessage<ManifestMetadata, {jsonT
  */
 export declare type PkgMetadata = Message<"chainguard.platform.registry.PkgMetadata"> & {
   /**
-   * Package URL of it.
+   * Package URL of the package, with its version.
    *
    * @generated from field: string purl = 1;
    */
   purl: string;
 
   /**
-   * Package URL of the source package that it was built from.
+   * Package URL of the source package that it was built from; its own where the SBOM names none. Without a version where that
+   * is not known.
    *
    * @generated from field: string origin_purl = 2;
    */
   originPurl: string;
 
   /**
-   * When the support of its version ends.
+   * When the support of its version ends, from the imported lifecycles. Only of packages of Linux distributions (apk, deb,
+   * rpm); absent where no day is known.
    *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: Timestamp | undefined;
 
   /**
-   * When it was built.
+   * When it was built. Not known here: never answered.
    *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: Timestamp | undefined;
 
   /**
-   * Its licence, as an SPDX expression.
+   * Its licence, as an SPDX expression. Not known here: never answered.
    *
    * @generated from field: string license = 5;
    */
@@ -2861,35 +2883,37 @@ export declare type PkgMetadata = Message<"chainguard.platform.registry.PkgMetad
  */
 export declare type PkgMetadataJson = {
   /**
-   * Package URL of it.
+   * Package URL of the package, with its version.
    *
    * @generated from field: string purl = 1;
    */
   purl?: string;
 
   /**
-   * Package URL of the source package that it was built from.
+   * Package URL of the source package that it was built from; its own where the SBOM names none. Without a version where that
+   * is not known.
    *
    * @generated from field: string origin_purl = 2;
    */
   originPurl?: string;
 
   /**
-   * When the support of its version ends.
+   * When the support of its version ends, from the imported lifecycles. Only of packages of Linux distributions (apk, deb,
+   * rpm); absent where no day is known.
    *
    * @generated from field: google.protobuf.Timestamp eol_date = 3;
    */
   eolDate?: TimestampJson;
 
   /**
-   * When it was built.
+   * When it was built. Not known here: never answered.
    *
    * @generated from field: google.protobuf.Timestamp build_timestamp = 4;
    */
   buildTimestamp?: TimestampJson;
 
   /**
-   * Its licence, as an SPDX expression.
+   * Its licence, as an SPDX expression. Not known here: never answered.
    *
    * @generated from field: string license = 5;
    */
@@ -2929,13 +2953,13 @@ export declare type ManifestDigestCountFilterJson = {
 export declare const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilter, {jsonType: ManifestDigestCountFilterJson}>;
 
 /**
- * How many images there are.
+ * How many manifests there are.
  *
  * @generated from message chainguard.platform.registry.ManifestDigestCount
  */
 export declare type ManifestDigestCount = Message<"chainguard.platform.registry.ManifestDigestCount"> & {
   /**
-   * Number of different digests.
+   * Number of different digests: what several repos hold counts once.
    *
    * @generated from field: int64 count = 1;
    */
@@ -2943,13 +2967,13 @@ export declare type ManifestDigestCount = Message<"chainguard.platform.registry.
 };
 
 /**
- * How many images there are.
+ * How many manifests there are.
  *
  * @generated from message chainguard.platform.registry.ManifestDigestCount
  */
 export declare type ManifestDigestCountJson = {
   /**
-   * Number of different digests.
+   * Number of different digests: what several repos hold counts once.
    *
    * @generated from field: int64 count = 1;
    */
@@ -2993,7 +3017,7 @@ export declare type BuildReportFilter = Message<"chainguard.platform.registry.Bu
   startedBefore?: Timestamp | undefined;
 
   /**
-   * Most reports to give.
+   * How many reports to give at most.
    *
    * @generated from field: int32 page_size = 6;
    */
@@ -3031,7 +3055,7 @@ export declare type BuildReportFilterJson = {
   startedBefore?: TimestampJson;
 
   /**
-   * Most reports to give.
+   * How many reports to give at most.
    *
    * @generated from field: int32 page_size = 6;
    */
@@ -3407,7 +3431,7 @@ export declare const UpdateStatusRequestSchema: GenMessage<UpdateStatusRequest, 
  */
 export declare type UpdateStatus = Message<"chainguard.platform.registry.UpdateStatus"> & {
   /**
-   * True where a tag was changed in the last days.
+   * True where a tag of the repo was changed in the last days.
    *
    * @generated from field: bool recently_updated = 1;
    */
@@ -3421,7 +3445,7 @@ export declare type UpdateStatus = Message<"chainguard.platform.registry.UpdateS
  */
 export declare type UpdateStatusJson = {
   /**
-   * True where a tag was changed in the last days.
+   * True where a tag of the repo was changed in the last days.
    *
    * @generated from field: bool recently_updated = 1;
    */
@@ -3474,7 +3498,7 @@ export declare type SyncStatus = Message<"chainguard.platform.registry.SyncStatu
   status: SyncStatus_Status;
 
   /**
-   * When it was asked for.
+   * When the copying was asked for.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -3495,7 +3519,7 @@ export declare type SyncStatusJson = {
   status?: SyncStatus_StatusJson;
 
   /**
-   * When it was asked for.
+   * When the copying was asked for.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -3558,7 +3582,7 @@ export declare const SyncStatus_StatusSchema: GenEnum<SyncStatus_Status, SyncSta
  */
 export declare type ListSyncStatusesRequest = Message<"chainguard.platform.registry.ListSyncStatusesRequest"> & {
   /**
-   * Uid of the group whose repos it is about.
+   * Uid of the group whose repos are meant.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -3570,7 +3594,7 @@ export declare type ListSyncStatusesRequest = Message<"chainguard.platform.regis
  */
 export declare type ListSyncStatusesRequestJson = {
   /**
-   * Uid of the group whose repos it is about.
+   * Uid of the group whose repos are meant.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -3675,7 +3699,7 @@ export declare type HelmRequest = Message<"chainguard.platform.registry.HelmRequ
   repoId: string;
 
   /**
-   * Digest of the chart.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
@@ -3699,7 +3723,7 @@ export declare type HelmRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the chart.
+   * Digest of the image or index: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
@@ -3819,7 +3843,7 @@ export declare type GetChartRequest = Message<"chainguard.platform.registry.GetC
   repoId: string;
 
   /**
-   * Digest of the chart.
+   * Digest of the chart: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
@@ -3836,7 +3860,7 @@ export declare type GetChartRequestJson = {
   repoId?: string;
 
   /**
-   * Digest of the chart.
+   * Digest of the chart: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
@@ -4270,7 +4294,7 @@ export declare type ChartImageBindingJson = {
 export declare const ChartImageBindingSchema: GenMessage<ChartImageBinding, {jsonType: ChartImageBindingJson}>;
 
 /**
- * How people install what a repo's image is of: with which Helm charts.
+ * With which Helm charts the images of a repo are installed, as somebody has recorded it.
  *
  * @generated from message chainguard.platform.registry.Deployment
  */
@@ -4283,7 +4307,7 @@ export declare type Deployment = Message<"chainguard.platform.registry.Deploymen
   id: string;
 
   /**
-   * The charts.
+   * The charts, in the order in which they were given. Empty in the answer to an update that deletes the record.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4291,7 +4315,7 @@ export declare type Deployment = Message<"chainguard.platform.registry.Deploymen
 };
 
 /**
- * How people install what a repo's image is of: with which Helm charts.
+ * With which Helm charts the images of a repo are installed, as somebody has recorded it.
  *
  * @generated from message chainguard.platform.registry.Deployment
  */
@@ -4304,7 +4328,7 @@ export declare type DeploymentJson = {
   id?: string;
 
   /**
-   * The charts.
+   * The charts, in the order in which they were given. Empty in the answer to an update that deletes the record.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4318,27 +4342,28 @@ export declare type DeploymentJson = {
 export declare const DeploymentSchema: GenMessage<Deployment, {jsonType: DeploymentJson}>;
 
 /**
- * A Helm chart by its place.
+ * A Helm chart, by where it is published.
  *
  * @generated from message chainguard.platform.registry.HelmChart
  */
 export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"> & {
   /**
-   * Where the chart lies.
+   * Address of the chart: `oci://` and its repository in a registry, or the address of a chart repository. Kept as it is
+   * given; never fetched.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * Where its source lies.
+   * Address of the chart's source. Kept as it is given; empty: not said.
    *
    * @generated from field: string source = 2;
    */
   source: string;
 
   /**
-   * Which one of several there.
+   * Name of the chart in a chart repository that holds several; empty: `repo` names it already.
    *
    * @generated from field: string chart = 3;
    */
@@ -4346,27 +4371,28 @@ export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"
 };
 
 /**
- * A Helm chart by its place.
+ * A Helm chart, by where it is published.
  *
  * @generated from message chainguard.platform.registry.HelmChart
  */
 export declare type HelmChartJson = {
   /**
-   * Where the chart lies.
+   * Address of the chart: `oci://` and its repository in a registry, or the address of a chart repository. Kept as it is
+   * given; never fetched.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * Where its source lies.
+   * Address of the chart's source. Kept as it is given; empty: not said.
    *
    * @generated from field: string source = 2;
    */
   source?: string;
 
   /**
-   * Which one of several there.
+   * Name of the chart in a chart repository that holds several; empty: `repo` names it already.
    *
    * @generated from field: string chart = 3;
    */
@@ -4380,7 +4406,7 @@ export declare type HelmChartJson = {
 export declare const HelmChartSchema: GenMessage<HelmChart, {jsonType: HelmChartJson}>;
 
 /**
- * What to say of a repo.
+ * The charts to record for a repo.
  *
  * @generated from message chainguard.platform.registry.CreateDeploymentRequest
  */
@@ -4391,7 +4417,7 @@ export declare type CreateDeploymentRequest = Message<"chainguard.platform.regis
   parentId: string;
 
   /**
-   * The charts, at least one.
+   * The charts, 100 at most. Without any an empty record is made.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4399,7 +4425,7 @@ export declare type CreateDeploymentRequest = Message<"chainguard.platform.regis
 };
 
 /**
- * What to say of a repo.
+ * The charts to record for a repo.
  *
  * @generated from message chainguard.platform.registry.CreateDeploymentRequest
  */
@@ -4410,7 +4436,7 @@ export declare type CreateDeploymentRequestJson = {
   parentId?: string;
 
   /**
-   * The charts, at least one.
+   * The charts, 100 at most. Without any an empty record is made.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4424,7 +4450,7 @@ export declare type CreateDeploymentRequestJson = {
 export declare const CreateDeploymentRequestSchema: GenMessage<CreateDeploymentRequest, {jsonType: CreateDeploymentRequestJson}>;
 
 /**
- * What to say of a repo in place of what was said.
+ * The charts to record for a repo in place of those before.
  *
  * @generated from message chainguard.platform.registry.UpdateDeploymentRequest
  */
@@ -4435,7 +4461,7 @@ export declare type UpdateDeploymentRequest = Message<"chainguard.platform.regis
   repoId: string;
 
   /**
-   * The charts, at least one.
+   * The charts, 100 at most; they replace all that were recorded. Without any the record is deleted.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4443,7 +4469,7 @@ export declare type UpdateDeploymentRequest = Message<"chainguard.platform.regis
 };
 
 /**
- * What to say of a repo in place of what was said.
+ * The charts to record for a repo in place of those before.
  *
  * @generated from message chainguard.platform.registry.UpdateDeploymentRequest
  */
@@ -4454,7 +4480,7 @@ export declare type UpdateDeploymentRequestJson = {
   repoId?: string;
 
   /**
-   * The charts, at least one.
+   * The charts, 100 at most; they replace all that were recorded. Without any the record is deleted.
    *
    * @generated from field: repeated chainguard.platform.registry.HelmChart charts = 2;
    */
@@ -4498,7 +4524,7 @@ export declare const GetDeploymentRequestSchema: GenMessage<GetDeploymentRequest
  */
 export declare type GetRegistrySettingsRequest = Message<"chainguard.platform.registry.GetRegistrySettingsRequest"> & {
   /**
-   * An organization.
+   * Uid of the organization; another group is INVALID_ARGUMENT.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -4510,7 +4536,7 @@ export declare type GetRegistrySettingsRequest = Message<"chainguard.platform.re
  */
 export declare type GetRegistrySettingsRequestJson = {
   /**
-   * An organization.
+   * Uid of the organization; another group is INVALID_ARGUMENT.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -4524,27 +4550,27 @@ export declare type GetRegistrySettingsRequestJson = {
 export declare const GetRegistrySettingsRequestSchema: GenMessage<GetRegistrySettingsRequest, {jsonType: GetRegistrySettingsRequestJson}>;
 
 /**
- * Settings of an organization's registry.
+ * Registry settings of an organization. They are kept for readers: nothing in this server follows from them.
  *
  * @generated from message chainguard.platform.registry.RegistrySettings
  */
 export declare type RegistrySettings = Message<"chainguard.platform.registry.RegistrySettings"> & {
   /**
-   * An organization.
+   * Uid of the organization; another group is INVALID_ARGUMENT.
    *
    * @generated from field: string registry_id = 1;
    */
   registryId: string;
 
   /**
-   * Each build gets a tag of its own.
+   * True: each build is to get a tag of its own. False when absent.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * Tags of what has reached its end are kept for a while.
+   * True: images are to be maintained for a while after the end of their version. False when absent.
    *
    * @generated from field: bool eol_grace_period = 3;
    */
@@ -4552,27 +4578,27 @@ export declare type RegistrySettings = Message<"chainguard.platform.registry.Reg
 };
 
 /**
- * Settings of an organization's registry.
+ * Registry settings of an organization. They are kept for readers: nothing in this server follows from them.
  *
  * @generated from message chainguard.platform.registry.RegistrySettings
  */
 export declare type RegistrySettingsJson = {
   /**
-   * An organization.
+   * Uid of the organization; another group is INVALID_ARGUMENT.
    *
    * @generated from field: string registry_id = 1;
    */
   registryId?: string;
 
   /**
-   * Each build gets a tag of its own.
+   * True: each build is to get a tag of its own. False when absent.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags?: boolean;
 
   /**
-   * Tags of what has reached its end are kept for a while.
+   * True: images are to be maintained for a while after the end of their version. False when absent.
    *
    * @generated from field: bool eol_grace_period = 3;
    */
@@ -4649,14 +4675,14 @@ export enum EolTagStatus {
   TAG_ACTIVE = 0,
 
   /**
-   * Its support has ended, and its image is still rebuilt.
+   * Its support has ended, and its grace period is running.
    *
    * @generated from enum value: TAG_IN_GRACE = 1;
    */
   TAG_IN_GRACE = 1,
 
   /**
-   * Its support has ended, and so has the rebuilding.
+   * Its support has ended, and so has its grace period, if it had one; or the tag is marked `deprecated`.
    *
    * @generated from enum value: TAG_INACTIVE = 2;
    */
@@ -4676,13 +4702,13 @@ export declare type EolTagStatusJson = "TAG_ACTIVE" | "TAG_IN_GRACE" | "TAG_INAC
 export declare const EolTagStatusSchema: GenEnum<EolTagStatus, EolTagStatusJson>;
 
 /**
- * Whether an image is rebuilt after the end of its version's support.
+ * Whether there is a grace period after the end of a version's support.
  *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
 export enum EolGracePeriodStatus {
   /**
-   * There is no end, or no grace after it.
+   * There is none: no day of the end is known, the product has no grace period, or the tag is marked `deprecated`.
    *
    * @generated from enum value: GRACE_NOT_ELIGIBLE = 0;
    */
@@ -4703,7 +4729,7 @@ export enum EolGracePeriodStatus {
   GRACE_ACTIVE = 2,
 
   /**
-   * It cannot be built any more, so that there is no grace.
+   * The support has ended, and the version is marked as one that cannot be built any more: there is no grace period.
    *
    * @generated from enum value: GRACE_BROKEN = 3;
    */
@@ -4718,7 +4744,7 @@ export enum EolGracePeriodStatus {
 }
 
 /**
- * Whether an image is rebuilt after the end of its version's support.
+ * Whether there is a grace period after the end of a version's support.
  *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
@@ -4796,7 +4822,8 @@ export declare const Registry: GenService<{
     output: typeof RepoListSchema;
   },
   /**
-   * How many repos that the caller may see are kept the same as this one.
+   * How many repos name this one as the source of their images (`sync_config.source`). Only repos that the caller may see are
+   * counted.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoCountBySource
    */
@@ -4846,7 +4873,8 @@ export declare const Registry: GenService<{
     output: typeof TagListSchema;
   },
   /**
-   * The tags of a repo in short. Of a repo without such tags: their number, 0.
+   * The tags of a repo in short: how many there are, when one was last changed, and the latest. Without any tag only `id` and
+   * a `tag_count` of 0 are answered.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoTagsSummary
    */
@@ -4856,7 +4884,9 @@ export declare const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Where tags stand in the life of what they are made of.
+   * Lists tags with the version that each holds and whether that version is supported, in its grace period or at its end. It
+   * follows from the imported lifecycles of products on the day of the call (UTC), and from the `deprecated` of the tag,
+   * which comes first.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListEolTags
    */
@@ -4874,7 +4904,9 @@ export declare const Registry: GenService<{
     output: typeof TagHistoryListSchema;
   },
   /**
-   * What an image is made of.
+   * What an image is made of: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the image's own
+   * comes before its index's, then the latest pushed. NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB, 50,000
+   * packages or 200,000 relations.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSbom
    */
@@ -4884,7 +4916,8 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Values for the chart that an image is deployed with. Needs a build service.
+   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED: it needs a build service, and nothing is
+   * built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -4894,7 +4927,8 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * What stands in a chart. Needs a build service.
+   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED: it needs a build service, and nothing is
+   * built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -4904,7 +4938,7 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Which charts use the images of a repo. Needs a build service.
+   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
@@ -4914,7 +4948,8 @@ export declare const Registry: GenService<{
     output: typeof ListChartsByImageRepoResponseSchema;
   },
   /**
-   * How a container of an image is started.
+   * How a container of an image is started, from the configuration that was pushed with the image. FAILED_PRECONDITION where
+   * that has more than 4 MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetImageConfig
    */
@@ -4940,7 +4975,8 @@ export declare const Registry: GenService<{
     output: typeof SizeSchema;
   },
   /**
-   * What an image is made of, as its tool wrote it.
+   * The SBOM of an image as its tool wrote it. Of several the image's own comes before its index's, then the latest pushed.
+   * NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRawSbom
    */
@@ -4950,7 +4986,8 @@ export declare const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * The latest report on an image: of Grype, or else of Trivy, or else of this server, or else of any tool.
+   * The report that counts for an image: the latest of Grype, or else of Trivy, or else of this server, or else of any tool.
+   * NOT_FOUND where there is none.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetVulnReport
    */
@@ -4960,7 +4997,8 @@ export declare const Registry: GenService<{
     output: typeof VulnReportSchema;
   },
   /**
-   * The packages of several images of a repo.
+   * The packages of several images of a repo, from the SBOMs that were pushed for them. At most 200 images, and 200,000
+   * packages in all (FAILED_PRECONDITION). Over REST the images cannot be named, and the answer is empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListManifestMetadata
    */
@@ -4970,7 +5008,7 @@ export declare const Registry: GenService<{
     output: typeof ManifestMetadataListSchema;
   },
   /**
-   * How many manifests lie at a place.
+   * How many different manifests the repos of a group and of all groups below it hold.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetManifestDigestCount
    */
@@ -4980,7 +5018,9 @@ export declare const Registry: GenService<{
     output: typeof ManifestDigestCountSchema;
   },
   /**
-   * The versions of a package, and when each ends.
+   * The version lines of a product, and when each ends, from the lifecycle that was imported for the caller's groups or above
+   * them, or else below. NOT_FOUND where none is known; FAILED_PRECONDITION where several hold and differ: ask with a token
+   * for one group then.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetPackageVersionMetadata
    */
@@ -4990,7 +5030,7 @@ export declare const Registry: GenService<{
     output: typeof PackageVersionMetadataSchema;
   },
   /**
-   * Reports of builds. Nothing is built here: there are none.
+   * Reports of builds. Nothing is built here: the list is always empty, whatever the filter says.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListBuildReports
    */
@@ -5000,7 +5040,7 @@ export declare const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Which repos fail to build. Needs a build service.
+   * Which repos fail to build. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetBuildStatus
    */
@@ -5010,7 +5050,7 @@ export declare const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Whether a repo has been built of late. Needs a build service.
+   * Whether a repo has been built of late. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetUpdateStatus
    */
@@ -5020,7 +5060,8 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * How far the copying of a repo has come. Needs a build service.
+   * How far the copying of a repo's images has come. Answers UNIMPLEMENTED: it needs a build service, and nothing is built
+   * here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
    */
@@ -5030,7 +5071,8 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * How far the copying of each repo has come. Needs a build service.
+   * How far the copying of images has come, for each repo of a group. Answers UNIMPLEMENTED: it needs a build service, and
+   * nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses
    */
@@ -5040,7 +5082,8 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusListSchema;
   },
   /**
-   * Says with which charts the images of a repo are deployed. ALREADY_EXISTS where that has been said.
+   * Records with which Helm charts the images of a repo are installed. It is kept for readers; nothing is deployed.
+   * ALREADY_EXISTS where the repo has such a record.
    *
    * @generated from rpc chainguard.platform.registry.Registry.CreateDeployment
    */
@@ -5050,7 +5093,8 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Says it anew. Without charts nothing is said any more.
+   * Replaces the recorded charts of a repo; NOT_FOUND where it has no record. Without charts the record is deleted, and where
+   * there is none nothing happens.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateDeployment
    */
@@ -5060,7 +5104,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * With which charts the images of a repo are deployed. NOT_FOUND where nobody has said it.
+   * The charts that are recorded for a repo. NOT_FOUND where nothing is.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetDeployment
    */
@@ -5070,7 +5114,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * What holds for the repos of an organization unless they say otherwise.
+   * The registry settings of an organization; all false until they are changed.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRegistrySettings
    */
@@ -5080,7 +5124,7 @@ export declare const Registry: GenService<{
     output: typeof RegistrySettingsSchema;
   },
   /**
-   * Changes that, as a whole.
+   * Replaces the registry settings of an organization: what is not sent becomes false.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateRegistrySettings
    */

@@ -655,7 +655,7 @@ export const EolGracePeriodStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_registry, 2);
 
 /**
- * Whether an image is rebuilt after the end of its version's support.
+ * Whether there is a grace period after the end of a version's support.
  *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */

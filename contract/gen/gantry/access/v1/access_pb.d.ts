@@ -21,22 +21,23 @@ export declare const file_gantry_access_v1_access: GenFile;
  */
 export declare type ExplainRequest = Message<"gantry.access.v1.ExplainRequest"> & {
   /**
-   * Where: the uid of a group. What is held there is held for everything in it.
+   * Uid of the group that the question is about. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
   place: string;
 
   /**
-   * Who; absent: the caller.
+   * Uid of the identity that the question is about; absent: the caller.
    *
    * @generated from field: string identity_uid = 2;
    */
   identityUid: string;
 
   /**
-   * What: a capability ("repo.list"), or an operation by its full name
-   * ("chainguard.platform.registry.v2.ReposService/ListRepos").
+   * What it wants to do: a capability (`repo.list`), or an operation by its full name
+   * (`chainguard.platform.registry.v2.ReposService/ListRepos`), all of whose capabilities are asked for. INVALID_ARGUMENT
+   * where none is called so, or the operation asks for no capability.
    *
    * @generated from field: string action = 3;
    */
@@ -50,22 +51,23 @@ export declare type ExplainRequest = Message<"gantry.access.v1.ExplainRequest"> 
  */
 export declare type ExplainRequestJson = {
   /**
-   * Where: the uid of a group. What is held there is held for everything in it.
+   * Uid of the group that the question is about. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
   place?: string;
 
   /**
-   * Who; absent: the caller.
+   * Uid of the identity that the question is about; absent: the caller.
    *
    * @generated from field: string identity_uid = 2;
    */
   identityUid?: string;
 
   /**
-   * What: a capability ("repo.list"), or an operation by its full name
-   * ("chainguard.platform.registry.v2.ReposService/ListRepos").
+   * What it wants to do: a capability (`repo.list`), or an operation by its full name
+   * (`chainguard.platform.registry.v2.ReposService/ListRepos`), all of whose capabilities are asked for. INVALID_ARGUMENT
+   * where none is called so, or the operation asks for no capability.
    *
    * @generated from field: string action = 3;
    */
@@ -85,14 +87,14 @@ export declare const ExplainRequestSchema: GenMessage<ExplainRequest, {jsonType:
  */
 export declare type ExplainResponse = Message<"gantry.access.v1.ExplainResponse"> & {
   /**
-   * True: the identity holds all that the action asks for.
+   * True: the identity holds every capability that the action asks for.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed: boolean;
 
   /**
-   * Who was asked about.
+   * Uid of the identity that was asked about.
    *
    * @generated from field: string identity_uid = 2;
    */
@@ -113,14 +115,14 @@ export declare type ExplainResponse = Message<"gantry.access.v1.ExplainResponse"
  */
 export declare type ExplainResponseJson = {
   /**
-   * True: the identity holds all that the action asks for.
+   * True: the identity holds every capability that the action asks for.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed?: boolean;
 
   /**
-   * Who was asked about.
+   * Uid of the identity that was asked about.
    *
    * @generated from field: string identity_uid = 2;
    */
@@ -147,21 +149,22 @@ export declare const ExplainResponseSchema: GenMessage<ExplainResponse, {jsonTyp
  */
 export declare type CapabilityReason = Message<"gantry.access.v1.CapabilityReason"> & {
   /**
-   * "repo.list"
+   * Name of the capability, such as `repo.list`.
    *
    * @generated from field: string capability = 1;
    */
   capability: string;
 
   /**
-   * True: it is held.
+   * True: the identity holds it at the place.
    *
    * @generated from field: bool held = 2;
    */
   held: boolean;
 
   /**
-   * What gives it; where it is not held, what comes near (25 at most) and why that is not enough.
+   * Where it is held, the role bindings that give it; where it is not, those that come near (25 at most), with why they are
+   * not enough.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 3;
    */
@@ -175,21 +178,22 @@ export declare type CapabilityReason = Message<"gantry.access.v1.CapabilityReaso
  */
 export declare type CapabilityReasonJson = {
   /**
-   * "repo.list"
+   * Name of the capability, such as `repo.list`.
    *
    * @generated from field: string capability = 1;
    */
   capability?: string;
 
   /**
-   * True: it is held.
+   * True: the identity holds it at the place.
    *
    * @generated from field: bool held = 2;
    */
   held?: boolean;
 
   /**
-   * What gives it; where it is not held, what comes near (25 at most) and why that is not enough.
+   * Where it is held, the role bindings that give it; where it is not, those that come near (25 at most), with why they are
+   * not enough.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 3;
    */
@@ -216,28 +220,28 @@ export declare type Grant = Message<"gantry.access.v1.Grant"> & {
   effect: Effect;
 
   /**
-   * True: it lies above the place, and is inherited.
+   * True: the role binding is in a group above the place.
    *
    * @generated from field: bool inherited = 2;
    */
   inherited: boolean;
 
   /**
-   * True: it lies where the caller may not see role bindings. That it gives the right is told, and nothing else.
+   * True: the role binding is where the caller may not see any. Nothing is told of it but its `effect`.
    *
    * @generated from field: bool hidden = 3;
    */
   hidden: boolean;
 
   /**
-   * The role binding; absent for the operator of the server, who needs none.
+   * Uid of the role binding; empty for the operator of the server, who needs none.
    *
    * @generated from field: string binding_uid = 4;
    */
   bindingUid: string;
 
   /**
-   * Its role.
+   * Uid of its role.
    *
    * @generated from field: string role_uid = 5;
    */
@@ -251,14 +255,14 @@ export declare type Grant = Message<"gantry.access.v1.Grant"> & {
   roleName: string;
 
   /**
-   * Its group.
+   * Uid of the group that it is in.
    *
    * @generated from field: string group_uid = 7;
    */
   groupUid: string;
 
   /**
-   * Name of the group.
+   * Name of that group.
    *
    * @generated from field: string group_name = 8;
    */
@@ -286,28 +290,28 @@ export declare type GrantJson = {
   effect?: EffectJson;
 
   /**
-   * True: it lies above the place, and is inherited.
+   * True: the role binding is in a group above the place.
    *
    * @generated from field: bool inherited = 2;
    */
   inherited?: boolean;
 
   /**
-   * True: it lies where the caller may not see role bindings. That it gives the right is told, and nothing else.
+   * True: the role binding is where the caller may not see any. Nothing is told of it but its `effect`.
    *
    * @generated from field: bool hidden = 3;
    */
   hidden?: boolean;
 
   /**
-   * The role binding; absent for the operator of the server, who needs none.
+   * Uid of the role binding; empty for the operator of the server, who needs none.
    *
    * @generated from field: string binding_uid = 4;
    */
   bindingUid?: string;
 
   /**
-   * Its role.
+   * Uid of its role.
    *
    * @generated from field: string role_uid = 5;
    */
@@ -321,14 +325,14 @@ export declare type GrantJson = {
   roleName?: string;
 
   /**
-   * Its group.
+   * Uid of the group that it is in.
    *
    * @generated from field: string group_uid = 7;
    */
   groupUid?: string;
 
   /**
-   * Name of the group.
+   * Name of that group.
    *
    * @generated from field: string group_name = 8;
    */
@@ -355,14 +359,14 @@ export declare const GrantSchema: GenMessage<Grant, {jsonType: GrantJson}>;
  */
 export declare type WhoCanRequest = Message<"gantry.access.v1.WhoCanRequest"> & {
   /**
-   * Where: the uid of a group. What is held there is held for everything in it.
+   * Uid of the group that the question is about. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
   place: string;
 
   /**
-   * What: the name of a capability.
+   * Name of the capability, such as `repo.list`. INVALID_ARGUMENT where none is called so.
    *
    * @generated from field: string capability = 2;
    */
@@ -404,14 +408,14 @@ export declare type WhoCanRequest = Message<"gantry.access.v1.WhoCanRequest"> & 
  */
 export declare type WhoCanRequestJson = {
   /**
-   * Where: the uid of a group. What is held there is held for everything in it.
+   * Uid of the group that the question is about. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
   place?: string;
 
   /**
-   * What: the name of a capability.
+   * Name of the capability, such as `repo.list`. INVALID_ARGUMENT where none is called so.
    *
    * @generated from field: string capability = 2;
    */
@@ -535,28 +539,28 @@ export declare const WhoCanResponseSchema: GenMessage<WhoCanResponse, {jsonType:
  */
 export declare type Holder = Message<"gantry.access.v1.Holder"> & {
   /**
-   * Its uid.
+   * Uid of the identity.
    *
    * @generated from field: string identity_uid = 1;
    */
   identityUid: string;
 
   /**
-   * Its name; absent where the caller may not see the identity.
+   * Name of the identity; empty where it has none, or the caller may not see it.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The person's verified address; absent where the caller may not see the identity.
+   * The person's verified e-mail address; empty where there is none, or the caller may not see it.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * What gives it the capability.
+   * What gives it the capability: role bindings, or being the operator of the server.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 4;
    */
@@ -570,28 +574,28 @@ export declare type Holder = Message<"gantry.access.v1.Holder"> & {
  */
 export declare type HolderJson = {
   /**
-   * Its uid.
+   * Uid of the identity.
    *
    * @generated from field: string identity_uid = 1;
    */
   identityUid?: string;
 
   /**
-   * Its name; absent where the caller may not see the identity.
+   * Name of the identity; empty where it has none, or the caller may not see it.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * The person's verified address; absent where the caller may not see the identity.
+   * The person's verified e-mail address; empty where there is none, or the caller may not see it.
    *
    * @generated from field: string email = 3;
    */
   email?: string;
 
   /**
-   * What gives it the capability.
+   * What gives it the capability: role bindings, or being the operator of the server.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 4;
    */
@@ -611,6 +615,8 @@ export declare const HolderSchema: GenMessage<Holder, {jsonType: HolderJson}>;
  */
 export enum Effect {
   /**
+   * Not given.
+   *
    * @generated from enum value: EFFECT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
@@ -630,7 +636,7 @@ export enum Effect {
   EXPIRED = 2,
 
   /**
-   * It counts at the place, but its role does not have the capability.
+   * It holds at the place, but its role does not have the capability.
    *
    * @generated from enum value: EFFECT_ROLE_LACKS_CAPABILITY = 3;
    */
@@ -684,7 +690,7 @@ export declare const EffectSchema: GenEnum<Effect, EffectJson>;
  */
 export declare const AccessService: GenService<{
   /**
-   * May this identity do this at this place, and what lets it, or what is missing?
+   * Says whether an identity may do something at a group, what gives it the right, or what is missing.
    *
    * @generated from rpc gantry.access.v1.AccessService.Explain
    */
@@ -694,7 +700,7 @@ export declare const AccessService: GenService<{
     output: typeof ExplainResponseSchema;
   },
   /**
-   * Which identities hold this capability at this place, and what gives it to them?
+   * Lists the identities that hold a capability at a group, and what gives it to each.
    *
    * @generated from rpc gantry.access.v1.AccessService.WhoCan
    */

@@ -22,14 +22,14 @@ export declare const file_gantry_audit_v1_audit: GenFile;
  */
 export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   /**
-   * Where it was done, and its number in the organization's log.
+   * Its uid: that of the place where it was done, and its number in the organization's log.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Its number in the organization's log: from 1, without gaps.
+   * Its number in the organization's log: counts from 1 without gaps.
    *
    * @generated from field: int64 sequence = 2;
    */
@@ -43,14 +43,14 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was added to the log.
+   * When it was added to the chain of hashes, a moment after `create_time`.
    *
    * @generated from field: google.protobuf.Timestamp seal_time = 4;
    */
   sealTime?: Timestamp | undefined;
 
   /**
-   * The identity that did it; absent where nobody was signed in, and for what the server did by itself.
+   * Uid of the identity that did it; empty where nobody was signed in, and for what the server did by itself.
    *
    * @generated from field: string caller_uid = 5;
    */
@@ -65,28 +65,29 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   act: { [key: string]: string };
 
   /**
-   * What was called: an operation by its full name; for what is none, the path or the command.
+   * What was called: the full name of an operation, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; for what
+   * is no operation, the path or the command.
    *
    * @generated from field: string operation = 7;
    */
   operation: string;
 
   /**
-   * What it was done to; of a refused call, the uid that it named.
+   * Uid of what it was done to; of a refused call the uid that it named, if any.
    *
    * @generated from field: string subject = 8;
    */
   subject: string;
 
   /**
-   * The type of its event.
+   * Type of the event that it recorded; empty where it recorded none, as of refused calls.
    *
    * @generated from field: string type = 9;
    */
   type: string;
 
   /**
-   * How it ended: "OK", or why it was refused ("PERMISSION_DENIED", "UNAUTHENTICATED").
+   * How it ended: `OK`, or the code of the refusal, such as `PERMISSION_DENIED` or `UNAUTHENTICATED`.
    *
    * @generated from field: string code = 10;
    */
@@ -101,49 +102,50 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   count: bigint;
 
   /**
-   * The role bindings that allowed it, or the mappings of a provider's groups to roles.
+   * Uids of the role bindings that allowed it, or of the mappings of a provider's groups to roles. Empty where none was
+   * needed.
    *
    * @generated from field: repeated string binding_uids = 12;
    */
   bindingUids: string[];
 
   /**
-   * The IP address that it came from; absent for commands on the server's own machine.
+   * The IP address that it came from; empty for commands on the server's own machine.
    *
    * @generated from field: string remote_address = 13;
    */
   remoteAddress: string;
 
   /**
-   * The program that it came from, in its own words.
+   * What the client program calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 14;
    */
   userAgent: string;
 
   /**
-   * The request, as its answer named it.
+   * Id of the request, as its answer named it.
    *
    * @generated from field: string request_id = 15;
    */
   requestId: string;
 
   /**
-   * CloudEvents id of its event.
+   * CloudEvents id of the event that it recorded; empty where it recorded none.
    *
    * @generated from field: string event_id = 16;
    */
   eventId: string;
 
   /**
-   * SHA-256 of the entry and of the hash before it, in hex.
+   * SHA-256 of this entry together with the hash of the entry before it, in hex.
    *
    * @generated from field: string hash = 17;
    */
   hash: string;
 
   /**
-   * What a batch made or removed; empty for anything else, which `subject` says.
+   * Uids of what a batch made or removed; empty for anything else, of which `subject` says it.
    *
    * @generated from field: repeated string resource_uids = 18;
    */
@@ -157,14 +159,14 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
  */
 export declare type AuditEntryJson = {
   /**
-   * Where it was done, and its number in the organization's log.
+   * Its uid: that of the place where it was done, and its number in the organization's log.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Its number in the organization's log: from 1, without gaps.
+   * Its number in the organization's log: counts from 1 without gaps.
    *
    * @generated from field: int64 sequence = 2;
    */
@@ -178,14 +180,14 @@ export declare type AuditEntryJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was added to the log.
+   * When it was added to the chain of hashes, a moment after `create_time`.
    *
    * @generated from field: google.protobuf.Timestamp seal_time = 4;
    */
   sealTime?: TimestampJson;
 
   /**
-   * The identity that did it; absent where nobody was signed in, and for what the server did by itself.
+   * Uid of the identity that did it; empty where nobody was signed in, and for what the server did by itself.
    *
    * @generated from field: string caller_uid = 5;
    */
@@ -200,28 +202,29 @@ export declare type AuditEntryJson = {
   act?: { [key: string]: string };
 
   /**
-   * What was called: an operation by its full name; for what is none, the path or the command.
+   * What was called: the full name of an operation, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; for what
+   * is no operation, the path or the command.
    *
    * @generated from field: string operation = 7;
    */
   operation?: string;
 
   /**
-   * What it was done to; of a refused call, the uid that it named.
+   * Uid of what it was done to; of a refused call the uid that it named, if any.
    *
    * @generated from field: string subject = 8;
    */
   subject?: string;
 
   /**
-   * The type of its event.
+   * Type of the event that it recorded; empty where it recorded none, as of refused calls.
    *
    * @generated from field: string type = 9;
    */
   type?: string;
 
   /**
-   * How it ended: "OK", or why it was refused ("PERMISSION_DENIED", "UNAUTHENTICATED").
+   * How it ended: `OK`, or the code of the refusal, such as `PERMISSION_DENIED` or `UNAUTHENTICATED`.
    *
    * @generated from field: string code = 10;
    */
@@ -236,49 +239,50 @@ export declare type AuditEntryJson = {
   count?: string;
 
   /**
-   * The role bindings that allowed it, or the mappings of a provider's groups to roles.
+   * Uids of the role bindings that allowed it, or of the mappings of a provider's groups to roles. Empty where none was
+   * needed.
    *
    * @generated from field: repeated string binding_uids = 12;
    */
   bindingUids?: string[];
 
   /**
-   * The IP address that it came from; absent for commands on the server's own machine.
+   * The IP address that it came from; empty for commands on the server's own machine.
    *
    * @generated from field: string remote_address = 13;
    */
   remoteAddress?: string;
 
   /**
-   * The program that it came from, in its own words.
+   * What the client program calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 14;
    */
   userAgent?: string;
 
   /**
-   * The request, as its answer named it.
+   * Id of the request, as its answer named it.
    *
    * @generated from field: string request_id = 15;
    */
   requestId?: string;
 
   /**
-   * CloudEvents id of its event.
+   * CloudEvents id of the event that it recorded; empty where it recorded none.
    *
    * @generated from field: string event_id = 16;
    */
   eventId?: string;
 
   /**
-   * SHA-256 of the entry and of the hash before it, in hex.
+   * SHA-256 of this entry together with the hash of the entry before it, in hex.
    *
    * @generated from field: string hash = 17;
    */
   hash?: string;
 
   /**
-   * What a batch made or removed; empty for anything else, which `subject` says.
+   * Uids of what a batch made or removed; empty for anything else, of which `subject` says it.
    *
    * @generated from field: repeated string resource_uids = 18;
    */
@@ -339,42 +343,43 @@ export declare type ListAuditEntriesRequest = Message<"gantry.audit.v1.ListAudit
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only what these identities did.
+   * Only what these identities did; 50 at most.
    *
    * @generated from field: repeated string caller_uids = 2;
    */
   callerUids: string[];
 
   /**
-   * Only calls of these operations, by their full names.
+   * Only calls of these operations, by their full names, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50
+   * at most.
    *
    * @generated from field: repeated string operations = 3;
    */
   operations: string[];
 
   /**
-   * Only what was done to these.
+   * Only what was done to exactly these uids, not to what lies below them; 50 at most.
    *
    * @generated from field: repeated string subjects = 4;
    */
   subjects: string[];
 
   /**
-   * Only what ended so: "PERMISSION_DENIED", say.
+   * Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`.
    *
    * @generated from field: repeated string codes = 5;
    */
   codes: string[];
 
   /**
-   * Only what was done later than this.
+   * Only what was done after this time.
    *
    * @generated from field: google.protobuf.Timestamp since = 6;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Only entries behind this number, in one organization's log: where an earlier reader stopped.
+   * Only entries with a greater number than this: goes on where an earlier reader of one organization's log stopped.
    *
    * @generated from field: int64 after_sequence = 7;
    */
@@ -423,42 +428,43 @@ export declare type ListAuditEntriesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only what these identities did.
+   * Only what these identities did; 50 at most.
    *
    * @generated from field: repeated string caller_uids = 2;
    */
   callerUids?: string[];
 
   /**
-   * Only calls of these operations, by their full names.
+   * Only calls of these operations, by their full names, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50
+   * at most.
    *
    * @generated from field: repeated string operations = 3;
    */
   operations?: string[];
 
   /**
-   * Only what was done to these.
+   * Only what was done to exactly these uids, not to what lies below them; 50 at most.
    *
    * @generated from field: repeated string subjects = 4;
    */
   subjects?: string[];
 
   /**
-   * Only what ended so: "PERMISSION_DENIED", say.
+   * Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`.
    *
    * @generated from field: repeated string codes = 5;
    */
   codes?: string[];
 
   /**
-   * Only what was done later than this.
+   * Only what was done after this time.
    *
    * @generated from field: google.protobuf.Timestamp since = 6;
    */
   since?: TimestampJson;
 
   /**
-   * Only entries behind this number, in one organization's log: where an earlier reader stopped.
+   * Only entries with a greater number than this: goes on where an earlier reader of one organization's log stopped.
    *
    * @generated from field: int64 after_sequence = 7;
    */
@@ -520,7 +526,7 @@ export declare type ListAuditEntriesResponse = Message<"gantry.audit.v1.ListAudi
   nextPageToken: string;
 
   /**
-   * How many results match in all, over every page. Counting stops at 10,000: that many, or more.
+   * How many results match in all, over every page. Counting stops at 10,000, which then means that many or more.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -555,7 +561,7 @@ export declare type ListAuditEntriesResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many results match in all, over every page. Counting stops at 10,000: that many, or more.
+   * How many results match in all, over every page. Counting stops at 10,000, which then means that many or more.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -583,7 +589,7 @@ export declare const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntries
  */
 export declare const AuditService: GenService<{
   /**
-   * One entry by its uid.
+   * Gets one entry by its uid.
    *
    * @generated from rpc gantry.audit.v1.AuditService.GetAuditEntry
    */
@@ -593,7 +599,7 @@ export declare const AuditService: GenService<{
     output: typeof AuditEntrySchema;
   },
   /**
-   * Entries of a group and of everything below it, newest first.
+   * Lists the entries of the groups that the caller may see and of everything below them, the newest first.
    *
    * @generated from rpc gantry.audit.v1.AuditService.ListAuditEntries
    */

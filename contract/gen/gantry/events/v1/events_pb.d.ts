@@ -22,7 +22,7 @@ export declare const file_gantry_events_v1_events: GenFile;
  */
 export declare type Event = Message<"gantry.events.v1.Event"> & {
   /**
-   * The group that it is told to, and its position.
+   * Its uid: that of the group that it is told to, and 16 hex characters, its position.
    *
    * @generated from field: string uid = 1;
    */
@@ -43,42 +43,42 @@ export declare type Event = Message<"gantry.events.v1.Event"> & {
   eventId: string;
 
   /**
-   * CloudEvents type.
+   * CloudEvents type, such as `dev.chainguard.api.iam.group.created.v1`.
    *
    * @generated from field: string type = 4;
    */
   type: string;
 
   /**
-   * CloudEvents source.
+   * CloudEvents source: what sent it.
    *
    * @generated from field: string source = 5;
    */
   source: string;
 
   /**
-   * What it happened to.
+   * CloudEvents subject: mostly the uid of what it happened to.
    *
    * @generated from field: string subject = 6;
    */
   subject: string;
 
   /**
-   * Full name of the message in `data`.
+   * Full name of the message that is the `body` in `data`.
    *
    * @generated from field: string body_type = 7;
    */
   bodyType: string;
 
   /**
-   * The body of a delivery, byte for byte: JSON with `actor` and `body`.
+   * What a delivery of it carries, byte for byte: JSON with `actor` and `body`.
    *
    * @generated from field: string data = 8;
    */
   data: string;
 
   /**
-   * The request that made it happen, as its answer named it.
+   * Id of the request that made it happen, as its answer named it; empty where none did.
    *
    * @generated from field: string request_id = 9;
    */
@@ -99,7 +99,7 @@ export declare type Event = Message<"gantry.events.v1.Event"> & {
  */
 export declare type EventJson = {
   /**
-   * The group that it is told to, and its position.
+   * Its uid: that of the group that it is told to, and 16 hex characters, its position.
    *
    * @generated from field: string uid = 1;
    */
@@ -120,42 +120,42 @@ export declare type EventJson = {
   eventId?: string;
 
   /**
-   * CloudEvents type.
+   * CloudEvents type, such as `dev.chainguard.api.iam.group.created.v1`.
    *
    * @generated from field: string type = 4;
    */
   type?: string;
 
   /**
-   * CloudEvents source.
+   * CloudEvents source: what sent it.
    *
    * @generated from field: string source = 5;
    */
   source?: string;
 
   /**
-   * What it happened to.
+   * CloudEvents subject: mostly the uid of what it happened to.
    *
    * @generated from field: string subject = 6;
    */
   subject?: string;
 
   /**
-   * Full name of the message in `data`.
+   * Full name of the message that is the `body` in `data`.
    *
    * @generated from field: string body_type = 7;
    */
   bodyType?: string;
 
   /**
-   * The body of a delivery, byte for byte: JSON with `actor` and `body`.
+   * What a delivery of it carries, byte for byte: JSON with `actor` and `body`.
    *
    * @generated from field: string data = 8;
    */
   data?: string;
 
   /**
-   * The request that made it happen, as its answer named it.
+   * Id of the request that made it happen, as its answer named it; empty where none did.
    *
    * @generated from field: string request_id = 9;
    */
@@ -189,14 +189,14 @@ export declare type ListEventsRequest = Message<"gantry.events.v1.ListEventsRequ
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only events of these types.
+   * Only events of exactly these types; 50 at most.
    *
    * @generated from field: repeated string types = 2;
    */
   types: string[];
 
   /**
-   * Only events behind this position: where an earlier reader stopped.
+   * Only events with a greater position than this: goes on where an earlier reader stopped.
    *
    * @generated from field: int64 after_position = 3;
    */
@@ -245,14 +245,14 @@ export declare type ListEventsRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only events of these types.
+   * Only events of exactly these types; 50 at most.
    *
    * @generated from field: repeated string types = 2;
    */
   types?: string[];
 
   /**
-   * Only events behind this position: where an earlier reader stopped.
+   * Only events with a greater position than this: goes on where an earlier reader stopped.
    *
    * @generated from field: int64 after_position = 3;
    */
@@ -376,14 +376,14 @@ export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse, {j
  */
 export declare type Delivery = Message<"gantry.events.v1.Delivery"> & {
   /**
-   * The subscription, and the event's position.
+   * Its uid: that of the subscription, and 16 hex characters, the position of the event.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -404,28 +404,29 @@ export declare type Delivery = Message<"gantry.events.v1.Delivery"> & {
   type: string;
 
   /**
-   * What the event happened to.
+   * CloudEvents subject of the event: mostly the uid of what it happened to.
    *
    * @generated from field: string subject = 5;
    */
   subject: string;
 
   /**
-   * What has become of it.
+   * How far it is.
    *
    * @generated from field: gantry.events.v1.DeliveryState state = 6;
    */
   state: DeliveryState;
 
   /**
-   * How often it was sent.
+   * How often it was sent since it was asked for, by the event or by a redelivery.
    *
    * @generated from field: int32 attempts = 7;
    */
   attempts: number;
 
   /**
-   * What the last attempt came to: "2xx" to "5xx", "unreachable" or "timeout". Never more of the answer than that.
+   * What the last attempt came to: `2xx` to `5xx`, `unreachable` or `timeout`; empty before the first. No more of the answer
+   * is kept.
    *
    * @generated from field: string status_class = 8;
    */
@@ -439,7 +440,7 @@ export declare type Delivery = Message<"gantry.events.v1.Delivery"> & {
   latencyMs: number;
 
   /**
-   * When it is sent next, while it is pending.
+   * When it is sent next; tells something only while it is pending.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 10;
    */
@@ -467,14 +468,14 @@ export declare type Delivery = Message<"gantry.events.v1.Delivery"> & {
  */
 export declare type DeliveryJson = {
   /**
-   * The subscription, and the event's position.
+   * Its uid: that of the subscription, and 16 hex characters, the position of the event.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -495,28 +496,29 @@ export declare type DeliveryJson = {
   type?: string;
 
   /**
-   * What the event happened to.
+   * CloudEvents subject of the event: mostly the uid of what it happened to.
    *
    * @generated from field: string subject = 5;
    */
   subject?: string;
 
   /**
-   * What has become of it.
+   * How far it is.
    *
    * @generated from field: gantry.events.v1.DeliveryState state = 6;
    */
   state?: DeliveryStateJson;
 
   /**
-   * How often it was sent.
+   * How often it was sent since it was asked for, by the event or by a redelivery.
    *
    * @generated from field: int32 attempts = 7;
    */
   attempts?: number;
 
   /**
-   * What the last attempt came to: "2xx" to "5xx", "unreachable" or "timeout". Never more of the answer than that.
+   * What the last attempt came to: `2xx` to `5xx`, `unreachable` or `timeout`; empty before the first. No more of the answer
+   * is kept.
    *
    * @generated from field: string status_class = 8;
    */
@@ -530,7 +532,7 @@ export declare type DeliveryJson = {
   latencyMs?: number;
 
   /**
-   * When it is sent next, while it is pending.
+   * When it is sent next; tells something only while it is pending.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 10;
    */
@@ -605,7 +607,7 @@ export declare type ListDeliveriesRequest = Message<"gantry.events.v1.ListDelive
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only deliveries in one of these states.
+   * Only deliveries in one of these states; none: any.
    *
    * @generated from field: repeated gantry.events.v1.DeliveryState states = 2;
    */
@@ -654,7 +656,7 @@ export declare type ListDeliveriesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only deliveries in one of these states.
+   * Only deliveries in one of these states; none: any.
    *
    * @generated from field: repeated gantry.events.v1.DeliveryState states = 2;
    */
@@ -778,7 +780,7 @@ export declare const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResp
  */
 export declare type RedeliverDeliveryRequest = Message<"gantry.events.v1.RedeliverDeliveryRequest"> & {
   /**
-   * Its uid.
+   * Uid of the delivery.
    *
    * @generated from field: string uid = 1;
    */
@@ -792,7 +794,7 @@ export declare type RedeliverDeliveryRequest = Message<"gantry.events.v1.Redeliv
  */
 export declare type RedeliverDeliveryRequestJson = {
   /**
-   * Its uid.
+   * Uid of the delivery.
    *
    * @generated from field: string uid = 1;
    */
@@ -806,20 +808,20 @@ export declare type RedeliverDeliveryRequestJson = {
 export declare const RedeliverDeliveryRequestSchema: GenMessage<RedeliverDeliveryRequest, {jsonType: RedeliverDeliveryRequestJson}>;
 
 /**
- * What to send again, and to whom.
+ * The subscription, and the time since which to send events again.
  *
  * @generated from message gantry.events.v1.ReplaySubscriptionRequest
  */
 export declare type ReplaySubscriptionRequest = Message<"gantry.events.v1.ReplaySubscriptionRequest"> & {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
   subscriptionUid: string;
 
   /**
-   * From when on.
+   * Events that happened at this time or later are sent.
    *
    * @generated from field: google.protobuf.Timestamp since = 2;
    */
@@ -827,20 +829,20 @@ export declare type ReplaySubscriptionRequest = Message<"gantry.events.v1.Replay
 };
 
 /**
- * What to send again, and to whom.
+ * The subscription, and the time since which to send events again.
  *
  * @generated from message gantry.events.v1.ReplaySubscriptionRequest
  */
 export declare type ReplaySubscriptionRequestJson = {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
   subscriptionUid?: string;
 
   /**
-   * From when on.
+   * Events that happened at this time or later are sent.
    *
    * @generated from field: google.protobuf.Timestamp since = 2;
    */
@@ -860,14 +862,14 @@ export declare const ReplaySubscriptionRequestSchema: GenMessage<ReplaySubscript
  */
 export declare type ReplaySubscriptionResponse = Message<"gantry.events.v1.ReplaySubscriptionResponse"> & {
   /**
-   * Events that are on their way once more.
+   * How many events are on their way once more. At 10,000 there may be more: ask again with a later `since`.
    *
    * @generated from field: int64 deliveries = 1;
    */
   deliveries: bigint;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -881,14 +883,14 @@ export declare type ReplaySubscriptionResponse = Message<"gantry.events.v1.Repla
  */
 export declare type ReplaySubscriptionResponseJson = {
   /**
-   * Events that are on their way once more.
+   * How many events are on their way once more. At 10,000 there may be more: ask again with a later `since`.
    *
    * @generated from field: int64 deliveries = 1;
    */
   deliveries?: string;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -902,13 +904,13 @@ export declare type ReplaySubscriptionResponseJson = {
 export declare const ReplaySubscriptionResponseSchema: GenMessage<ReplaySubscriptionResponse, {jsonType: ReplaySubscriptionResponseJson}>;
 
 /**
- * Which subscription to try.
+ * The subscription to try.
  *
  * @generated from message gantry.events.v1.TestSubscriptionRequest
  */
 export declare type TestSubscriptionRequest = Message<"gantry.events.v1.TestSubscriptionRequest"> & {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -916,13 +918,13 @@ export declare type TestSubscriptionRequest = Message<"gantry.events.v1.TestSubs
 };
 
 /**
- * Which subscription to try.
+ * The subscription to try.
  *
  * @generated from message gantry.events.v1.TestSubscriptionRequest
  */
 export declare type TestSubscriptionRequestJson = {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -936,20 +938,20 @@ export declare type TestSubscriptionRequestJson = {
 export declare const TestSubscriptionRequestSchema: GenMessage<TestSubscriptionRequest, {jsonType: TestSubscriptionRequestJson}>;
 
 /**
- * How to find the test again.
+ * What was sent.
  *
  * @generated from message gantry.events.v1.TestSubscriptionResponse
  */
 export declare type TestSubscriptionResponse = Message<"gantry.events.v1.TestSubscriptionResponse"> & {
   /**
-   * CloudEvents id of the event that was sent.
+   * CloudEvents id of the event that is sent: the delivery with this `event_id` says whether it arrived.
    *
    * @generated from field: string event_id = 1;
    */
   eventId: string;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -957,20 +959,20 @@ export declare type TestSubscriptionResponse = Message<"gantry.events.v1.TestSub
 };
 
 /**
- * How to find the test again.
+ * What was sent.
  *
  * @generated from message gantry.events.v1.TestSubscriptionResponse
  */
 export declare type TestSubscriptionResponseJson = {
   /**
-   * CloudEvents id of the event that was sent.
+   * CloudEvents id of the event that is sent: the delivery with this `event_id` says whether it arrived.
    *
    * @generated from field: string event_id = 1;
    */
   eventId?: string;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 2;
    */
@@ -990,14 +992,14 @@ export declare const TestSubscriptionResponseSchema: GenMessage<TestSubscription
  */
 export declare type RotateSubscriptionSecretRequest = Message<"gantry.events.v1.RotateSubscriptionSecretRequest"> & {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
   subscriptionUid: string;
 
   /**
-   * How long the old secret signs along: 24 hours when absent, 7 days at most, 0 for not at all.
+   * How long deliveries are signed with the old secret as well: 24 hours when absent, 7 days at most, `0s` for not at all.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -1011,14 +1013,14 @@ export declare type RotateSubscriptionSecretRequest = Message<"gantry.events.v1.
  */
 export declare type RotateSubscriptionSecretRequestJson = {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
   subscriptionUid?: string;
 
   /**
-   * How long the old secret signs along: 24 hours when absent, 7 days at most, 0 for not at all.
+   * How long deliveries are signed with the old secret as well: 24 hours when absent, 7 days at most, `0s` for not at all.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -1038,21 +1040,21 @@ export declare const RotateSubscriptionSecretRequestSchema: GenMessage<RotateSub
  */
 export declare type RotateSubscriptionSecretResponse = Message<"gantry.events.v1.RotateSubscriptionSecretResponse"> & {
   /**
-   * What deliveries are signed with (Standard Webhooks). Shown once.
+   * The secret that signs deliveries from now on (Standard Webhooks). Shown only here.
    *
    * @generated from field: string secret = 1;
    */
   secret: string;
 
   /**
-   * Until when the old one signs along.
+   * Until when deliveries are signed with the old secret as well.
    *
    * @generated from field: google.protobuf.Timestamp previous_secret_expire_time = 2;
    */
   previousSecretExpireTime?: Timestamp | undefined;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 3;
    */
@@ -1066,21 +1068,21 @@ export declare type RotateSubscriptionSecretResponse = Message<"gantry.events.v1
  */
 export declare type RotateSubscriptionSecretResponseJson = {
   /**
-   * What deliveries are signed with (Standard Webhooks). Shown once.
+   * The secret that signs deliveries from now on (Standard Webhooks). Shown only here.
    *
    * @generated from field: string secret = 1;
    */
   secret?: string;
 
   /**
-   * Until when the old one signs along.
+   * Until when deliveries are signed with the old secret as well.
    *
    * @generated from field: google.protobuf.Timestamp previous_secret_expire_time = 2;
    */
   previousSecretExpireTime?: TimestampJson;
 
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 3;
    */
@@ -1094,13 +1096,13 @@ export declare type RotateSubscriptionSecretResponseJson = {
 export declare const RotateSubscriptionSecretResponseSchema: GenMessage<RotateSubscriptionSecretResponse, {jsonType: RotateSubscriptionSecretResponseJson}>;
 
 /**
- * Which subscription to switch on.
+ * The subscription to switch on.
  *
  * @generated from message gantry.events.v1.EnableSubscriptionRequest
  */
 export declare type EnableSubscriptionRequest = Message<"gantry.events.v1.EnableSubscriptionRequest"> & {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -1108,13 +1110,13 @@ export declare type EnableSubscriptionRequest = Message<"gantry.events.v1.Enable
 };
 
 /**
- * Which subscription to switch on.
+ * The subscription to switch on.
  *
  * @generated from message gantry.events.v1.EnableSubscriptionRequest
  */
 export declare type EnableSubscriptionRequestJson = {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -1128,13 +1130,13 @@ export declare type EnableSubscriptionRequestJson = {
 export declare const EnableSubscriptionRequestSchema: GenMessage<EnableSubscriptionRequest, {jsonType: EnableSubscriptionRequestJson}>;
 
 /**
- * It is on.
+ * The subscription that was switched on.
  *
  * @generated from message gantry.events.v1.EnableSubscriptionResponse
  */
 export declare type EnableSubscriptionResponse = Message<"gantry.events.v1.EnableSubscriptionResponse"> & {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -1142,13 +1144,13 @@ export declare type EnableSubscriptionResponse = Message<"gantry.events.v1.Enabl
 };
 
 /**
- * It is on.
+ * The subscription that was switched on.
  *
  * @generated from message gantry.events.v1.EnableSubscriptionResponse
  */
 export declare type EnableSubscriptionResponseJson = {
   /**
-   * The subscription.
+   * Uid of the subscription.
    *
    * @generated from field: string subscription_uid = 1;
    */
@@ -1168,35 +1170,35 @@ export declare const EnableSubscriptionResponseSchema: GenMessage<EnableSubscrip
  */
 export enum DeliveryState {
   /**
-   * Not said.
+   * Not given.
    *
    * @generated from enum value: DELIVERY_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * To be sent, at once or at the next attempt's time.
+   * To be sent, at once or at `next_attempt_time`.
    *
    * @generated from enum value: DELIVERY_STATE_PENDING = 1;
    */
   PENDING = 1,
 
   /**
-   * Behind an earlier event of the same subject, which goes first.
+   * Waits for an earlier event of the same subject, which has to be sent first.
    *
    * @generated from enum value: DELIVERY_STATE_WAITING = 2;
    */
   WAITING = 2,
 
   /**
-   * The sink took it.
+   * The sink answered with 2xx.
    *
    * @generated from enum value: DELIVERY_STATE_DELIVERED = 3;
    */
   DELIVERED = 3,
 
   /**
-   * Every attempt failed. It can be sent again.
+   * Every attempt failed. It is sent again only when it is asked for.
    *
    * @generated from enum value: DELIVERY_STATE_DEAD = 4;
    */
@@ -1229,7 +1231,8 @@ export declare const DeliveryStateSchema: GenEnum<DeliveryState, DeliveryStateJs
  */
 export declare const EventsService: GenService<{
   /**
-   * Events of a group and of everything below it, oldest first. Keep `next_page_token`, or ask with `after_position`.
+   * Lists the events of the groups that the caller may see and of everything below them, the oldest first. To go on later,
+   * keep `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
    *
    * @generated from rpc gantry.events.v1.EventsService.ListEvents
    */
@@ -1247,7 +1250,7 @@ export declare const EventsService: GenService<{
  */
 export declare const DeliveriesService: GenService<{
   /**
-   * One delivery by its uid.
+   * Gets one delivery by its uid.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.GetDelivery
    */
@@ -1257,7 +1260,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Deliveries that the caller may see; of one subscription with `uidp.children_of`.
+   * Lists the deliveries that the caller may see, those of the latest events of each subscription first; of one subscription
+   * with `uidp.children_of`. Deliveries that have ended are kept for some days.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.ListDeliveries
    */
@@ -1267,7 +1271,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Sends an event once more, whatever became of it before. It keeps its id.
+   * Sends an event once more, whatever became of it before. It keeps its id, and its attempts count from 0 again. NOT_FOUND
+   * where the event is kept no longer (30 days).
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.RedeliverDelivery
    */
@@ -1277,7 +1282,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Sends a subscription everything that happened since a time once more.
+   * Sends a subscription the events since a time once more: the oldest first, 10,000 at most, and as far back as events are
+   * kept (30 days). They keep their ids.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.ReplaySubscription
    */
@@ -1287,7 +1293,7 @@ export declare const DeliveriesService: GenService<{
     output: typeof ReplaySubscriptionResponseSchema;
   },
   /**
-   * Sends a subscription an event that nobody else gets, to see whether it arrives.
+   * Sends one subscription an event that no other gets, to see whether it arrives.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.TestSubscription
    */
@@ -1297,7 +1303,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof TestSubscriptionResponseSchema;
   },
   /**
-   * Makes a new secret for a subscription's signatures. The old one signs along for as long as the overlap says.
+   * Makes a new secret with which a subscription's deliveries are signed. For the time of the overlap they are signed with
+   * the old one as well.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.RotateSubscriptionSecret
    */
@@ -1307,7 +1314,7 @@ export declare const DeliveriesService: GenService<{
     output: typeof RotateSubscriptionSecretResponseSchema;
   },
   /**
-   * Switches a subscription on again, after its sink had failed for so long that it was switched off.
+   * Switches a subscription on again that was switched off because its sink had failed for too long. What waits is sent then.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.EnableSubscription
    */

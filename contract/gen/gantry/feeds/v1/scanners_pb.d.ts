@@ -15,27 +15,28 @@ import type { StructSchema } from "@bufbuild/protobuf/wkt";
 export declare const file_gantry_feeds_v1_scanners: GenFile;
 
 /**
- * A package as OSV names it.
+ * A package: by name and ecosystem, or by its package URL.
  *
  * @generated from message gantry.feeds.v1.OsvPackage
  */
 export declare type OsvPackage = Message<"gantry.feeds.v1.OsvPackage"> & {
   /**
-   * Its name; empty where `purl` says it.
+   * Its name, as the ecosystem writes it; empty where `purl` is given.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Where the name comes from: "PyPI", "Debian:12".
+   * Ecosystem of the name, such as `PyPI` or `Debian:12`. May be empty where a version is given: every ecosystem is meant
+   * then.
    *
    * @generated from field: string ecosystem = 2;
    */
   ecosystem: string;
 
   /**
-   * A package URL in place of both.
+   * A package URL in place of name and ecosystem, with or without a version. With either of them it is INVALID_ARGUMENT.
    *
    * @generated from field: string purl = 3;
    */
@@ -43,27 +44,28 @@ export declare type OsvPackage = Message<"gantry.feeds.v1.OsvPackage"> & {
 };
 
 /**
- * A package as OSV names it.
+ * A package: by name and ecosystem, or by its package URL.
  *
  * @generated from message gantry.feeds.v1.OsvPackage
  */
 export declare type OsvPackageJson = {
   /**
-   * Its name; empty where `purl` says it.
+   * Its name, as the ecosystem writes it; empty where `purl` is given.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Where the name comes from: "PyPI", "Debian:12".
+   * Ecosystem of the name, such as `PyPI` or `Debian:12`. May be empty where a version is given: every ecosystem is meant
+   * then.
    *
    * @generated from field: string ecosystem = 2;
    */
   ecosystem?: string;
 
   /**
-   * A package URL in place of both.
+   * A package URL in place of name and ecosystem, with or without a version. With either of them it is INVALID_ARGUMENT.
    *
    * @generated from field: string purl = 3;
    */
@@ -77,34 +79,35 @@ export declare type OsvPackageJson = {
 export declare const OsvPackageSchema: GenMessage<OsvPackage, {jsonType: OsvPackageJson}>;
 
 /**
- * What is asked: a package, in one version or in any, or a commit.
+ * The question: a package, in one version or in any, or a commit. Exactly one of `commit` and `package` is looked at;
+ * `commit` comes first.
  *
  * @generated from message gantry.feeds.v1.QueryOsvRequest
  */
 export declare type QueryOsvRequest = Message<"gantry.feeds.v1.QueryOsvRequest"> & {
   /**
-   * Hash of a commit.
+   * Hash of a commit, in hex. Finds the records that list it.
    *
    * @generated from field: string commit = 1;
    */
   commit: string;
 
   /**
-   * Version of the package; empty: any.
+   * Version of the package; empty: records about any version. INVALID_ARGUMENT where the package URL has one, too.
    *
    * @generated from field: string version = 2;
    */
   version: string;
 
   /**
-   * The package.
+   * The package that is asked about; required where there is no `commit`.
    *
    * @generated from field: gantry.feeds.v1.OsvPackage package = 3;
    */
   package?: OsvPackage | undefined;
 
   /**
-   * `next_page_token` of the answer before.
+   * `next_page_token` of the answer before; empty for the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -112,34 +115,35 @@ export declare type QueryOsvRequest = Message<"gantry.feeds.v1.QueryOsvRequest">
 };
 
 /**
- * What is asked: a package, in one version or in any, or a commit.
+ * The question: a package, in one version or in any, or a commit. Exactly one of `commit` and `package` is looked at;
+ * `commit` comes first.
  *
  * @generated from message gantry.feeds.v1.QueryOsvRequest
  */
 export declare type QueryOsvRequestJson = {
   /**
-   * Hash of a commit.
+   * Hash of a commit, in hex. Finds the records that list it.
    *
    * @generated from field: string commit = 1;
    */
   commit?: string;
 
   /**
-   * Version of the package; empty: any.
+   * Version of the package; empty: records about any version. INVALID_ARGUMENT where the package URL has one, too.
    *
    * @generated from field: string version = 2;
    */
   version?: string;
 
   /**
-   * The package.
+   * The package that is asked about; required where there is no `commit`.
    *
    * @generated from field: gantry.feeds.v1.OsvPackage package = 3;
    */
   package?: OsvPackageJson;
 
   /**
-   * `next_page_token` of the answer before.
+   * `next_page_token` of the answer before; empty for the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -153,7 +157,7 @@ export declare type QueryOsvRequestJson = {
 export declare const QueryOsvRequestSchema: GenMessage<QueryOsvRequest, {jsonType: QueryOsvRequestJson}>;
 
 /**
- * Several questions.
+ * Several questions in one request.
  *
  * @generated from message gantry.feeds.v1.QueryOsvBatchRequest
  */
@@ -167,7 +171,7 @@ export declare type QueryOsvBatchRequest = Message<"gantry.feeds.v1.QueryOsvBatc
 };
 
 /**
- * Several questions.
+ * Several questions in one request.
  *
  * @generated from message gantry.feeds.v1.QueryOsvBatchRequest
  */
@@ -187,13 +191,13 @@ export declare type QueryOsvBatchRequestJson = {
 export declare const QueryOsvBatchRequestSchema: GenMessage<QueryOsvBatchRequest, {jsonType: QueryOsvBatchRequestJson}>;
 
 /**
- * Which record.
+ * The record to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvRecordRequest
  */
 export declare type ReadOsvRecordRequest = Message<"gantry.feeds.v1.ReadOsvRecordRequest"> & {
   /**
-   * Its number.
+   * Number of the record, such as `GHSA-jfh8-c2jp-5v3q`.
    *
    * @generated from field: string id = 1;
    */
@@ -201,13 +205,13 @@ export declare type ReadOsvRecordRequest = Message<"gantry.feeds.v1.ReadOsvRecor
 };
 
 /**
- * Which record.
+ * The record to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvRecordRequest
  */
 export declare type ReadOsvRecordRequestJson = {
   /**
-   * Its number.
+   * Number of the record, such as `GHSA-jfh8-c2jp-5v3q`.
    *
    * @generated from field: string id = 1;
    */
@@ -221,13 +225,13 @@ export declare type ReadOsvRecordRequestJson = {
 export declare const ReadOsvRecordRequestSchema: GenMessage<ReadOsvRecordRequest, {jsonType: ReadOsvRecordRequestJson}>;
 
 /**
- * Which record.
+ * The record to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvFileRequest
  */
 export declare type ReadOsvFileRequest = Message<"gantry.feeds.v1.ReadOsvFileRequest"> & {
   /**
-   * Its number, and ".json".
+   * Number of the record, and `.json`.
    *
    * @generated from field: string file = 1;
    */
@@ -235,13 +239,13 @@ export declare type ReadOsvFileRequest = Message<"gantry.feeds.v1.ReadOsvFileReq
 };
 
 /**
- * Which record.
+ * The record to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvFileRequest
  */
 export declare type ReadOsvFileRequestJson = {
   /**
-   * Its number, and ".json".
+   * Number of the record, and `.json`.
    *
    * @generated from field: string file = 1;
    */
@@ -255,13 +259,13 @@ export declare type ReadOsvFileRequestJson = {
 export declare const ReadOsvFileRequestSchema: GenMessage<ReadOsvFileRequest, {jsonType: ReadOsvFileRequestJson}>;
 
 /**
- * A file; its bytes go beside it.
+ * A file. Its bytes are the body of the answer.
  *
  * @generated from message gantry.feeds.v1.FeedFile
  */
 export declare type FeedFile = Message<"gantry.feeds.v1.FeedFile"> & {
   /**
-   * Its media type.
+   * Media type of the file.
    *
    * @generated from field: string type = 1;
    */
@@ -269,13 +273,13 @@ export declare type FeedFile = Message<"gantry.feeds.v1.FeedFile"> & {
 };
 
 /**
- * A file; its bytes go beside it.
+ * A file. Its bytes are the body of the answer.
  *
  * @generated from message gantry.feeds.v1.FeedFile
  */
 export declare type FeedFileJson = {
   /**
-   * Its media type.
+   * Media type of the file.
    *
    * @generated from field: string type = 1;
    */
@@ -289,20 +293,20 @@ export declare type FeedFileJson = {
 export declare const FeedFileSchema: GenMessage<FeedFile, {jsonType: FeedFileJson}>;
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
  */
 export declare type ReadOsvArchiveRequest = Message<"gantry.feeds.v1.ReadOsvArchiveRequest"> & {
   /**
-   * Ecosystem without a release; empty: all of them.
+   * Ecosystem without a release, such as `Debian`; empty: all ecosystems.
    *
    * @generated from field: string ecosystem = 1;
    */
   ecosystem: string;
 
   /**
-   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   * `all.zip`, `modified_id.csv`, or the number of a record and `.json`; without an ecosystem also `ecosystems.txt`.
    *
    * @generated from field: string file = 2;
    */
@@ -310,20 +314,20 @@ export declare type ReadOsvArchiveRequest = Message<"gantry.feeds.v1.ReadOsvArch
 };
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadOsvArchiveRequest
  */
 export declare type ReadOsvArchiveRequestJson = {
   /**
-   * Ecosystem without a release; empty: all of them.
+   * Ecosystem without a release, such as `Debian`; empty: all ecosystems.
    *
    * @generated from field: string ecosystem = 1;
    */
   ecosystem?: string;
 
   /**
-   * "all.zip", "modified_id.csv", "ecosystems.txt", or a record's number and ".json".
+   * `all.zip`, `modified_id.csv`, or the number of a record and `.json`; without an ecosystem also `ecosystems.txt`.
    *
    * @generated from field: string file = 2;
    */
@@ -337,20 +341,21 @@ export declare type ReadOsvArchiveRequestJson = {
 export declare const ReadOsvArchiveRequestSchema: GenMessage<ReadOsvArchiveRequest, {jsonType: ReadOsvArchiveRequestJson}>;
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
  */
 export declare type ReadGoDatabaseRequest = Message<"gantry.feeds.v1.ReadGoDatabaseRequest"> & {
   /**
-   * "index" or "ID".
+   * `index` for the indexes, `ID` for the records.
    *
    * @generated from field: string folder = 1;
    */
   folder: string;
 
   /**
-   * Its name there.
+   * In `index`: `db.json`, `modules.json` or `vulns.json`; in `ID`: the number of a record and `.json`. With `.gz` after it:
+   * compressed.
    *
    * @generated from field: string file = 2;
    */
@@ -358,20 +363,21 @@ export declare type ReadGoDatabaseRequest = Message<"gantry.feeds.v1.ReadGoDatab
 };
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadGoDatabaseRequest
  */
 export declare type ReadGoDatabaseRequestJson = {
   /**
-   * "index" or "ID".
+   * `index` for the indexes, `ID` for the records.
    *
    * @generated from field: string folder = 1;
    */
   folder?: string;
 
   /**
-   * Its name there.
+   * In `index`: `db.json`, `modules.json` or `vulns.json`; in `ID`: the number of a record and `.json`. With `.gz` after it:
+   * compressed.
    *
    * @generated from field: string file = 2;
    */
@@ -385,20 +391,20 @@ export declare type ReadGoDatabaseRequestJson = {
 export declare const ReadGoDatabaseRequestSchema: GenMessage<ReadGoDatabaseRequest, {jsonType: ReadGoDatabaseRequestJson}>;
 
 /**
- * Which part of the list.
+ * The part of the list to get; all of it when nothing is set.
  *
  * @generated from message gantry.feeds.v1.ReadOsvListRequest
  */
 export declare type ReadOsvListRequest = Message<"gantry.feeds.v1.ReadOsvListRequest"> & {
   /**
-   * Only what was changed behind this time.
+   * Only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 1;
    */
   since: string;
 
   /**
-   * Only what comes behind this name.
+   * Only what comes after this number in the order of the list, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 2;
    */
@@ -406,20 +412,20 @@ export declare type ReadOsvListRequest = Message<"gantry.feeds.v1.ReadOsvListReq
 };
 
 /**
- * Which part of the list.
+ * The part of the list to get; all of it when nothing is set.
  *
  * @generated from message gantry.feeds.v1.ReadOsvListRequest
  */
 export declare type ReadOsvListRequestJson = {
   /**
-   * Only what was changed behind this time.
+   * Only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 1;
    */
   since?: string;
 
   /**
-   * Only what comes behind this name.
+   * Only what comes after this number in the order of the list, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 2;
    */
@@ -433,27 +439,28 @@ export declare type ReadOsvListRequestJson = {
 export declare const ReadOsvListRequestSchema: GenMessage<ReadOsvListRequest, {jsonType: ReadOsvListRequestJson}>;
 
 /**
- * Which file.
+ * The file or the listing to get.
  *
  * @generated from message gantry.feeds.v1.ReadSecdbRequest
  */
 export declare type ReadSecdbRequest = Message<"gantry.feeds.v1.ReadSecdbRequest"> & {
   /**
-   * "wolfi", "os", "alpine".
+   * `wolfi`, its repository's name `os`, `chainguard`, or `alpine`.
    *
    * @generated from field: string distribution = 1;
    */
   distribution: string;
 
   /**
-   * Of Alpine a release, of the others the file.
+   * Of Alpine a release, such as `v3.22`; of the others the file `security.json`. Empty, of Alpine: a listing of the
+   * releases.
    *
    * @generated from field: string folder = 2;
    */
   folder: string;
 
   /**
-   * A release's file.
+   * File of Alpine's release: a repository, such as `main`, and `.json` or `.yaml`. Empty: a listing of the release's files.
    *
    * @generated from field: string file = 3;
    */
@@ -461,27 +468,28 @@ export declare type ReadSecdbRequest = Message<"gantry.feeds.v1.ReadSecdbRequest
 };
 
 /**
- * Which file.
+ * The file or the listing to get.
  *
  * @generated from message gantry.feeds.v1.ReadSecdbRequest
  */
 export declare type ReadSecdbRequestJson = {
   /**
-   * "wolfi", "os", "alpine".
+   * `wolfi`, its repository's name `os`, `chainguard`, or `alpine`.
    *
    * @generated from field: string distribution = 1;
    */
   distribution?: string;
 
   /**
-   * Of Alpine a release, of the others the file.
+   * Of Alpine a release, such as `v3.22`; of the others the file `security.json`. Empty, of Alpine: a listing of the
+   * releases.
    *
    * @generated from field: string folder = 2;
    */
   folder?: string;
 
   /**
-   * A release's file.
+   * File of Alpine's release: a repository, such as `main`, and `.json` or `.yaml`. Empty: a listing of the release's files.
    *
    * @generated from field: string file = 3;
    */
@@ -495,13 +503,13 @@ export declare type ReadSecdbRequestJson = {
 export declare const ReadSecdbRequestSchema: GenMessage<ReadSecdbRequest, {jsonType: ReadSecdbRequestJson}>;
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
  */
 export declare type ReadVexRepositoryRequest = Message<"gantry.feeds.v1.ReadVexRepositoryRequest"> & {
   /**
-   * "vex-repository.tar.gz" or "all.json".
+   * `vex-repository.tar.gz`, the archive; or `all.json`, the list of its packages.
    *
    * @generated from field: string file = 1;
    */
@@ -509,13 +517,13 @@ export declare type ReadVexRepositoryRequest = Message<"gantry.feeds.v1.ReadVexR
 };
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadVexRepositoryRequest
  */
 export declare type ReadVexRepositoryRequestJson = {
   /**
-   * "vex-repository.tar.gz" or "all.json".
+   * `vex-repository.tar.gz`, the archive; or `all.json`, the list of its packages.
    *
    * @generated from field: string file = 1;
    */
@@ -529,27 +537,28 @@ export declare type ReadVexRepositoryRequestJson = {
 export declare const ReadVexRepositoryRequestSchema: GenMessage<ReadVexRepositoryRequest, {jsonType: ReadVexRepositoryRequestJson}>;
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
  */
 export declare type ReadOpenVexDocumentRequest = Message<"gantry.feeds.v1.ReadOpenVexDocumentRequest"> & {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Name of the origin package (our own advisories) or number of a document (others', percent-encoded), and `.json`;
+   * `all.json` is the list.
    *
    * @generated from field: string file = 1;
    */
   file: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -557,27 +566,28 @@ export declare type ReadOpenVexDocumentRequest = Message<"gantry.feeds.v1.ReadOp
 };
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadOpenVexDocumentRequest
  */
 export declare type ReadOpenVexDocumentRequestJson = {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Name of the origin package (our own advisories) or number of a document (others', percent-encoded), and `.json`;
+   * `all.json` is the list.
    *
    * @generated from field: string file = 1;
    */
   file?: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since?: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -591,27 +601,28 @@ export declare type ReadOpenVexDocumentRequestJson = {
 export declare const ReadOpenVexDocumentRequestSchema: GenMessage<ReadOpenVexDocumentRequest, {jsonType: ReadOpenVexDocumentRequestJson}>;
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
  */
 export declare type ReadSecdbDocumentRequest = Message<"gantry.feeds.v1.ReadSecdbDocumentRequest"> & {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Release and repository of an imported secdb, percent-encoded, and `.json`, such as `v3.22%2Fmain.json`; `all.json` is the
+   * list.
    *
    * @generated from field: string file = 1;
    */
   file: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -619,27 +630,28 @@ export declare type ReadSecdbDocumentRequest = Message<"gantry.feeds.v1.ReadSecd
 };
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadSecdbDocumentRequest
  */
 export declare type ReadSecdbDocumentRequestJson = {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Release and repository of an imported secdb, percent-encoded, and `.json`, such as `v3.22%2Fmain.json`; `all.json` is the
+   * list.
    *
    * @generated from field: string file = 1;
    */
   file?: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since?: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -653,27 +665,28 @@ export declare type ReadSecdbDocumentRequestJson = {
 export declare const ReadSecdbDocumentRequestSchema: GenMessage<ReadSecdbDocumentRequest, {jsonType: ReadSecdbDocumentRequestJson}>;
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
  */
 export declare type ReadCsafDocumentRequest = Message<"gantry.feeds.v1.ReadCsafDocumentRequest"> & {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Name of the origin package (our own advisories) or number of a document (others', percent-encoded), and `.json`;
+   * `all.json` is the list.
    *
    * @generated from field: string file = 1;
    */
   file: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -681,27 +694,28 @@ export declare type ReadCsafDocumentRequest = Message<"gantry.feeds.v1.ReadCsafD
 };
 
 /**
- * Which file.
+ * The document or the list to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafDocumentRequest
  */
 export declare type ReadCsafDocumentRequestJson = {
   /**
-   * The package or the number, and ".json"; "all.json" is the list.
+   * Name of the origin package (our own advisories) or number of a document (others', percent-encoded), and `.json`;
+   * `all.json` is the list.
    *
    * @generated from field: string file = 1;
    */
   file?: string;
 
   /**
-   * Of the list: only what was changed behind this time.
+   * Of the list: only what has changed here since this time, such as `2026-01-31T08:00:00Z`. Empty: all of it.
    *
    * @generated from field: string since = 2;
    */
   since?: string;
 
   /**
-   * Of the list: only what comes behind this name.
+   * Of the list: only what comes after this name in its order, the last one of the part before. Empty: from the beginning.
    *
    * @generated from field: string after = 3;
    */
@@ -715,13 +729,13 @@ export declare type ReadCsafDocumentRequestJson = {
 export declare const ReadCsafDocumentRequestSchema: GenMessage<ReadCsafDocumentRequest, {jsonType: ReadCsafDocumentRequestJson}>;
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafRequest
  */
 export declare type ReadCsafRequest = Message<"gantry.feeds.v1.ReadCsafRequest"> & {
   /**
-   * Its path there.
+   * Path of the file below `/.well-known/csaf/`, such as `provider-metadata.json`.
    *
    * @generated from field: string path = 1;
    */
@@ -729,13 +743,13 @@ export declare type ReadCsafRequest = Message<"gantry.feeds.v1.ReadCsafRequest">
 };
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafRequest
  */
 export declare type ReadCsafRequestJson = {
   /**
-   * Its path there.
+   * Path of the file below `/.well-known/csaf/`, such as `provider-metadata.json`.
    *
    * @generated from field: string path = 1;
    */
@@ -749,13 +763,13 @@ export declare type ReadCsafRequestJson = {
 export declare const ReadCsafRequestSchema: GenMessage<ReadCsafRequest, {jsonType: ReadCsafRequestJson}>;
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
  */
 export declare type ReadCsafAggregatorRequest = Message<"gantry.feeds.v1.ReadCsafAggregatorRequest"> & {
   /**
-   * Its path there.
+   * Path of the file below `/.well-known/csaf-aggregator/`, such as `aggregator.json`.
    *
    * @generated from field: string path = 1;
    */
@@ -763,13 +777,13 @@ export declare type ReadCsafAggregatorRequest = Message<"gantry.feeds.v1.ReadCsa
 };
 
 /**
- * Which file.
+ * The file to get.
  *
  * @generated from message gantry.feeds.v1.ReadCsafAggregatorRequest
  */
 export declare type ReadCsafAggregatorRequestJson = {
   /**
-   * Its path there.
+   * Path of the file below `/.well-known/csaf-aggregator/`, such as `aggregator.json`.
    *
    * @generated from field: string path = 1;
    */
@@ -783,13 +797,14 @@ export declare type ReadCsafAggregatorRequestJson = {
 export declare const ReadCsafAggregatorRequestSchema: GenMessage<ReadCsafAggregatorRequest, {jsonType: ReadCsafAggregatorRequestJson}>;
 
 /**
- * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
+ * Records of OSV, in the protocol of osv.dev: the public ones, and those of the groups that the caller sees. The answers are
+ * documents of the OSV schema.
  *
  * @generated from service gantry.feeds.v1.OsvService
  */
 export declare const OsvService: GenService<{
   /**
-   * Records about a package, in the form of osv.dev's query.
+   * Finds the records about a package or a commit, as osv.dev's `query` does.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.QueryOsv
    */
@@ -799,7 +814,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * Numbers of records about each of several packages, in the form of osv.dev's querybatch.
+   * Finds the numbers of the records about each of several packages or commits, as osv.dev's `querybatch` does.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.QueryOsvBatch
    */
@@ -809,7 +824,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * One record by its number.
+   * Gets one record by its number, as osv.dev's `vulns` does. NOT_FOUND where the caller sees none.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.ReadOsvRecord
    */
@@ -819,7 +834,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * The same as a file.
+   * Gets one record by its number, as a file `NUMBER.json`.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.ReadOsvFile
    */
@@ -831,14 +846,15 @@ export declare const OsvService: GenService<{
 }>;
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the caller
- * sees hold besides.
+ * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the
+ * caller sees hold besides. No cache may keep an answer.
  *
  * @generated from service gantry.feeds.v1.FeedFilesService
  */
 export declare const FeedFilesService: GenService<{
   /**
-   * In the layout of OSV's bucket: archives, lists of what has changed, and records of an ecosystem.
+   * Records of OSV in the layout of its public bucket: archives, lists of what has changed, and single records, of an
+   * ecosystem or of all.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvArchive
    */
@@ -848,7 +864,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Go's vulnerability database: its indexes, and its records.
+   * Go's vulnerability database in its own layout: indexes and records.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadGoDatabase
    */
@@ -858,7 +874,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Every record of OSV, and what is left out and why.
+   * Lists every record of OSV, and what is left out and why.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvList
    */
@@ -868,7 +884,8 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Fixes by package and version, in Alpine's form.
+   * Fixes by package and version, in the form of Alpine's secdb: our own advisories for a distribution, and the files of
+   * Alpine's releases that were imported, with listings as HTML.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdb
    */
@@ -878,7 +895,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * A repository of VEX documents: its archive, and the list of its packages.
+   * A repository of VEX documents as Trivy reads it: its archive, and the list of its packages.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadVexRepository
    */
@@ -888,7 +905,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * OpenVEX documents by package or number, and the list of them.
+   * An OpenVEX document, of an origin package or by its number; or the list of them.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOpenVexDocument
    */
@@ -898,7 +915,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * What came in as secdb by its number, and the list of fixes.
+   * A secdb as it was imported, by its release and repository; or the list of them and of our own fixes.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdbDocument
    */
@@ -908,7 +925,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * CSAF documents by package or number, and the list of them.
+   * A CSAF document, of an origin package or by its number; or the list of them.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafDocument
    */
@@ -918,7 +935,8 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * What a provider of CSAF has: metadata, folders, lists, documents with checksums and signatures.
+   * What this server has as a provider of CSAF: its metadata, folders, lists, and its documents with checksums and
+   * signatures.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsaf
    */
@@ -928,7 +946,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * The same of those whose documents are passed on.
+   * What this server has as an aggregator of CSAF: the same of the issuers whose documents it passes on.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafAggregator
    */

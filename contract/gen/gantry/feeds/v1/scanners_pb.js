@@ -130,7 +130,8 @@ export const ReadCsafAggregatorRequestSchema = /*@__PURE__*/
   messageDesc(file_gantry_feeds_v1_scanners, 15);
 
 /**
- * Records of OSV: the public ones, and those of the groups that the caller sees. Answers are documents of others' forms.
+ * Records of OSV, in the protocol of osv.dev: the public ones, and those of the groups that the caller sees. The answers are
+ * documents of the OSV schema.
  *
  * @generated from service gantry.feeds.v1.OsvService
  */
@@ -138,8 +139,8 @@ export const OsvService = /*@__PURE__*/
   serviceDesc(file_gantry_feeds_v1_scanners, 0);
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the caller
- * sees hold besides.
+ * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups that the
+ * caller sees hold besides. No cache may keep an answer.
  *
  * @generated from service gantry.feeds.v1.FeedFilesService
  */

@@ -22,56 +22,57 @@ export declare const file_gantry_images_v1_affected_images: GenFile;
  */
 export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & {
   /**
-   * The group that the image is known for, and a number: always the same for the same image, package and advisory.
+   * Its uid: that of the group that has the image, and 16 hex characters that are always the same for the same image,
+   * package, version and advisory.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Name of the repo.
+   * Name of the image's repo.
    *
    * @generated from field: string repo = 2;
    */
   repo: string;
 
   /**
-   * The repo, where the group has one of that name.
+   * Uid of the repo; empty where the group has none of that name, as for images that were only imported.
    *
    * @generated from field: string repo_uid = 3;
    */
   repoUid: string;
 
   /**
-   * Tags of the image; of one that is resolved the last ones.
+   * Tags that point at the image; of a resolved one those that last did.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags: string[];
 
   /**
-   * Digest behind the tags; empty where the repo does not have them.
+   * Digest that the tags point at; empty where the group has no such repo or tags.
    *
    * @generated from field: string digest = 5;
    */
   digest: string;
 
   /**
-   * Architectures that have the package in this version.
+   * Architectures whose image has the package in this version.
    *
    * @generated from field: repeated string architectures = 6;
    */
   architectures: string[];
 
   /**
-   * The package in the image.
+   * Name of the package in the image.
    *
    * @generated from field: string package_name = 7;
    */
   packageName: string;
 
   /**
-   * Its version there.
+   * Version of the package in the image.
    *
    * @generated from field: string installed_version = 8;
    */
@@ -85,56 +86,56 @@ export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & 
   fixedVersion: string;
 
   /**
-   * Number of the advisory.
+   * Public number of the advisory.
    *
    * @generated from field: string advisory_id = 10;
    */
   advisoryId: string;
 
   /**
-   * Other numbers of the same vulnerability.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 11;
    */
   aliases: string[];
 
   /**
-   * The advisory; its group may be one that the caller does not see.
+   * Uid of the advisory; its group may be one that the caller does not see.
    *
    * @generated from field: string advisory_uid = 12;
    */
   advisoryUid: string;
 
   /**
-   * What is known.
+   * Whether the image is affected, may be, or was.
    *
    * @generated from field: gantry.images.v1.AffectedImageState state = 13;
    */
   state: AffectedImageState;
 
   /**
-   * Since when the image is known to be affected.
+   * Since when the image is known to be affected, or was; anew when it becomes affected again.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 14;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Since when it is so no longer.
+   * When it ceased to be affected; absent while it is.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 15;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * When it was first known.
+   * When this was first found.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 16;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When anything of it changed.
+   * When anything in this entry last changed.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 17;
    */
@@ -148,56 +149,57 @@ export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & 
  */
 export declare type AffectedImageJson = {
   /**
-   * The group that the image is known for, and a number: always the same for the same image, package and advisory.
+   * Its uid: that of the group that has the image, and 16 hex characters that are always the same for the same image,
+   * package, version and advisory.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Name of the repo.
+   * Name of the image's repo.
    *
    * @generated from field: string repo = 2;
    */
   repo?: string;
 
   /**
-   * The repo, where the group has one of that name.
+   * Uid of the repo; empty where the group has none of that name, as for images that were only imported.
    *
    * @generated from field: string repo_uid = 3;
    */
   repoUid?: string;
 
   /**
-   * Tags of the image; of one that is resolved the last ones.
+   * Tags that point at the image; of a resolved one those that last did.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags?: string[];
 
   /**
-   * Digest behind the tags; empty where the repo does not have them.
+   * Digest that the tags point at; empty where the group has no such repo or tags.
    *
    * @generated from field: string digest = 5;
    */
   digest?: string;
 
   /**
-   * Architectures that have the package in this version.
+   * Architectures whose image has the package in this version.
    *
    * @generated from field: repeated string architectures = 6;
    */
   architectures?: string[];
 
   /**
-   * The package in the image.
+   * Name of the package in the image.
    *
    * @generated from field: string package_name = 7;
    */
   packageName?: string;
 
   /**
-   * Its version there.
+   * Version of the package in the image.
    *
    * @generated from field: string installed_version = 8;
    */
@@ -211,56 +213,56 @@ export declare type AffectedImageJson = {
   fixedVersion?: string;
 
   /**
-   * Number of the advisory.
+   * Public number of the advisory.
    *
    * @generated from field: string advisory_id = 10;
    */
   advisoryId?: string;
 
   /**
-   * Other numbers of the same vulnerability.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 11;
    */
   aliases?: string[];
 
   /**
-   * The advisory; its group may be one that the caller does not see.
+   * Uid of the advisory; its group may be one that the caller does not see.
    *
    * @generated from field: string advisory_uid = 12;
    */
   advisoryUid?: string;
 
   /**
-   * What is known.
+   * Whether the image is affected, may be, or was.
    *
    * @generated from field: gantry.images.v1.AffectedImageState state = 13;
    */
   state?: AffectedImageStateJson;
 
   /**
-   * Since when the image is known to be affected.
+   * Since when the image is known to be affected, or was; anew when it becomes affected again.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 14;
    */
   startTime?: TimestampJson;
 
   /**
-   * Since when it is so no longer.
+   * When it ceased to be affected; absent while it is.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 15;
    */
   endTime?: TimestampJson;
 
   /**
-   * When it was first known.
+   * When this was first found.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 16;
    */
   createTime?: TimestampJson;
 
   /**
-   * When anything of it changed.
+   * When anything in this entry last changed.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 17;
    */
@@ -281,28 +283,28 @@ export declare const AffectedImageSchema: GenMessage<AffectedImage, {jsonType: A
  */
 export declare type ImagesAffected = Message<"gantry.images.v1.ImagesAffected"> & {
   /**
-   * The organization whose images they are.
+   * Uid of the organization whose images they are.
    *
    * @generated from field: string organization_uid = 1;
    */
   organizationUid: string;
 
   /**
-   * Number of the advisory.
+   * Public number of the advisory.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId: string;
 
   /**
-   * Other numbers of the same vulnerability.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases: string[];
 
   /**
-   * The images; 1,000 at most.
+   * The images that became affected; 1,000 at most.
    *
    * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
    */
@@ -331,28 +333,28 @@ export declare type ImagesAffected = Message<"gantry.images.v1.ImagesAffected"> 
  */
 export declare type ImagesAffectedJson = {
   /**
-   * The organization whose images they are.
+   * Uid of the organization whose images they are.
    *
    * @generated from field: string organization_uid = 1;
    */
   organizationUid?: string;
 
   /**
-   * Number of the advisory.
+   * Public number of the advisory.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId?: string;
 
   /**
-   * Other numbers of the same vulnerability.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases?: string[];
 
   /**
-   * The images; 1,000 at most.
+   * The images that became affected; 1,000 at most.
    *
    * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
    */
@@ -386,28 +388,28 @@ export declare const ImagesAffectedSchema: GenMessage<ImagesAffected, {jsonType:
  */
 export declare type ToldImage = Message<"gantry.images.v1.ToldImage"> & {
   /**
-   * Name of the repo.
+   * Name of the image's repo.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * The repo, where the group has one of that name.
+   * Uid of the repo; empty where the group has none of that name.
    *
    * @generated from field: string repo_uid = 2;
    */
   repoUid: string;
 
   /**
-   * Digest behind the tags; empty where the repo does not have them.
+   * Digest that the tags point at; empty where the group has no such repo or tags.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * Tags of the image.
+   * Tags that point at the image.
    *
    * @generated from field: repeated string tags = 4;
    */
@@ -421,28 +423,28 @@ export declare type ToldImage = Message<"gantry.images.v1.ToldImage"> & {
  */
 export declare type ToldImageJson = {
   /**
-   * Name of the repo.
+   * Name of the image's repo.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * The repo, where the group has one of that name.
+   * Uid of the repo; empty where the group has none of that name.
    *
    * @generated from field: string repo_uid = 2;
    */
   repoUid?: string;
 
   /**
-   * Digest behind the tags; empty where the repo does not have them.
+   * Digest that the tags point at; empty where the group has no such repo or tags.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * Tags of the image.
+   * Tags that point at the image.
    *
    * @generated from field: repeated string tags = 4;
    */
@@ -456,7 +458,7 @@ export declare type ToldImageJson = {
 export declare const ToldImageSchema: GenMessage<ToldImage, {jsonType: ToldImageJson}>;
 
 /**
- * Which of them to list.
+ * Which affected images to list; all when nothing is set, resolved ones too.
  *
  * @generated from message gantry.images.v1.ListAffectedImagesRequest
  */
@@ -469,14 +471,14 @@ export declare type ListAffectedImagesRequest = Message<"gantry.images.v1.ListAf
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only advisories that have one of these numbers, as their own or as an alias.
+   * Only those by an advisory that has one of these numbers, as its own or as an alias, such as `CVE-2021-44228`; exactly.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds: string[];
 
   /**
-   * Only these packages.
+   * Only those because of a package with one of these names, exactly.
    *
    * @generated from field: repeated string packages = 3;
    */
@@ -512,7 +514,7 @@ export declare type ListAffectedImagesRequest = Message<"gantry.images.v1.ListAf
 };
 
 /**
- * Which of them to list.
+ * Which affected images to list; all when nothing is set, resolved ones too.
  *
  * @generated from message gantry.images.v1.ListAffectedImagesRequest
  */
@@ -525,14 +527,14 @@ export declare type ListAffectedImagesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only advisories that have one of these numbers, as their own or as an alias.
+   * Only those by an advisory that has one of these numbers, as its own or as an alias, such as `CVE-2021-44228`; exactly.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds?: string[];
 
   /**
-   * Only these packages.
+   * Only those because of a package with one of these names, exactly.
    *
    * @generated from field: repeated string packages = 3;
    */
@@ -656,7 +658,7 @@ export declare const ListAffectedImagesResponseSchema: GenMessage<ListAffectedIm
  */
 export enum AffectedImageState {
   /**
-   * Not said.
+   * Not given.
    *
    * @generated from enum value: AFFECTED_IMAGE_STATE_UNSPECIFIED = 0;
    */
@@ -670,7 +672,7 @@ export enum AffectedImageState {
   AFFECTED = 1,
 
   /**
-   * A scanner has found it, and nobody has decided yet.
+   * The vulnerability was detected in the package, and the advisory does not say yet whether it applies.
    *
    * @generated from enum value: AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION = 2;
    */
@@ -697,13 +699,15 @@ export declare type AffectedImageStateJson = "AFFECTED_IMAGE_STATE_UNSPECIFIED" 
 export declare const AffectedImageStateSchema: GenEnum<AffectedImageState, AffectedImageStateJson>;
 
 /**
- * Images whose packages an advisory says to be affected. Filled by imports of images and of advisories.
+ * Images whose packages an advisory says to be affected. Matched anew by the server whenever images, SBOMs or advisories
+ * change.
  *
  * @generated from service gantry.images.v1.AffectedImagesService
  */
 export declare const AffectedImagesService: GenService<{
   /**
-   * Images that are affected, or were, of the groups that the caller may see.
+   * Lists the images that are affected by advisories, or were, in the groups that the caller may see: one entry for each
+   * image, package, version and advisory. What is resolved is kept for 400 days.
    *
    * @generated from rpc gantry.images.v1.AffectedImagesService.ListAffectedImages
    */

@@ -68,7 +68,8 @@ export const AffectedImageState = /*@__PURE__*/
   tsEnum(AffectedImageStateSchema);
 
 /**
- * Images whose packages an advisory says to be affected. Filled by imports of images and of advisories.
+ * Images whose packages an advisory says to be affected. Matched anew by the server whenever images, SBOMs or advisories
+ * change.
  *
  * @generated from service gantry.images.v1.AffectedImagesService
  */

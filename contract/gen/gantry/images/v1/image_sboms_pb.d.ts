@@ -22,14 +22,14 @@ export declare const file_gantry_images_v1_image_sboms: GenFile;
  */
 export declare type ImageSbom = Message<"gantry.images.v1.ImageSbom"> & {
   /**
-   * Its repo's uid, and a number: always the same for the same image and document.
+   * Its uid: that of its repo, and 16 hex characters that are always the same for the same image and document.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The repo in which it counts.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 2;
    */
@@ -57,35 +57,35 @@ export declare type ImageSbom = Message<"gantry.images.v1.ImageSbom"> & {
   documentDigest: string;
 
   /**
-   * Whether it was read.
+   * Whether it was read, waits, or cannot be read.
    *
    * @generated from field: gantry.images.v1.ImageSbomState state = 6;
    */
   state: ImageSbomState;
 
   /**
-   * Its format and version: "SPDX 2.3", "CycloneDX 1.6".
+   * Its format and version, such as `SPDX 2.3` or `CycloneDX 1.6`; empty until it is read.
    *
    * @generated from field: string format = 7;
    */
   format: string;
 
   /**
-   * Why it cannot be read.
+   * Why it cannot be read, as text; empty otherwise.
    *
    * @generated from field: string problem = 8;
    */
   problem: string;
 
   /**
-   * Packages that it names, each version once.
+   * How many packages it names, each version counted once.
    *
    * @generated from field: int32 package_count = 9;
    */
   packageCount: number;
 
   /**
-   * Components without a package URL that can be read, or without a version: no advisory is matched with them.
+   * How many components have no package URL that can be read, or no version: no advisory is matched with them.
    *
    * @generated from field: int32 unnamed_count = 10;
    */
@@ -99,7 +99,7 @@ export declare type ImageSbom = Message<"gantry.images.v1.ImageSbom"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was read.
+   * When its state last changed; when it was pushed, while it waits.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
@@ -113,14 +113,14 @@ export declare type ImageSbom = Message<"gantry.images.v1.ImageSbom"> & {
  */
 export declare type ImageSbomJson = {
   /**
-   * Its repo's uid, and a number: always the same for the same image and document.
+   * Its uid: that of its repo, and 16 hex characters that are always the same for the same image and document.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * The repo in which it counts.
+   * Uid of the repo of the image.
    *
    * @generated from field: string repo_uid = 2;
    */
@@ -148,35 +148,35 @@ export declare type ImageSbomJson = {
   documentDigest?: string;
 
   /**
-   * Whether it was read.
+   * Whether it was read, waits, or cannot be read.
    *
    * @generated from field: gantry.images.v1.ImageSbomState state = 6;
    */
   state?: ImageSbomStateJson;
 
   /**
-   * Its format and version: "SPDX 2.3", "CycloneDX 1.6".
+   * Its format and version, such as `SPDX 2.3` or `CycloneDX 1.6`; empty until it is read.
    *
    * @generated from field: string format = 7;
    */
   format?: string;
 
   /**
-   * Why it cannot be read.
+   * Why it cannot be read, as text; empty otherwise.
    *
    * @generated from field: string problem = 8;
    */
   problem?: string;
 
   /**
-   * Packages that it names, each version once.
+   * How many packages it names, each version counted once.
    *
    * @generated from field: int32 package_count = 9;
    */
   packageCount?: number;
 
   /**
-   * Components without a package URL that can be read, or without a version: no advisory is matched with them.
+   * How many components have no package URL that can be read, or no version: no advisory is matched with them.
    *
    * @generated from field: int32 unnamed_count = 10;
    */
@@ -190,7 +190,7 @@ export declare type ImageSbomJson = {
   createTime?: TimestampJson;
 
   /**
-   * When it was read.
+   * When its state last changed; when it was pushed, while it waits.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
@@ -204,7 +204,7 @@ export declare type ImageSbomJson = {
 export declare const ImageSbomSchema: GenMessage<ImageSbom, {jsonType: ImageSbomJson}>;
 
 /**
- * Which of them to list.
+ * Which SBOMs to list; all when nothing is set.
  *
  * @generated from message gantry.images.v1.ListImageSbomsRequest
  */
@@ -217,7 +217,7 @@ export declare type ListImageSbomsRequest = Message<"gantry.images.v1.ListImageS
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those about the image with this digest.
+   * Only those about the image or index with exactly this digest.
    *
    * @generated from field: string digest = 2;
    */
@@ -253,7 +253,7 @@ export declare type ListImageSbomsRequest = Message<"gantry.images.v1.ListImageS
 };
 
 /**
- * Which of them to list.
+ * Which SBOMs to list; all when nothing is set.
  *
  * @generated from message gantry.images.v1.ListImageSbomsRequest
  */
@@ -266,7 +266,7 @@ export declare type ListImageSbomsRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only those about the image with this digest.
+   * Only those about the image or index with exactly this digest.
    *
    * @generated from field: string digest = 2;
    */
@@ -390,7 +390,7 @@ export declare const ListImageSbomsResponseSchema: GenMessage<ListImageSbomsResp
  */
 export enum ImageSbomState {
   /**
-   * Not said.
+   * Not given.
    *
    * @generated from enum value: IMAGE_SBOM_STATE_UNSPECIFIED = 0;
    */
@@ -404,14 +404,14 @@ export enum ImageSbomState {
   WAITING = 1,
 
   /**
-   * Its packages are the image's.
+   * It was read: its packages count as the image's.
    *
    * @generated from enum value: IMAGE_SBOM_STATE_READ = 2;
    */
   READ = 2,
 
   /**
-   * It cannot be read, or is about something else; it stays what was pushed.
+   * It cannot be read, or is about something else; `problem` says why. It can be pulled as it was pushed.
    *
    * @generated from enum value: IMAGE_SBOM_STATE_UNREADABLE = 3;
    */
@@ -431,13 +431,13 @@ export declare type ImageSbomStateJson = "IMAGE_SBOM_STATE_UNSPECIFIED" | "IMAGE
 export declare const ImageSbomStateSchema: GenEnum<ImageSbomState, ImageSbomStateJson>;
 
 /**
- * SBOMs of images. Made by pushes, and read after they are acknowledged.
+ * SBOMs of images. Pushes bring them; the server reads them shortly after.
  *
  * @generated from service gantry.images.v1.ImageSbomsService
  */
 export declare const ImageSbomsService: GenService<{
   /**
-   * SBOMs that were pushed for images, of the repos that the caller may see.
+   * Lists the SBOMs that were pushed for images of the repos that the caller may see, also those that could not be read.
    *
    * @generated from rpc gantry.images.v1.ImageSbomsService.ListImageSboms
    */

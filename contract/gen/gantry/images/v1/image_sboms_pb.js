@@ -54,7 +54,7 @@ export const ImageSbomState = /*@__PURE__*/
   tsEnum(ImageSbomStateSchema);
 
 /**
- * SBOMs of images. Made by pushes, and read after they are acknowledged.
+ * SBOMs of images. Pushes bring them; the server reads them shortly after.
  *
  * @generated from service gantry.images.v1.ImageSbomsService
  */

@@ -13,21 +13,21 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_gantry_lists_v1_lists: GenFile;
 
 /**
- * Names a group in a list whose rows have no place of their own in the hierarchy. The numbers are those of
- * chainguard.platform.common.UIDPFilter, which has more fields and is for rows that have one.
+ * Names a group in a list whose entries have no place of their own in the hierarchy. Where both are set, both hold. The
+ * numbers are those of chainguard.platform.common.UIDPFilter, which has more fields and is for entries that have a place.
  *
  * @generated from message gantry.lists.v1.GroupFilter
  */
 export declare type GroupFilter = Message<"gantry.lists.v1.GroupFilter"> & {
   /**
-   * This group and everything below it.
+   * Uid of a group: it and everything below it.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf: string;
 
   /**
-   * This group alone.
+   * Uid of a group: it alone, without the groups below it.
    *
    * @generated from field: string children_of = 3;
    */
@@ -35,21 +35,21 @@ export declare type GroupFilter = Message<"gantry.lists.v1.GroupFilter"> & {
 };
 
 /**
- * Names a group in a list whose rows have no place of their own in the hierarchy. The numbers are those of
- * chainguard.platform.common.UIDPFilter, which has more fields and is for rows that have one.
+ * Names a group in a list whose entries have no place of their own in the hierarchy. Where both are set, both hold. The
+ * numbers are those of chainguard.platform.common.UIDPFilter, which has more fields and is for entries that have a place.
  *
  * @generated from message gantry.lists.v1.GroupFilter
  */
 export declare type GroupFilterJson = {
   /**
-   * This group and everything below it.
+   * Uid of a group: it and everything below it.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf?: string;
 
   /**
-   * This group alone.
+   * Uid of a group: it alone, without the groups below it.
    *
    * @generated from field: string children_of = 3;
    */

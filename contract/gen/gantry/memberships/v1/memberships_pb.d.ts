@@ -17,13 +17,13 @@ import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/co
 export declare const file_gantry_memberships_v1_memberships: GenFile;
 
 /**
- * A person and an organization.
+ * What a person and an organization have to do with each other.
  *
  * @generated from message gantry.memberships.v1.Membership
  */
 export declare type Membership = Message<"gantry.memberships.v1.Membership"> & {
   /**
-   * The organization.
+   * Uid of the organization.
    *
    * @generated from field: string organization_uid = 1;
    */
@@ -37,21 +37,21 @@ export declare type Membership = Message<"gantry.memberships.v1.Membership"> & {
   organizationName: string;
 
   /**
-   * The person.
+   * Uid of the person.
    *
    * @generated from field: string identity_uid = 3;
    */
   identityUid: string;
 
   /**
-   * True: the person has agreed. False: the organization has bound the person, and sees the uid alone.
+   * True: the person has agreed. False: the organization has bound the person to a role, and sees nothing but the uid.
    *
    * @generated from field: bool accepted = 4;
    */
   accepted: boolean;
 
   /**
-   * Since when they have agreed.
+   * When the person agreed; absent where they have not.
    *
    * @generated from field: google.protobuf.Timestamp accept_time = 5;
    */
@@ -59,13 +59,13 @@ export declare type Membership = Message<"gantry.memberships.v1.Membership"> & {
 };
 
 /**
- * A person and an organization.
+ * What a person and an organization have to do with each other.
  *
  * @generated from message gantry.memberships.v1.Membership
  */
 export declare type MembershipJson = {
   /**
-   * The organization.
+   * Uid of the organization.
    *
    * @generated from field: string organization_uid = 1;
    */
@@ -79,21 +79,21 @@ export declare type MembershipJson = {
   organizationName?: string;
 
   /**
-   * The person.
+   * Uid of the person.
    *
    * @generated from field: string identity_uid = 3;
    */
   identityUid?: string;
 
   /**
-   * True: the person has agreed. False: the organization has bound the person, and sees the uid alone.
+   * True: the person has agreed. False: the organization has bound the person to a role, and sees nothing but the uid.
    *
    * @generated from field: bool accepted = 4;
    */
   accepted?: boolean;
 
   /**
-   * Since when they have agreed.
+   * When the person agreed; absent where they have not.
    *
    * @generated from field: google.protobuf.Timestamp accept_time = 5;
    */
@@ -113,7 +113,7 @@ export declare const MembershipSchema: GenMessage<Membership, {jsonType: Members
  */
 export declare type AcceptMembershipRequest = Message<"gantry.memberships.v1.AcceptMembershipRequest"> & {
   /**
-   * The organization, or any group in it.
+   * Uid of the organization, or of any group in it.
    *
    * @generated from field: string group = 1;
    */
@@ -127,7 +127,7 @@ export declare type AcceptMembershipRequest = Message<"gantry.memberships.v1.Acc
  */
 export declare type AcceptMembershipRequestJson = {
   /**
-   * The organization, or any group in it.
+   * Uid of the organization, or of any group in it.
    *
    * @generated from field: string group = 1;
    */
@@ -141,13 +141,14 @@ export declare type AcceptMembershipRequestJson = {
 export declare const AcceptMembershipRequestSchema: GenMessage<AcceptMembershipRequest, {jsonType: AcceptMembershipRequestJson}>;
 
 /**
- * Which page of them to list.
+ * Which memberships to list; all when nothing is set.
  *
  * @generated from message gantry.memberships.v1.ListMembershipsRequest
  */
 export declare type ListMembershipsRequest = Message<"gantry.memberships.v1.ListMembershipsRequest"> & {
   /**
-   * Narrows the list by place in the hierarchy.
+   * Narrows the list to organizations: by `ids`, or by `ancestors_of` to the one above a uid. Nothing lies above an
+   * organization, so that `descendants_of` and `children_of` find none.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
@@ -183,13 +184,14 @@ export declare type ListMembershipsRequest = Message<"gantry.memberships.v1.List
 };
 
 /**
- * Which page of them to list.
+ * Which memberships to list; all when nothing is set.
  *
  * @generated from message gantry.memberships.v1.ListMembershipsRequest
  */
 export declare type ListMembershipsRequestJson = {
   /**
-   * Narrows the list by place in the hierarchy.
+   * Narrows the list to organizations: by `ids`, or by `ancestors_of` to the one above a uid. Nothing lies above an
+   * organization, so that `descendants_of` and `children_of` find none.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
@@ -251,7 +253,7 @@ export declare type ListMembershipsResponse = Message<"gantry.memberships.v1.Lis
   nextPageToken: string;
 
   /**
-   * How many there are in all, over every page.
+   * How many results match in all, over every page.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -286,7 +288,7 @@ export declare type ListMembershipsResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many there are in all, over every page.
+   * How many results match in all, over every page.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -313,8 +315,8 @@ export declare const ListMembershipsResponseSchema: GenMessage<ListMembershipsRe
  */
 export declare const MembershipsService: GenService<{
   /**
-   * Agrees to belong to an organization: from then on it sees the caller's name, e-mail address and sign-ins. NOT_FOUND unless
-   * it has bound the caller, at the group or anywhere else. Again it changes nothing.
+   * Agrees to belong to an organization: from then on it sees the caller's name, e-mail address and sign-ins. NOT_FOUND
+   * unless a role binding of the caller is in the organization. Called again, it changes nothing.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.AcceptMembership
    */
@@ -324,7 +326,8 @@ export declare const MembershipsService: GenService<{
     output: typeof MembershipSchema;
   },
   /**
-   * The organizations to which the caller belongs or that have bound them. Empty for whoever is no person.
+   * Lists the organizations to which the caller belongs, and those that have bound the caller to a role without an agreement
+   * yet. Empty for callers that are no person.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.ListMemberships
    */

@@ -16,7 +16,7 @@ import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 export declare const file_gantry_registry_v1_distribution: GenFile;
 
 /**
- * Nothing to say.
+ * Nothing needs to be said.
  *
  * @generated from message gantry.registry.v1.GetDistributionRequest
  */
@@ -24,7 +24,7 @@ export declare type GetDistributionRequest = Message<"gantry.registry.v1.GetDist
 };
 
 /**
- * Nothing to say.
+ * Nothing needs to be said.
  *
  * @generated from message gantry.registry.v1.GetDistributionRequest
  */
@@ -51,14 +51,14 @@ export declare type ListRepoTagsRequest = Message<"gantry.registry.v1.ListRepoTa
   repo: string;
 
   /**
-   * At most so many; as many as an answer holds when absent.
+   * How many names to give at most: 10,000 when absent or greater. 0 gives none.
    *
    * @generated from field: string n = 2;
    */
   n: string;
 
   /**
-   * Those behind this name.
+   * Only names that come after this one.
    *
    * @generated from field: string last = 3;
    */
@@ -79,14 +79,14 @@ export declare type ListRepoTagsRequestJson = {
   repo?: string;
 
   /**
-   * At most so many; as many as an answer holds when absent.
+   * How many names to give at most: 10,000 when absent or greater. 0 gives none.
    *
    * @generated from field: string n = 2;
    */
   n?: string;
 
   /**
-   * Those behind this name.
+   * Only names that come after this one.
    *
    * @generated from field: string last = 3;
    */
@@ -106,14 +106,14 @@ export declare const ListRepoTagsRequestSchema: GenMessage<ListRepoTagsRequest, 
  */
 export declare type ListRepoTagsResponse = Message<"gantry.registry.v1.ListRepoTagsResponse"> & {
   /**
-   * Their names.
+   * Names of tags.
    *
    * @generated from field: repeated string tags = 1;
    */
   tags: string[];
 
   /**
-   * The last of them, where more follow.
+   * The last of them, where more follow: the `last` of the next request. Empty on the last page.
    *
    * @generated from field: string next = 2;
    */
@@ -127,14 +127,14 @@ export declare type ListRepoTagsResponse = Message<"gantry.registry.v1.ListRepoT
  */
 export declare type ListRepoTagsResponseJson = {
   /**
-   * Their names.
+   * Names of tags.
    *
    * @generated from field: repeated string tags = 1;
    */
   tags?: string[];
 
   /**
-   * The last of them, where more follow.
+   * The last of them, where more follow: the `last` of the next request. Empty on the last page.
    *
    * @generated from field: string next = 2;
    */
@@ -161,14 +161,14 @@ export declare type GetManifestRequest = Message<"gantry.registry.v1.GetManifest
   repo: string;
 
   /**
-   * Digest or tag.
+   * Digest of the manifest, or name of a tag.
    *
    * @generated from field: string reference = 2;
    */
   reference: string;
 
   /**
-   * Without the content.
+   * True: without the content, as HEAD asks.
    *
    * @generated from field: bool head = 3;
    */
@@ -189,14 +189,14 @@ export declare type GetManifestRequestJson = {
   repo?: string;
 
   /**
-   * Digest or tag.
+   * Digest of the manifest, or name of a tag.
    *
    * @generated from field: string reference = 2;
    */
   reference?: string;
 
   /**
-   * Without the content.
+   * True: without the content, as HEAD asks.
    *
    * @generated from field: bool head = 3;
    */
@@ -210,34 +210,34 @@ export declare type GetManifestRequestJson = {
 export declare const GetManifestRequestSchema: GenMessage<GetManifestRequest, {jsonType: GetManifestRequestJson}>;
 
 /**
- * A manifest to store; its bytes are the call's content.
+ * A manifest to store; its bytes are the body of the request.
  *
  * @generated from message gantry.registry.v1.PutManifestRequest
  */
 export declare type PutManifestRequest = Message<"gantry.registry.v1.PutManifestRequest"> & {
   /**
-   * Repo: its uid, or its path of names, which is made where it does not exist.
+   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * Digest or tag.
+   * Digest that the manifest has, or name of a tag to point at it.
    *
    * @generated from field: string reference = 2;
    */
   reference: string;
 
   /**
-   * Further tags to point at it.
+   * Further tags to point at it; 100 at most.
    *
    * @generated from field: repeated string tag = 3;
    */
   tag: string[];
 
   /**
-   * What the content is, as the header Content-Type says it.
+   * Media type of the manifest (the header Content-Type).
    *
    * @generated from field: string content_type = 4;
    */
@@ -245,34 +245,34 @@ export declare type PutManifestRequest = Message<"gantry.registry.v1.PutManifest
 };
 
 /**
- * A manifest to store; its bytes are the call's content.
+ * A manifest to store; its bytes are the body of the request.
  *
  * @generated from message gantry.registry.v1.PutManifestRequest
  */
 export declare type PutManifestRequestJson = {
   /**
-   * Repo: its uid, or its path of names, which is made where it does not exist.
+   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * Digest or tag.
+   * Digest that the manifest has, or name of a tag to point at it.
    *
    * @generated from field: string reference = 2;
    */
   reference?: string;
 
   /**
-   * Further tags to point at it.
+   * Further tags to point at it; 100 at most.
    *
    * @generated from field: repeated string tag = 3;
    */
   tag?: string[];
 
   /**
-   * What the content is, as the header Content-Type says it.
+   * Media type of the manifest (the header Content-Type).
    *
    * @generated from field: string content_type = 4;
    */
@@ -299,7 +299,7 @@ export declare type DeleteManifestRequest = Message<"gantry.registry.v1.DeleteMa
   repo: string;
 
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
@@ -320,7 +320,7 @@ export declare type DeleteManifestRequestJson = {
   repo?: string;
 
   /**
-   * Its digest.
+   * Digest of the manifest.
    *
    * @generated from field: string digest = 2;
    */
@@ -347,7 +347,7 @@ export declare type DeleteRepoTagRequest = Message<"gantry.registry.v1.DeleteRep
   repo: string;
 
   /**
-   * Its name.
+   * Name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -368,7 +368,7 @@ export declare type DeleteRepoTagRequestJson = {
   repo?: string;
 
   /**
-   * Its name.
+   * Name of the tag.
    *
    * @generated from field: string tag = 2;
    */
@@ -395,21 +395,22 @@ export declare type GetBlobRequest = Message<"gantry.registry.v1.GetBlobRequest"
   repo: string;
 
   /**
-   * Its digest.
+   * Digest of the blob.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The range of bytes that is wanted, as the header Range says it.
+   * The bytes that are wanted, as the header Range has it: `bytes=0-1023`. Several ranges, or another unit: all bytes are
+   * given.
    *
    * @generated from field: string range = 3;
    */
   range: string;
 
   /**
-   * Without the content.
+   * True: without the content, as HEAD asks.
    *
    * @generated from field: bool head = 4;
    */
@@ -430,21 +431,22 @@ export declare type GetBlobRequestJson = {
   repo?: string;
 
   /**
-   * Its digest.
+   * Digest of the blob.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The range of bytes that is wanted, as the header Range says it.
+   * The bytes that are wanted, as the header Range has it: `bytes=0-1023`. Several ranges, or another unit: all bytes are
+   * given.
    *
    * @generated from field: string range = 3;
    */
   range?: string;
 
   /**
-   * Without the content.
+   * True: without the content, as HEAD asks.
    *
    * @generated from field: bool head = 4;
    */
@@ -458,7 +460,7 @@ export declare type GetBlobRequestJson = {
 export declare const GetBlobRequestSchema: GenMessage<GetBlobRequest, {jsonType: GetBlobRequestJson}>;
 
 /**
- * Which blob to take out of a repo.
+ * The blob to remove from a repo.
  *
  * @generated from message gantry.registry.v1.DeleteBlobRequest
  */
@@ -471,7 +473,7 @@ export declare type DeleteBlobRequest = Message<"gantry.registry.v1.DeleteBlobRe
   repo: string;
 
   /**
-   * Its digest.
+   * Digest of the blob.
    *
    * @generated from field: string digest = 2;
    */
@@ -479,7 +481,7 @@ export declare type DeleteBlobRequest = Message<"gantry.registry.v1.DeleteBlobRe
 };
 
 /**
- * Which blob to take out of a repo.
+ * The blob to remove from a repo.
  *
  * @generated from message gantry.registry.v1.DeleteBlobRequest
  */
@@ -492,7 +494,7 @@ export declare type DeleteBlobRequestJson = {
   repo?: string;
 
   /**
-   * Its digest.
+   * Digest of the blob.
    *
    * @generated from field: string digest = 2;
    */
@@ -506,41 +508,41 @@ export declare type DeleteBlobRequestJson = {
 export declare const DeleteBlobRequestSchema: GenMessage<DeleteBlobRequest, {jsonType: DeleteBlobRequestJson}>;
 
 /**
- * An upload to begin.
+ * The upload to begin.
  *
  * @generated from message gantry.registry.v1.StartUploadRequest
  */
 export declare type StartUploadRequest = Message<"gantry.registry.v1.StartUploadRequest"> & {
   /**
-   * Repo: its uid, or its path of names, which is made where it does not exist.
+   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * The blob's digest, where its bytes come at once.
+   * Digest of the blob, where its bytes come with this request.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The algorithm of the digest that will be given at the end.
+   * Algorithm of the digest that will be given at the end: `sha256` when absent, or `sha512`.
    *
    * @generated from field: string digest_algorithm = 3;
    */
   digestAlgorithm: string;
 
   /**
-   * The digest of a blob that is here already.
+   * Digest of a blob that another repo has already. Where it cannot be taken from there, an upload is begun instead.
    *
    * @generated from field: string mount = 4;
    */
   mount: string;
 
   /**
-   * The repo that has it; any that the caller may read, when absent.
+   * Repo to take it from: its uid, or its path of names. Absent: any repo that the caller may read.
    *
    * @generated from field: string from = 5;
    */
@@ -548,41 +550,41 @@ export declare type StartUploadRequest = Message<"gantry.registry.v1.StartUpload
 };
 
 /**
- * An upload to begin.
+ * The upload to begin.
  *
  * @generated from message gantry.registry.v1.StartUploadRequest
  */
 export declare type StartUploadRequestJson = {
   /**
-   * Repo: its uid, or its path of names, which is made where it does not exist.
+   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
    *
    * @generated from field: string repo = 1;
    */
   repo?: string;
 
   /**
-   * The blob's digest, where its bytes come at once.
+   * Digest of the blob, where its bytes come with this request.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The algorithm of the digest that will be given at the end.
+   * Algorithm of the digest that will be given at the end: `sha256` when absent, or `sha512`.
    *
    * @generated from field: string digest_algorithm = 3;
    */
   digestAlgorithm?: string;
 
   /**
-   * The digest of a blob that is here already.
+   * Digest of a blob that another repo has already. Where it cannot be taken from there, an upload is begun instead.
    *
    * @generated from field: string mount = 4;
    */
   mount?: string;
 
   /**
-   * The repo that has it; any that the caller may read, when absent.
+   * Repo to take it from: its uid, or its path of names. Absent: any repo that the caller may read.
    *
    * @generated from field: string from = 5;
    */
@@ -609,7 +611,7 @@ export declare type GetUploadRequest = Message<"gantry.registry.v1.GetUploadRequ
   repo: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
@@ -630,7 +632,7 @@ export declare type GetUploadRequestJson = {
   repo?: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
@@ -644,7 +646,7 @@ export declare type GetUploadRequestJson = {
 export declare const GetUploadRequestSchema: GenMessage<GetUploadRequest, {jsonType: GetUploadRequestJson}>;
 
 /**
- * Bytes to append; they are the call's content.
+ * Bytes to append; they are the body of the request.
  *
  * @generated from message gantry.registry.v1.AppendUploadRequest
  */
@@ -657,14 +659,15 @@ export declare type AppendUploadRequest = Message<"gantry.registry.v1.AppendUplo
   repo: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
   upload: string;
 
   /**
-   * Where they belong, as the header Content-Range says it: "0-1023"; behind what is there, when absent.
+   * Where the bytes belong, as the header Content-Range has it: `0-1023`, the first and the last byte. They must begin where
+   * the upload ends. Absent: they are appended.
    *
    * @generated from field: string content_range = 3;
    */
@@ -672,7 +675,7 @@ export declare type AppendUploadRequest = Message<"gantry.registry.v1.AppendUplo
 };
 
 /**
- * Bytes to append; they are the call's content.
+ * Bytes to append; they are the body of the request.
  *
  * @generated from message gantry.registry.v1.AppendUploadRequest
  */
@@ -685,14 +688,15 @@ export declare type AppendUploadRequestJson = {
   repo?: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
   upload?: string;
 
   /**
-   * Where they belong, as the header Content-Range says it: "0-1023"; behind what is there, when absent.
+   * Where the bytes belong, as the header Content-Range has it: `0-1023`, the first and the last byte. They must begin where
+   * the upload ends. Absent: they are appended.
    *
    * @generated from field: string content_range = 3;
    */
@@ -706,7 +710,7 @@ export declare type AppendUploadRequestJson = {
 export declare const AppendUploadRequestSchema: GenMessage<AppendUploadRequest, {jsonType: AppendUploadRequestJson}>;
 
 /**
- * The end of an upload; its last bytes, if any, are the call's content.
+ * The end of an upload; its last bytes, if any, are the body of the request.
  *
  * @generated from message gantry.registry.v1.FinishUploadRequest
  */
@@ -719,21 +723,21 @@ export declare type FinishUploadRequest = Message<"gantry.registry.v1.FinishUplo
   repo: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
   upload: string;
 
   /**
-   * The digest of all of it.
+   * Digest of all bytes of the blob.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * Where the last bytes belong, as the header Content-Range says it.
+   * Where the last bytes belong, as the header Content-Range has it: `1024-2047`. Absent: they are appended.
    *
    * @generated from field: string content_range = 4;
    */
@@ -741,7 +745,7 @@ export declare type FinishUploadRequest = Message<"gantry.registry.v1.FinishUplo
 };
 
 /**
- * The end of an upload; its last bytes, if any, are the call's content.
+ * The end of an upload; its last bytes, if any, are the body of the request.
  *
  * @generated from message gantry.registry.v1.FinishUploadRequest
  */
@@ -754,21 +758,21 @@ export declare type FinishUploadRequestJson = {
   repo?: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
   upload?: string;
 
   /**
-   * The digest of all of it.
+   * Digest of all bytes of the blob.
    *
    * @generated from field: string digest = 3;
    */
   digest?: string;
 
   /**
-   * Where the last bytes belong, as the header Content-Range says it.
+   * Where the last bytes belong, as the header Content-Range has it: `1024-2047`. Absent: they are appended.
    *
    * @generated from field: string content_range = 4;
    */
@@ -782,7 +786,7 @@ export declare type FinishUploadRequestJson = {
 export declare const FinishUploadRequestSchema: GenMessage<FinishUploadRequest, {jsonType: FinishUploadRequestJson}>;
 
 /**
- * Which upload to give up.
+ * The upload to give up.
  *
  * @generated from message gantry.registry.v1.CancelUploadRequest
  */
@@ -795,7 +799,7 @@ export declare type CancelUploadRequest = Message<"gantry.registry.v1.CancelUplo
   repo: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
@@ -803,7 +807,7 @@ export declare type CancelUploadRequest = Message<"gantry.registry.v1.CancelUplo
 };
 
 /**
- * Which upload to give up.
+ * The upload to give up.
  *
  * @generated from message gantry.registry.v1.CancelUploadRequest
  */
@@ -816,7 +820,7 @@ export declare type CancelUploadRequestJson = {
   repo?: string;
 
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 2;
    */
@@ -830,7 +834,7 @@ export declare type CancelUploadRequestJson = {
 export declare const CancelUploadRequestSchema: GenMessage<CancelUploadRequest, {jsonType: CancelUploadRequestJson}>;
 
 /**
- * Whose referrers to list.
+ * The digest whose referrers to list, and which of them.
  *
  * @generated from message gantry.registry.v1.ListReferrersRequest
  */
@@ -843,21 +847,21 @@ export declare type ListReferrersRequest = Message<"gantry.registry.v1.ListRefer
   repo: string;
 
   /**
-   * The digest that they are about.
+   * Digest that they name as their `subject`. Need not be that of a manifest which the repo has.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Only artifacts of this type.
+   * Only manifests with exactly this artifact type.
    *
    * @generated from field: string artifact_type = 3;
    */
   artifactType: string;
 
   /**
-   * Those behind this digest.
+   * Only those that come after this digest: the `next` of the answer before.
    *
    * @generated from field: string last = 4;
    */
@@ -865,7 +869,7 @@ export declare type ListReferrersRequest = Message<"gantry.registry.v1.ListRefer
 };
 
 /**
- * Whose referrers to list.
+ * The digest whose referrers to list, and which of them.
  *
  * @generated from message gantry.registry.v1.ListReferrersRequest
  */
@@ -878,21 +882,21 @@ export declare type ListReferrersRequestJson = {
   repo?: string;
 
   /**
-   * The digest that they are about.
+   * Digest that they name as their `subject`. Need not be that of a manifest which the repo has.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Only artifacts of this type.
+   * Only manifests with exactly this artifact type.
    *
    * @generated from field: string artifact_type = 3;
    */
   artifactType?: string;
 
   /**
-   * Those behind this digest.
+   * Only those that come after this digest: the `next` of the answer before.
    *
    * @generated from field: string last = 4;
    */
@@ -912,21 +916,21 @@ export declare const ListReferrersRequestSchema: GenMessage<ListReferrersRequest
  */
 export declare type StoredContent = Message<"gantry.registry.v1.StoredContent"> & {
   /**
-   * Its digest, in the algorithm in which it was asked for; sha256 where it was not.
+   * Digest of the content, in the algorithm in which it was asked for; `sha256` where it was not asked for by a digest.
    *
    * @generated from field: string digest = 1;
    */
   digest: string;
 
   /**
-   * Of a list with more behind it: where that begins.
+   * Of a list that goes on: the last digest in it, the `last` of the next request. Empty otherwise.
    *
    * @generated from field: string next = 2;
    */
   next: string;
 
   /**
-   * The filters that were applied to a list.
+   * Names of the filters that were applied to a list.
    *
    * @generated from field: repeated string filters = 3;
    */
@@ -940,21 +944,21 @@ export declare type StoredContent = Message<"gantry.registry.v1.StoredContent"> 
  */
 export declare type StoredContentJson = {
   /**
-   * Its digest, in the algorithm in which it was asked for; sha256 where it was not.
+   * Digest of the content, in the algorithm in which it was asked for; `sha256` where it was not asked for by a digest.
    *
    * @generated from field: string digest = 1;
    */
   digest?: string;
 
   /**
-   * Of a list with more behind it: where that begins.
+   * Of a list that goes on: the last digest in it, the `last` of the next request. Empty otherwise.
    *
    * @generated from field: string next = 2;
    */
   next?: string;
 
   /**
-   * The filters that were applied to a list.
+   * Names of the filters that were applied to a list.
    *
    * @generated from field: repeated string filters = 3;
    */
@@ -974,14 +978,14 @@ export declare const StoredContentSchema: GenMessage<StoredContent, {jsonType: S
  */
 export declare type Upload = Message<"gantry.registry.v1.Upload"> & {
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 1;
    */
   upload: string;
 
   /**
-   * So many bytes of it are stored.
+   * How many bytes of it are stored.
    *
    * @generated from field: int64 size_bytes = 2;
    */
@@ -995,14 +999,14 @@ export declare type Upload = Message<"gantry.registry.v1.Upload"> & {
  */
 export declare type UploadJson = {
   /**
-   * The upload.
+   * Id of the upload.
    *
    * @generated from field: string upload = 1;
    */
   upload?: string;
 
   /**
-   * So many bytes of it are stored.
+   * How many bytes of it are stored.
    *
    * @generated from field: int64 size_bytes = 2;
    */
@@ -1016,34 +1020,34 @@ export declare type UploadJson = {
 export declare const UploadSchema: GenMessage<Upload, {jsonType: UploadJson}>;
 
 /**
- * A push as events tell it (the registry's own, of blobs and manifests); the fields from 1000 on are for its caller alone.
+ * A push of a manifest or a blob, as its event tells it. The fields from 1000 on are for the caller alone, and in no event.
  *
  * @generated from message gantry.registry.v1.Push
  */
 export declare type Push = Message<"gantry.registry.v1.Push"> & {
   /**
-   * The repo's name.
+   * Name of the repo.
    *
    * @generated from field: string repository = 1;
    */
   repository: string;
 
   /**
-   * Its uid.
+   * Uid of the repo.
    *
    * @generated from field: string repo_id = 2 [json_name = "repo_id"];
    */
   repoId: string;
 
   /**
-   * The tag that was pushed; empty where the digest was.
+   * The tag that was pushed, the first of several; empty where there was none.
    *
    * @generated from field: string tag = 3;
    */
   tag: string;
 
   /**
-   * What the tag pointed at before; empty where it is new or the same.
+   * Digest that the tag pointed at before; empty where the tag is new, or has not moved.
    *
    * @generated from field: string tag_previous_digest = 4 [json_name = "tag_previous_digest"];
    */
@@ -1057,56 +1061,56 @@ export declare type Push = Message<"gantry.registry.v1.Push"> & {
   digest: string;
 
   /**
-   * "manifest" or "blob".
+   * `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type: string;
 
   /**
-   * When it was stored: UTC, without a zone.
+   * When it was stored, such as `2026-01-31T08:00:00.000`: UTC, without a zone.
    *
    * @generated from field: string when = 7;
    */
   when: string;
 
   /**
-   * Where it was stored; empty on a server of one's own.
+   * Region in which it was stored. Always empty here.
    *
    * @generated from field: string location = 8;
    */
   location: string;
 
   /**
-   * The client's address.
+   * IP address of the client.
    *
    * @generated from field: string remote_address = 9 [json_name = "remote_address"];
    */
   remoteAddress: string;
 
   /**
-   * What the client calls itself.
+   * What the client calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 10 [json_name = "user_agent"];
    */
   userAgent: string;
 
   /**
-   * The upload that was begun, where nothing is stored yet.
+   * Id of the upload that was begun, where nothing is stored yet.
    *
    * @generated from field: string upload = 1000;
    */
   upload: string;
 
   /**
-   * What a manifest says to be about.
+   * Digest that the manifest names as its `subject`; empty where it names none.
    *
    * @generated from field: string subject = 1001;
    */
   subject: string;
 
   /**
-   * The tags that point at a manifest by this push.
+   * The further tags that point at the manifest by this push.
    *
    * @generated from field: repeated string tags = 1002;
    */
@@ -1114,34 +1118,34 @@ export declare type Push = Message<"gantry.registry.v1.Push"> & {
 };
 
 /**
- * A push as events tell it (the registry's own, of blobs and manifests); the fields from 1000 on are for its caller alone.
+ * A push of a manifest or a blob, as its event tells it. The fields from 1000 on are for the caller alone, and in no event.
  *
  * @generated from message gantry.registry.v1.Push
  */
 export declare type PushJson = {
   /**
-   * The repo's name.
+   * Name of the repo.
    *
    * @generated from field: string repository = 1;
    */
   repository?: string;
 
   /**
-   * Its uid.
+   * Uid of the repo.
    *
    * @generated from field: string repo_id = 2 [json_name = "repo_id"];
    */
   repo_id?: string;
 
   /**
-   * The tag that was pushed; empty where the digest was.
+   * The tag that was pushed, the first of several; empty where there was none.
    *
    * @generated from field: string tag = 3;
    */
   tag?: string;
 
   /**
-   * What the tag pointed at before; empty where it is new or the same.
+   * Digest that the tag pointed at before; empty where the tag is new, or has not moved.
    *
    * @generated from field: string tag_previous_digest = 4 [json_name = "tag_previous_digest"];
    */
@@ -1155,56 +1159,56 @@ export declare type PushJson = {
   digest?: string;
 
   /**
-   * "manifest" or "blob".
+   * `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type?: string;
 
   /**
-   * When it was stored: UTC, without a zone.
+   * When it was stored, such as `2026-01-31T08:00:00.000`: UTC, without a zone.
    *
    * @generated from field: string when = 7;
    */
   when?: string;
 
   /**
-   * Where it was stored; empty on a server of one's own.
+   * Region in which it was stored. Always empty here.
    *
    * @generated from field: string location = 8;
    */
   location?: string;
 
   /**
-   * The client's address.
+   * IP address of the client.
    *
    * @generated from field: string remote_address = 9 [json_name = "remote_address"];
    */
   remote_address?: string;
 
   /**
-   * What the client calls itself.
+   * What the client calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 10 [json_name = "user_agent"];
    */
   user_agent?: string;
 
   /**
-   * The upload that was begun, where nothing is stored yet.
+   * Id of the upload that was begun, where nothing is stored yet.
    *
    * @generated from field: string upload = 1000;
    */
   upload?: string;
 
   /**
-   * What a manifest says to be about.
+   * Digest that the manifest names as its `subject`; empty where it names none.
    *
    * @generated from field: string subject = 1001;
    */
   subject?: string;
 
   /**
-   * The tags that point at a manifest by this push.
+   * The further tags that point at the manifest by this push.
    *
    * @generated from field: repeated string tags = 1002;
    */
@@ -1218,20 +1222,20 @@ export declare type PushJson = {
 export declare const PushSchema: GenMessage<Push, {jsonType: PushJson}>;
 
 /**
- * A pull, as events tell it.
+ * A pull of a manifest or a blob, as its event tells it.
  *
  * @generated from message gantry.registry.v1.Pull
  */
 export declare type Pull = Message<"gantry.registry.v1.Pull"> & {
   /**
-   * The repo's name.
+   * Name of the repo.
    *
    * @generated from field: string repository = 1;
    */
   repository: string;
 
   /**
-   * Its uid.
+   * Uid of the repo.
    *
    * @generated from field: string repo_id = 2 [json_name = "repo_id"];
    */
@@ -1245,49 +1249,49 @@ export declare type Pull = Message<"gantry.registry.v1.Pull"> & {
   tag: string;
 
   /**
-   * The digest.
+   * Digest of what was pulled.
    *
    * @generated from field: string digest = 4;
    */
   digest: string;
 
   /**
-   * "GET" or "HEAD".
+   * `GET` or `HEAD`.
    *
    * @generated from field: string method = 5;
    */
   method: string;
 
   /**
-   * "manifest" or "blob".
+   * `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type: string;
 
   /**
-   * When it was asked for: UTC, without a zone.
+   * When it was asked for, such as `2026-01-31T08:00:00.000`: UTC, without a zone.
    *
    * @generated from field: string when = 7;
    */
   when: string;
 
   /**
-   * Where it was stored; empty on a server of one's own.
+   * Region in which it was stored. Always empty here.
    *
    * @generated from field: string location = 8;
    */
   location: string;
 
   /**
-   * The client's address.
+   * IP address of the client.
    *
    * @generated from field: string remote_address = 9 [json_name = "remote_address"];
    */
   remoteAddress: string;
 
   /**
-   * What the client calls itself.
+   * What the client calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 10 [json_name = "user_agent"];
    */
@@ -1295,20 +1299,20 @@ export declare type Pull = Message<"gantry.registry.v1.Pull"> & {
 };
 
 /**
- * A pull, as events tell it.
+ * A pull of a manifest or a blob, as its event tells it.
  *
  * @generated from message gantry.registry.v1.Pull
  */
 export declare type PullJson = {
   /**
-   * The repo's name.
+   * Name of the repo.
    *
    * @generated from field: string repository = 1;
    */
   repository?: string;
 
   /**
-   * Its uid.
+   * Uid of the repo.
    *
    * @generated from field: string repo_id = 2 [json_name = "repo_id"];
    */
@@ -1322,49 +1326,49 @@ export declare type PullJson = {
   tag?: string;
 
   /**
-   * The digest.
+   * Digest of what was pulled.
    *
    * @generated from field: string digest = 4;
    */
   digest?: string;
 
   /**
-   * "GET" or "HEAD".
+   * `GET` or `HEAD`.
    *
    * @generated from field: string method = 5;
    */
   method?: string;
 
   /**
-   * "manifest" or "blob".
+   * `manifest` or `blob`.
    *
    * @generated from field: string type = 6;
    */
   type?: string;
 
   /**
-   * When it was asked for: UTC, without a zone.
+   * When it was asked for, such as `2026-01-31T08:00:00.000`: UTC, without a zone.
    *
    * @generated from field: string when = 7;
    */
   when?: string;
 
   /**
-   * Where it was stored; empty on a server of one's own.
+   * Region in which it was stored. Always empty here.
    *
    * @generated from field: string location = 8;
    */
   location?: string;
 
   /**
-   * The client's address.
+   * IP address of the client.
    *
    * @generated from field: string remote_address = 9 [json_name = "remote_address"];
    */
   remote_address?: string;
 
   /**
-   * What the client calls itself.
+   * What the client calls itself (the header User-Agent).
    *
    * @generated from field: string user_agent = 10 [json_name = "user_agent"];
    */
@@ -1378,13 +1382,13 @@ export declare type PullJson = {
 export declare const PullSchema: GenMessage<Pull, {jsonType: PullJson}>;
 
 /**
- * Push and pull: repos, their manifests and blobs.
+ * Push and pull of images and other artifacts: manifests, blobs and tags of repos.
  *
  * @generated from service gantry.registry.v1.DistributionService
  */
 export declare const DistributionService: GenService<{
   /**
-   * Says that the caller is known here, and that the protocol is spoken.
+   * Says that the protocol is spoken here, and that the caller is known.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetDistribution
    */
@@ -1394,7 +1398,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * The names of a repo's tags, in the order of their bytes.
+   * Lists the names of a repo's tags that point at a manifest, in the order of their bytes.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.ListRepoTags
    */
@@ -1404,7 +1408,7 @@ export declare const DistributionService: GenService<{
     output: typeof ListRepoTagsResponseSchema;
   },
   /**
-   * A manifest by its digest, or by a tag.
+   * Gets a manifest by its digest or by a tag.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetManifest
    */
@@ -1414,7 +1418,8 @@ export declare const DistributionService: GenService<{
     output: typeof StoredContentSchema;
   },
   /**
-   * Stores a manifest, and points tags at it. Whoever names a tag needs tag.create besides.
+   * Stores a manifest of at most 4 MiB, and points tags at it. The repo must have every blob that it names
+   * (MANIFEST_BLOB_UNKNOWN). Whoever names a tag needs tag.create besides.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.PutManifest
    */
@@ -1424,7 +1429,7 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Deletes a manifest, and the tags that point at it.
+   * Deletes a manifest, the tags that point at it, and what was read of it.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteManifest
    */
@@ -1434,7 +1439,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes a tag, and leaves what it points at.
+   * Deletes a tag. The manifest that it points at stays.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteRepoTag
    */
@@ -1444,7 +1449,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * A blob, or a range of it.
+   * Gets a blob, or a range of its bytes.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetBlob
    */
@@ -1454,7 +1459,7 @@ export declare const DistributionService: GenService<{
     output: typeof StoredContentSchema;
   },
   /**
-   * Takes a blob out of a repo. One that a manifest of the repo needs stays.
+   * Removes a blob from a repo. One that a manifest of the repo needs is refused.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteBlob
    */
@@ -1464,8 +1469,8 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Begins to upload a blob; or does all of it at once, with the digest and its bytes, or with a blob of another repo that
-   * the caller may read.
+   * Begins the upload of a blob; or does all of it at once, with its digest and its bytes, or with the digest of a blob in
+   * another repo that the caller may read.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.StartUpload
    */
@@ -1475,7 +1480,7 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * How far an upload is.
+   * Says how many bytes of an upload are stored. One that nobody has appended to for 7 days is given up.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetUpload
    */
@@ -1485,7 +1490,7 @@ export declare const DistributionService: GenService<{
     output: typeof UploadSchema;
   },
   /**
-   * Appends bytes to an upload.
+   * Appends bytes to an upload, in order.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.AppendUpload
    */
@@ -1495,7 +1500,8 @@ export declare const DistributionService: GenService<{
     output: typeof UploadSchema;
   },
   /**
-   * Makes a blob of what was uploaded, with the last bytes where there are any.
+   * Makes a blob of what was uploaded, after appending the last bytes where there are any. The digest must be that of all
+   * bytes (DIGEST_INVALID); where it is not, the upload is gone.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.FinishUpload
    */
@@ -1505,7 +1511,7 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Gives an upload up.
+   * Gives an upload up and removes its bytes.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.CancelUpload
    */
@@ -1515,7 +1521,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * The manifests that say of a digest that they are about it.
+   * Lists the manifests of a repo that name a digest as their `subject`, such as signatures and SBOMs, as an image index.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.ListReferrers
    */

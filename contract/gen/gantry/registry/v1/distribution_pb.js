@@ -151,7 +151,7 @@ export const PullSchema = /*@__PURE__*/
   messageDesc(file_gantry_registry_v1_distribution, 18);
 
 /**
- * Push and pull: repos, their manifests and blobs.
+ * Push and pull of images and other artifacts: manifests, blobs and tags of repos.
  *
  * @generated from service gantry.registry.v1.DistributionService
  */

@@ -63,13 +63,14 @@ export declare type UpdateTagRequestJson = {
 export declare const UpdateTagRequestSchema: GenMessage<UpdateTagRequest, {jsonType: UpdateTagRequestJson}>;
 
 /**
- * Changes of tags.
+ * Changes of tags, besides pushes.
  *
  * @generated from service gantry.registry.v1.TagChangesService
  */
 export declare const TagChangesService: GenService<{
   /**
-   * Changes a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it.
+   * Changes a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it. A name that another tag of
+   * the repo has is ALREADY_EXISTS.
    *
    * @generated from rpc gantry.registry.v1.TagChangesService.UpdateTag
    */

@@ -25,7 +25,7 @@ export const UpdateTagRequestSchema = /*@__PURE__*/
   messageDesc(file_gantry_registry_v1_tag_changes, 0);
 
 /**
- * Changes of tags.
+ * Changes of tags, besides pushes.
  *
  * @generated from service gantry.registry.v1.TagChangesService
  */

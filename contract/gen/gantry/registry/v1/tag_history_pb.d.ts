@@ -15,27 +15,27 @@ import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 export declare const file_gantry_registry_v1_tag_history: GenFile;
 
 /**
- * Of which tag, and of which time.
+ * The tag, and the time that is asked for.
  *
  * @generated from message gantry.registry.v1.GetTagHistoryRequest
  */
 export declare type GetTagHistoryRequest = Message<"gantry.registry.v1.GetTagHistoryRequest"> & {
   /**
-   * The tag's uid.
+   * Uid of the tag.
    *
    * @generated from field: string tag_uid = 1;
    */
   tagUid: string;
 
   /**
-   * Only digests that the tag was pointed at then or later.
+   * Only digests that the tag was moved to at this time or later; absent: from the first that is kept.
    *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: Timestamp | undefined;
 
   /**
-   * Only digests that the tag was pointed at then or before.
+   * Only digests that the tag was moved to at this time or before; absent: up to now.
    *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
@@ -43,27 +43,27 @@ export declare type GetTagHistoryRequest = Message<"gantry.registry.v1.GetTagHis
 };
 
 /**
- * Of which tag, and of which time.
+ * The tag, and the time that is asked for.
  *
  * @generated from message gantry.registry.v1.GetTagHistoryRequest
  */
 export declare type GetTagHistoryRequestJson = {
   /**
-   * The tag's uid.
+   * Uid of the tag.
    *
    * @generated from field: string tag_uid = 1;
    */
   tagUid?: string;
 
   /**
-   * Only digests that the tag was pointed at then or later.
+   * Only digests that the tag was moved to at this time or later; absent: from the first that is kept.
    *
    * @generated from field: google.protobuf.Timestamp start = 2;
    */
   start?: TimestampJson;
 
   /**
-   * Only digests that the tag was pointed at then or before.
+   * Only digests that the tag was moved to at this time or before; absent: up to now.
    *
    * @generated from field: google.protobuf.Timestamp end = 3;
    */
@@ -83,7 +83,7 @@ export declare const GetTagHistoryRequestSchema: GenMessage<GetTagHistoryRequest
  */
 export declare type TagHistory = Message<"gantry.registry.v1.TagHistory"> & {
   /**
-   * The latest first; at most the last thousand.
+   * The digests, the latest first; 1,000 at most.
    *
    * @generated from field: repeated gantry.registry.v1.TagHistoryEntry entries = 1;
    */
@@ -97,7 +97,7 @@ export declare type TagHistory = Message<"gantry.registry.v1.TagHistory"> & {
  */
 export declare type TagHistoryJson = {
   /**
-   * The latest first; at most the last thousand.
+   * The digests, the latest first; 1,000 at most.
    *
    * @generated from field: repeated gantry.registry.v1.TagHistoryEntry entries = 1;
    */
@@ -117,21 +117,21 @@ export declare const TagHistorySchema: GenMessage<TagHistory, {jsonType: TagHist
  */
 export declare type TagHistoryEntry = Message<"gantry.registry.v1.TagHistoryEntry"> & {
   /**
-   * When the tag was pointed at it.
+   * When the tag was moved to it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The digest.
+   * Digest of the manifest: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * When the tag was moved on, or deleted; absent where it points at it now.
+   * When the tag was moved on, or deleted; absent while it points at it.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -145,21 +145,21 @@ export declare type TagHistoryEntry = Message<"gantry.registry.v1.TagHistoryEntr
  */
 export declare type TagHistoryEntryJson = {
   /**
-   * When the tag was pointed at it.
+   * When the tag was moved to it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1;
    */
   updateTime?: TimestampJson;
 
   /**
-   * The digest.
+   * Digest of the manifest: `sha256:` and 64 hex characters.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * When the tag was moved on, or deleted; absent where it points at it now.
+   * When the tag was moved on, or deleted; absent while it points at it.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -179,8 +179,8 @@ export declare const TagHistoryEntrySchema: GenMessage<TagHistoryEntry, {jsonTyp
  */
 export declare const TagHistoryService: GenService<{
   /**
-   * What the tag of this name points at, and what it pointed at before, the latest first. Also of tags of the same name that were
-   * deleted.
+   * What the tag of this name points at, and what it pointed at before, the latest first; also what an earlier tag of the
+   * same name did, which was deleted. Digests are kept for 400 days after the tag has left them.
    *
    * @generated from rpc gantry.registry.v1.TagHistoryService.GetTagHistory
    */

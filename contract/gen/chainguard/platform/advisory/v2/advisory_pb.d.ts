@@ -19,22 +19,22 @@ export declare const file_chainguard_platform_advisory_v2_advisory: GenFile;
  */
 export declare type ListDocumentsRequest = Message<"chainguard.platform.advisory.v2.ListDocumentsRequest"> & {
   /**
-   * Only the document of this origin package.
+   * Only the document of the origin package with exactly this name.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only documents about one of these vulnerabilities.
+   * Only documents with an advisory about one of these numbers, as its own or as an alias, in exactly this spelling.
    *
    * @generated from field: repeated string cves = 2;
    */
   cves: string[];
 
   /**
-   * Results per page: 50 when absent, 200 at most. Over gRPC, a request without any of these fields gets
-   * everything. Additive: not part of the public message.
+   * Results per page: 50 when absent, 200 at most. Over gRPC a request that sets none of page_size, page_token, order_by and
+   * skip gets everything. Additive: not part of the public message.
    *
    * @generated from field: int32 page_size = 1000;
    */
@@ -77,22 +77,22 @@ export declare type ListDocumentsRequest = Message<"chainguard.platform.advisory
  */
 export declare type ListDocumentsRequestJson = {
   /**
-   * Only the document of this origin package.
+   * Only the document of the origin package with exactly this name.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only documents about one of these vulnerabilities.
+   * Only documents with an advisory about one of these numbers, as its own or as an alias, in exactly this spelling.
    *
    * @generated from field: repeated string cves = 2;
    */
   cves?: string[];
 
   /**
-   * Results per page: 50 when absent, 200 at most. Over gRPC, a request without any of these fields gets
-   * everything. Additive: not part of the public message.
+   * Results per page: 50 when absent, 200 at most. Over gRPC a request that sets none of page_size, page_token, order_by and
+   * skip gets everything. Additive: not part of the public message.
    *
    * @generated from field: int32 page_size = 1000;
    */
@@ -224,7 +224,7 @@ export declare type Document = Message<"chainguard.platform.advisory.v2.Document
   id: string;
 
   /**
-   * Its advisories.
+   * Its advisories that are public and not withdrawn.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
@@ -266,7 +266,7 @@ export declare type DocumentJson = {
   id?: string;
 
   /**
-   * Its advisories.
+   * Its advisories that are public and not withdrawn.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
@@ -307,28 +307,28 @@ export declare const DocumentSchema: GenMessage<Document, {jsonType: DocumentJso
  */
 export declare type DocumentAdvisory = Message<"chainguard.platform.advisory.v2.DocumentAdvisory"> & {
   /**
-   * Public number of the advisory.
+   * Public number of the advisory, such as `CGA-xxxx-xxxx-xxxx`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What happened, in order.
+   * What happened, the oldest first. Only approved events.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentEvent events = 2;
    */
   events: DocumentEvent[];
 
   /**
-   * Numbers of the vulnerability elsewhere.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases: string[];
 
   /**
-   * Namespace of the package.
+   * Namespace of the package, as the imported document says it; absent where it says none.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -342,28 +342,28 @@ export declare type DocumentAdvisory = Message<"chainguard.platform.advisory.v2.
  */
 export declare type DocumentAdvisoryJson = {
   /**
-   * Public number of the advisory.
+   * Public number of the advisory, such as `CGA-xxxx-xxxx-xxxx`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * What happened, in order.
+   * What happened, the oldest first. Only approved events.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentEvent events = 2;
    */
   events?: DocumentEventJson[];
 
   /**
-   * Numbers of the vulnerability elsewhere.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 3;
    */
   aliases?: string[];
 
   /**
-   * Namespace of the package.
+   * Namespace of the package, as the imported document says it; absent where it says none.
    *
    * @generated from field: string package_namespace = 4;
    */
@@ -428,7 +428,7 @@ export declare type DocumentEvent = Message<"chainguard.platform.advisory.v2.Doc
     case: "detection";
   } | {
     /**
-     * Nobody will look into it.
+     * It will not be analysed.
      *
      * @generated from field: chainguard.platform.advisory.v2.AnalysisNotPlanned analysis_not_planned = 14;
      */
@@ -495,7 +495,7 @@ export declare type DocumentEventJson = {
   detection?: DetectionJson;
 
   /**
-   * Nobody will look into it.
+   * It will not be analysed.
    *
    * @generated from field: chainguard.platform.advisory.v2.AnalysisNotPlanned analysis_not_planned = 14;
    */
@@ -529,14 +529,14 @@ export declare const DocumentEventSchema: GenMessage<DocumentEvent, {jsonType: D
  */
 export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platform.advisory.v2.ListVulnerabilityMetadataRequest"> & {
   /**
-   * Only this vulnerability.
+   * Only the vulnerability with exactly this number; with `ids`, it counts as one of them.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only these vulnerabilities. Unknown ones are left out of the answer.
+   * Only the vulnerabilities with these numbers: 1,000 different ones at most. Unknown ones are left out of the answer.
    *
    * @generated from field: repeated string ids = 2;
    */
@@ -586,22 +586,24 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Only vulnerabilities that are known to be exploited. Additive: not part of the public message.
+   * True: only vulnerabilities in CISA's catalogue of those that are known to be exploited. False: no filter. Additive: not
+   * part of the public message.
    *
    * @generated from field: bool known_exploited = 1010;
    */
   knownExploited: boolean;
 
   /**
-   * Only vulnerabilities that are known to be used in campaigns of ransomware. Additive: not part of the public message.
+   * True: only vulnerabilities that are known to be used in campaigns of ransomware. False: no filter. Additive: not part of
+   * the public message.
    *
    * @generated from field: bool known_ransomware = 1011;
    */
   knownRansomware: boolean;
 
   /**
-   * Only vulnerabilities whose exploit prediction is at least this likely, from 0 to 1. Additive: not part of the public
-   * message.
+   * Only vulnerabilities whose exploit prediction (EPSS score) is at least this, from 0 to 1. 0: no filter, so that those
+   * without a prediction are listed too. Additive: not part of the public message.
    *
    * @generated from field: double exploit_score_min = 1012;
    */
@@ -615,14 +617,14 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
  */
 export declare type ListVulnerabilityMetadataRequestJson = {
   /**
-   * Only this vulnerability.
+   * Only the vulnerability with exactly this number; with `ids`, it counts as one of them.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Only these vulnerabilities. Unknown ones are left out of the answer.
+   * Only the vulnerabilities with these numbers: 1,000 different ones at most. Unknown ones are left out of the answer.
    *
    * @generated from field: repeated string ids = 2;
    */
@@ -672,22 +674,24 @@ export declare type ListVulnerabilityMetadataRequestJson = {
   updatedSince?: TimestampJson;
 
   /**
-   * Only vulnerabilities that are known to be exploited. Additive: not part of the public message.
+   * True: only vulnerabilities in CISA's catalogue of those that are known to be exploited. False: no filter. Additive: not
+   * part of the public message.
    *
    * @generated from field: bool known_exploited = 1010;
    */
   knownExploited?: boolean;
 
   /**
-   * Only vulnerabilities that are known to be used in campaigns of ransomware. Additive: not part of the public message.
+   * True: only vulnerabilities that are known to be used in campaigns of ransomware. False: no filter. Additive: not part of
+   * the public message.
    *
    * @generated from field: bool known_ransomware = 1011;
    */
   knownRansomware?: boolean;
 
   /**
-   * Only vulnerabilities whose exploit prediction is at least this likely, from 0 to 1. Additive: not part of the public
-   * message.
+   * Only vulnerabilities whose exploit prediction (EPSS score) is at least this, from 0 to 1. 0: no filter, so that those
+   * without a prediction are listed too. Additive: not part of the public message.
    *
    * @generated from field: double exploit_score_min = 1012;
    */
@@ -790,28 +794,28 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
   id: string;
 
   /**
-   * One line about it.
+   * What it is, on one line; empty where its source says nothing.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * All about it.
+   * Full description, often Markdown; empty where its source has none.
    *
    * @generated from field: string details = 3;
    */
   details: string;
 
   /**
-   * Where to read on.
+   * Pages about it.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Reference references = 4;
    */
   references: Reference[];
 
   /**
-   * How severe it is.
+   * How severe it is, one entry for each notation that its source has.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity severities = 5;
    */
@@ -825,14 +829,14 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
   uid: string;
 
   /**
-   * When it was made. Additive: not part of the public message.
+   * When its record was first imported. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed. Additive: not part of the public message.
+   * When its record here last changed. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -868,28 +872,28 @@ export declare type VulnerabilityMetadataJson = {
   id?: string;
 
   /**
-   * One line about it.
+   * What it is, on one line; empty where its source says nothing.
    *
    * @generated from field: string summary = 2;
    */
   summary?: string;
 
   /**
-   * All about it.
+   * Full description, often Markdown; empty where its source has none.
    *
    * @generated from field: string details = 3;
    */
   details?: string;
 
   /**
-   * Where to read on.
+   * Pages about it.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Reference references = 4;
    */
   references?: ReferenceJson[];
 
   /**
-   * How severe it is.
+   * How severe it is, one entry for each notation that its source has.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity severities = 5;
    */
@@ -903,14 +907,14 @@ export declare type VulnerabilityMetadataJson = {
   uid?: string;
 
   /**
-   * When it was made. Additive: not part of the public message.
+   * When its record was first imported. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed. Additive: not part of the public message.
+   * When its record here last changed. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -952,7 +956,7 @@ export declare type KnownExploited = Message<"chainguard.platform.advisory.v2.Kn
   dateAdded: string;
 
   /**
-   * By when it is to be dealt with; a day.
+   * Day by which it is to be dealt with, such as `2025-09-15`; empty where none is set.
    *
    * @generated from field: string due_date = 2;
    */
@@ -966,7 +970,7 @@ export declare type KnownExploited = Message<"chainguard.platform.advisory.v2.Kn
   ransomware: boolean;
 
   /**
-   * What is to be done.
+   * What the catalogue asks for, as text.
    *
    * @generated from field: string required_action = 4;
    */
@@ -987,7 +991,7 @@ export declare type KnownExploitedJson = {
   dateAdded?: string;
 
   /**
-   * By when it is to be dealt with; a day.
+   * Day by which it is to be dealt with, such as `2025-09-15`; empty where none is set.
    *
    * @generated from field: string due_date = 2;
    */
@@ -1001,7 +1005,7 @@ export declare type KnownExploitedJson = {
   ransomware?: boolean;
 
   /**
-   * What is to be done.
+   * What the catalogue asks for, as text.
    *
    * @generated from field: string required_action = 4;
    */
@@ -1028,7 +1032,7 @@ export declare type ExploitPrediction = Message<"chainguard.platform.advisory.v2
   score: number;
 
   /**
-   * Part of all vulnerabilities that are as likely or less, from 0 to 1.
+   * Share of all scored vulnerabilities that are as likely or less likely to be exploited, from 0 to 1.
    *
    * @generated from field: double percentile = 2;
    */
@@ -1056,7 +1060,7 @@ export declare type ExploitPredictionJson = {
   score?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Part of all vulnerabilities that are as likely or less, from 0 to 1.
+   * Share of all scored vulnerabilities that are as likely or less likely to be exploited, from 0 to 1.
    *
    * @generated from field: double percentile = 2;
    */
@@ -1083,29 +1087,30 @@ export declare const ExploitPredictionSchema: GenMessage<ExploitPrediction, {jso
  */
 export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platform.advisory.v2.ListResolvedVulnsReportsRequest"> & {
   /**
-   * The images. In a query each is `repo`, `repo:tag,tag` or a JSON object.
+   * The images, 100 at most. In a query each is `repo`, `repo:tag,tag` or a JSON object. Public images are meant, and those
+   * of groups that the caller sees.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
    */
   imageRefs: ImageRef[];
 
   /**
-   * First day.
+   * First day: the day (UTC) in which this time lies.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Last day; it counts too.
+   * Last day, which counts too: the day (UTC) in which this time lies. At most 3,660 days are reported on at once.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Results per page: 50 when absent, 200 at most. Over gRPC, a request without any of these fields gets
-   * everything. Additive: not part of the public message.
+   * Results per page: 50 when absent, 200 at most. Over gRPC a request that sets none of page_size, page_token, order_by and
+   * skip gets everything. Additive: not part of the public message.
    *
    * @generated from field: int32 page_size = 1000;
    */
@@ -1133,7 +1138,8 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
   skip: number;
 
   /**
-   * Only images of repos in this group, or in it and below it. Additive: not part of the public message.
+   * Only images of this group, or of it and the groups below it, and no public ones. Additive: not part of the public
+   * message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
    */
@@ -1147,29 +1153,30 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
  */
 export declare type ListResolvedVulnsReportsRequestJson = {
   /**
-   * The images. In a query each is `repo`, `repo:tag,tag` or a JSON object.
+   * The images, 100 at most. In a query each is `repo`, `repo:tag,tag` or a JSON object. Public images are meant, and those
+   * of groups that the caller sees.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
    */
   imageRefs?: ImageRefJson[];
 
   /**
-   * First day.
+   * First day: the day (UTC) in which this time lies.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: TimestampJson;
 
   /**
-   * Last day; it counts too.
+   * Last day, which counts too: the day (UTC) in which this time lies. At most 3,660 days are reported on at once.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: TimestampJson;
 
   /**
-   * Results per page: 50 when absent, 200 at most. Over gRPC, a request without any of these fields gets
-   * everything. Additive: not part of the public message.
+   * Results per page: 50 when absent, 200 at most. Over gRPC a request that sets none of page_size, page_token, order_by and
+   * skip gets everything. Additive: not part of the public message.
    *
    * @generated from field: int32 page_size = 1000;
    */
@@ -1197,7 +1204,8 @@ export declare type ListResolvedVulnsReportsRequestJson = {
   skip?: number;
 
   /**
-   * Only images of repos in this group, or in it and below it. Additive: not part of the public message.
+   * Only images of this group, or of it and the groups below it, and no public ones. Additive: not part of the public
+   * message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
    */
@@ -1293,7 +1301,7 @@ export declare const ListResolvedVulnsReportsResponseSchema: GenMessage<ListReso
  */
 export declare type ImageRef = Message<"chainguard.platform.advisory.v2.ImageRef"> & {
   /**
-   * The repo.
+   * Name of the repo, whole or its last part, as images were imported or pushed under it.
    *
    * @generated from field: string repo = 1;
    */
@@ -1314,7 +1322,7 @@ export declare type ImageRef = Message<"chainguard.platform.advisory.v2.ImageRef
  */
 export declare type ImageRefJson = {
   /**
-   * The repo.
+   * Name of the repo, whole or its last part, as images were imported or pushed under it.
    *
    * @generated from field: string repo = 1;
    */
@@ -1348,14 +1356,15 @@ export declare type ResolvedVulnsReport = Message<"chainguard.platform.advisory.
   date?: Timestamp | undefined;
 
   /**
-   * The vulnerabilities.
+   * The vulnerabilities, by number, each once; empty where none was resolved on the day.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
   resolvedVulns: ResolvedVuln[];
 
   /**
-   * Its uid: of the day and the images that were asked for, never changed. Additive: not part of the public message.
+   * Its uid: made from the day and the images that were asked for; the same whenever they are asked for again. Additive: not
+   * part of the public message.
    *
    * @generated from field: string uid = 1000;
    */
@@ -1390,14 +1399,15 @@ export declare type ResolvedVulnsReportJson = {
   date?: TimestampJson;
 
   /**
-   * The vulnerabilities.
+   * The vulnerabilities, by number, each once; empty where none was resolved on the day.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
   resolvedVulns?: ResolvedVulnJson[];
 
   /**
-   * Its uid: of the day and the images that were asked for, never changed. Additive: not part of the public message.
+   * Its uid: made from the day and the images that were asked for; the same whenever they are asked for again. Additive: not
+   * part of the public message.
    *
    * @generated from field: string uid = 1000;
    */
@@ -1431,21 +1441,21 @@ export declare const ResolvedVulnsReportSchema: GenMessage<ResolvedVulnsReport, 
  */
 export declare type ResolvedVuln = Message<"chainguard.platform.advisory.v2.ResolvedVuln"> & {
   /**
-   * Its number.
+   * Its CVE number; the number of the advisory where it has none.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its numbers elsewhere.
+   * Its other numbers, that of the advisory among them.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases: string[];
 
   /**
-   * How severe it was.
+   * How severe it is, one entry for each notation that is known.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -1459,21 +1469,21 @@ export declare type ResolvedVuln = Message<"chainguard.platform.advisory.v2.Reso
  */
 export declare type ResolvedVulnJson = {
   /**
-   * Its number.
+   * Its CVE number; the number of the advisory where it has none.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Its numbers elsewhere.
+   * Its other numbers, that of the advisory among them.
    *
    * @generated from field: repeated string aliases = 2;
    */
   aliases?: string[];
 
   /**
-   * How severe it was.
+   * How severe it is, one entry for each notation that is known.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity cvss_severities = 3;
    */
@@ -1487,7 +1497,7 @@ export declare type ResolvedVulnJson = {
 export declare const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: ResolvedVulnJson}>;
 
 /**
- * Where to read about a vulnerability.
+ * A page about a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.v2.Reference
  */
@@ -1500,7 +1510,7 @@ export declare type Reference = Message<"chainguard.platform.advisory.v2.Referen
   type: Reference_Type;
 
   /**
-   * Address.
+   * Address of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1508,7 +1518,7 @@ export declare type Reference = Message<"chainguard.platform.advisory.v2.Referen
 };
 
 /**
- * Where to read about a vulnerability.
+ * A page about a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.v2.Reference
  */
@@ -1521,7 +1531,7 @@ export declare type ReferenceJson = {
   type?: Reference_TypeJson;
 
   /**
-   * Address.
+   * Address of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -1548,63 +1558,63 @@ export enum Reference_Type {
   UNSPECIFIED = 0,
 
   /**
-   * An advisory.
+   * An advisory on the vulnerability.
    *
    * @generated from enum value: TYPE_ADVISORY = 1;
    */
   ADVISORY = 1,
 
   /**
-   * An article.
+   * An article or a blog post.
    *
    * @generated from enum value: TYPE_ARTICLE = 2;
    */
   ARTICLE = 2,
 
   /**
-   * A way to detect it.
+   * A rule or a tool to detect it.
    *
    * @generated from enum value: TYPE_DETECTION = 3;
    */
   DETECTION = 3,
 
   /**
-   * A discussion.
+   * A discussion, such as a thread of a mailing list.
    *
    * @generated from enum value: TYPE_DISCUSSION = 4;
    */
   DISCUSSION = 4,
 
   /**
-   * A report.
+   * A report, such as an issue.
    *
    * @generated from enum value: TYPE_REPORT = 5;
    */
   REPORT = 5,
 
   /**
-   * A fix.
+   * The change that fixes it.
    *
    * @generated from enum value: TYPE_FIX = 6;
    */
   FIX = 6,
 
   /**
-   * Where it came in.
+   * The change that brought it in.
    *
    * @generated from enum value: TYPE_INTRODUCED = 7;
    */
   INTRODUCED = 7,
 
   /**
-   * The package.
+   * The home page of the package.
    *
    * @generated from enum value: TYPE_PACKAGE = 8;
    */
   PACKAGE = 8,
 
   /**
-   * Evidence.
+   * Evidence of it, such as a proof of concept.
    *
    * @generated from enum value: TYPE_EVIDENCE = 9;
    */
@@ -1644,7 +1654,7 @@ export declare type Severity = Message<"chainguard.platform.advisory.v2.Severity
   type: Severity_Type;
 
   /**
-   * Score or vector in the notation of `type`.
+   * The score or the vector in the notation of `type`, such as `CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H`.
    *
    * @generated from field: string score = 2;
    */
@@ -1665,7 +1675,7 @@ export declare type SeverityJson = {
   type?: Severity_TypeJson;
 
   /**
-   * Score or vector in the notation of `type`.
+   * The score or the vector in the notation of `type`, such as `CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H`.
    *
    * @generated from field: string score = 2;
    */
@@ -1828,7 +1838,7 @@ export enum FalsePositiveDetermination_Type {
   VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1,
 
   /**
-   * The vulnerability is about another component.
+   * The vulnerability is in another component than the one that was found.
    *
    * @generated from enum value: TYPE_COMPONENT_VULNERABILITY_MISMATCH = 2;
    */
@@ -1856,14 +1866,14 @@ export enum FalsePositiveDetermination_Type {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * The vulnerable code runs, but nobody from outside can steer it.
+   * The vulnerable code runs, but an attacker cannot reach it with input of theirs.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6,
 
   /**
-   * What is around the vulnerable code stops the attack.
+   * Protection that is built in stops the attack.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -1903,7 +1913,7 @@ export declare type Fixed = Message<"chainguard.platform.advisory.v2.Fixed"> & {
   scannerVersion: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 3;
    */
@@ -1938,7 +1948,7 @@ export declare type FixedJson = {
   scannerVersion?: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 3;
    */
@@ -2037,14 +2047,14 @@ export declare const DetectionSchema: GenMessage<Detection, {jsonType: Detection
  */
 export declare type Detection_DetectionTypeNVDAPI = Message<"chainguard.platform.advisory.v2.Detection.DetectionTypeNVDAPI"> & {
   /**
-   * CPE that was searched for.
+   * Name (CPE) that the database was searched for.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * CPE that was found.
+   * Name (CPE) that the database has.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -2058,14 +2068,14 @@ export declare type Detection_DetectionTypeNVDAPI = Message<"chainguard.platform
  */
 export declare type Detection_DetectionTypeNVDAPIJson = {
   /**
-   * CPE that was searched for.
+   * Name (CPE) that the database was searched for.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * CPE that was found.
+   * Name (CPE) that the database has.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -2079,7 +2089,7 @@ export declare type Detection_DetectionTypeNVDAPIJson = {
 export declare const Detection_DetectionTypeNVDAPISchema: GenMessage<Detection_DetectionTypeNVDAPI, {jsonType: Detection_DetectionTypeNVDAPIJson}>;
 
 /**
- * A person found it; there is no more to say.
+ * A person found it; nothing more is said.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeManual
  */
@@ -2087,7 +2097,7 @@ export declare type Detection_DetectionTypeManual = Message<"chainguard.platform
 };
 
 /**
- * A person found it; there is no more to say.
+ * A person found it; nothing more is said.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeManual
  */
@@ -2149,14 +2159,14 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
   componentType: string;
 
   /**
-   * Where the component was found in the artifact.
+   * Path of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation: string;
 
   /**
-   * Version of the artifact that was scanned.
+   * Version of the package that was scanned.
    *
    * @generated from field: string artifact_version = 8;
    */
@@ -2170,7 +2180,7 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
   scannerVersion: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -2233,14 +2243,14 @@ export declare type Detection_DetectionTypeScanV1Json = {
   componentType?: string;
 
   /**
-   * Where the component was found in the artifact.
+   * Path of the component in the package.
    *
    * @generated from field: string component_location = 7;
    */
   componentLocation?: string;
 
   /**
-   * Version of the artifact that was scanned.
+   * Version of the package that was scanned.
    *
    * @generated from field: string artifact_version = 8;
    */
@@ -2254,7 +2264,7 @@ export declare type Detection_DetectionTypeScanV1Json = {
   scannerVersion?: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -2275,7 +2285,7 @@ export declare type Detection_DetectionTypeScanV1Json = {
 export declare const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_DetectionTypeScanV1, {jsonType: Detection_DetectionTypeScanV1Json}>;
 
 /**
- * Nobody will look into the vulnerability.
+ * The vulnerability will not be analysed, as when its package is out of support.
  *
  * @generated from message chainguard.platform.advisory.v2.AnalysisNotPlanned
  */
@@ -2289,7 +2299,7 @@ export declare type AnalysisNotPlanned = Message<"chainguard.platform.advisory.v
 };
 
 /**
- * Nobody will look into the vulnerability.
+ * The vulnerability will not be analysed, as when its package is out of support.
  *
  * @generated from message chainguard.platform.advisory.v2.AnalysisNotPlanned
  */
@@ -2377,13 +2387,14 @@ export declare type PendingUpstreamFixJson = {
 export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {jsonType: PendingUpstreamFixJson}>;
 
 /**
- * The security advisory feed. Read-only; documents and vulnerability metadata need no token.
+ * The security advisory feed: advisories by package, records of vulnerabilities, and what was resolved in images. Read-only.
+ * Documents and records need no token.
  *
  * @generated from service chainguard.platform.advisory.v2.SecurityAdvisoryService
  */
 export declare const SecurityAdvisoryService: GenService<{
   /**
-   * Lists advisory documents, one per origin package. Needs no token, unless it names a group.
+   * Lists public advisory documents, one per origin package. Needs no token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -2393,7 +2404,8 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Lists what is known about vulnerabilities by their id. Needs no token, unless it names a group.
+   * Lists the public records of vulnerabilities by their numbers: what they are, how severe, and how likely to be exploited.
+   * Needs no token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */
@@ -2403,7 +2415,9 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * Lists, day by day, the vulnerabilities that were resolved in the given images.
+   * Lists, day by day (UTC), the vulnerabilities that were resolved in the given images: those whose fix the images have, on
+   * the day on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a report,
+   * also one without any.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports
    */

@@ -247,7 +247,8 @@ export const PendingUpstreamFixSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_advisory_v2_advisory, 23);
 
 /**
- * The security advisory feed. Read-only; documents and vulnerability metadata need no token.
+ * The security advisory feed: advisories by package, records of vulnerabilities, and what was resolved in images. Read-only.
+ * Documents and records need no token.
  *
  * @generated from service chainguard.platform.advisory.v2.SecurityAdvisoryService
  */

@@ -19,21 +19,21 @@ export declare const file_chainguard_platform_libraries_v2_artifacts: GenFile;
  */
 export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifact"> & {
   /**
-   * Identifier within the catalogue: one segment, and no uid of the hierarchy.
+   * Identifier within the catalogue: one segment, which ListArtifactVersions takes, and no uid of the hierarchy.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Name as the ecosystem writes it.
+   * Name as the ecosystem writes it, such as `requests`, or `org.slf4j:slf4j-api` of Java.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Free text on one line.
+   * Free text on one line; empty where no source says it.
    *
    * @generated from field: string description = 3;
    */
@@ -47,28 +47,28 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
   ecosystem: Ecosystem;
 
   /**
-   * Its newest version.
+   * Its newest version, in the order of its ecosystem.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion: string;
 
   /**
-   * How many versions there are.
+   * How many versions the catalogue has.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount: number;
 
   /**
-   * When it was made.
+   * When it was first imported.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * When an import last changed it or its versions.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -82,21 +82,21 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
  */
 export declare type ArtifactJson = {
   /**
-   * Identifier within the catalogue: one segment, and no uid of the hierarchy.
+   * Identifier within the catalogue: one segment, which ListArtifactVersions takes, and no uid of the hierarchy.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Name as the ecosystem writes it.
+   * Name as the ecosystem writes it, such as `requests`, or `org.slf4j:slf4j-api` of Java.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Free text on one line.
+   * Free text on one line; empty where no source says it.
    *
    * @generated from field: string description = 3;
    */
@@ -110,28 +110,28 @@ export declare type ArtifactJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * Its newest version.
+   * Its newest version, in the order of its ecosystem.
    *
    * @generated from field: string latest_version = 5;
    */
   latestVersion?: string;
 
   /**
-   * How many versions there are.
+   * How many versions the catalogue has.
    *
    * @generated from field: int32 version_count = 6;
    */
   versionCount?: number;
 
   /**
-   * When it was made.
+   * When it was first imported.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed.
+   * When an import last changed it or its versions.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -151,7 +151,7 @@ export declare const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJso
  */
 export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.ArtifactVersion"> & {
   /**
-   * Identifier within the catalogue.
+   * Identifier within the catalogue; no uid of the hierarchy.
    *
    * @generated from field: string uid = 1;
    */
@@ -172,28 +172,28 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.
   version: string;
 
   /**
-   * Free text on one line.
+   * Free text on one line; empty where no source says it.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * When it was made.
+   * When it was published, where a source says so; when it was first imported otherwise.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was last changed.
+   * When an import last changed it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Bytes of its files together.
+   * Bytes of its files together; 0 where no source says it.
    *
    * @generated from field: int64 size_bytes = 7;
    */
@@ -207,7 +207,7 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.
  */
 export declare type ArtifactVersionJson = {
   /**
-   * Identifier within the catalogue.
+   * Identifier within the catalogue; no uid of the hierarchy.
    *
    * @generated from field: string uid = 1;
    */
@@ -228,28 +228,28 @@ export declare type ArtifactVersionJson = {
   version?: string;
 
   /**
-   * Free text on one line.
+   * Free text on one line; empty where no source says it.
    *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
-   * When it was made.
+   * When it was published, where a source says so; when it was first imported otherwise.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was last changed.
+   * When an import last changed it.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: TimestampJson;
 
   /**
-   * Bytes of its files together.
+   * Bytes of its files together; 0 where no source says it.
    *
    * @generated from field: int64 size_bytes = 7;
    */
@@ -269,28 +269,28 @@ export declare const ArtifactVersionSchema: GenMessage<ArtifactVersion, {jsonTyp
  */
 export declare type ListArtifactsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactsRequest"> & {
   /**
-   * Ecosystems to list; at least one.
+   * Only artifacts of these ecosystems; at least one. `ECOSYSTEM_UNSPECIFIED` is INVALID_ARGUMENT.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
   ecosystems: Ecosystem[];
 
   /**
-   * Text that the name contains, in any case.
+   * Only artifacts whose name contains this text, in any case.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * Only artifacts that are built for this version of CUDA.
+   * Only artifacts that are built for this version of CUDA, written exactly as the source has it.
    *
    * @generated from field: optional string cuda_version = 3;
    */
   cudaVersion?: string | undefined;
 
   /**
-   * Only artifacts with a version in which vulnerabilities were remediated.
+   * True: only artifacts with a version in which vulnerabilities were remediated. False: no filter.
    *
    * @generated from field: bool remediated = 4;
    */
@@ -340,28 +340,28 @@ export declare type ListArtifactsRequest = Message<"chainguard.platform.librarie
  */
 export declare type ListArtifactsRequestJson = {
   /**
-   * Ecosystems to list; at least one.
+   * Only artifacts of these ecosystems; at least one. `ECOSYSTEM_UNSPECIFIED` is INVALID_ARGUMENT.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
   ecosystems?: EcosystemJson[];
 
   /**
-   * Text that the name contains, in any case.
+   * Only artifacts whose name contains this text, in any case.
    *
    * @generated from field: string query = 2;
    */
   query?: string;
 
   /**
-   * Only artifacts that are built for this version of CUDA.
+   * Only artifacts that are built for this version of CUDA, written exactly as the source has it.
    *
    * @generated from field: optional string cuda_version = 3;
    */
   cudaVersion?: string;
 
   /**
-   * Only artifacts with a version in which vulnerabilities were remediated.
+   * True: only artifacts with a version in which vulnerabilities were remediated. False: no filter.
    *
    * @generated from field: bool remediated = 4;
    */
@@ -487,13 +487,13 @@ export declare type ListArtifactsResponseJson = {
 export declare const ListArtifactsResponseSchema: GenMessage<ListArtifactsResponse, {jsonType: ListArtifactsResponseJson}>;
 
 /**
- * Whose versions to list.
+ * The artifact whose versions to list.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactVersionsRequest
  */
 export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactVersionsRequest"> & {
   /**
-   * Identifier of the artifact.
+   * The `uid` of the artifact.
    *
    * @generated from field: string artifact_id = 1;
    */
@@ -537,13 +537,13 @@ export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.l
 };
 
 /**
- * Whose versions to list.
+ * The artifact whose versions to list.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactVersionsRequest
  */
 export declare type ListArtifactVersionsRequestJson = {
   /**
-   * Identifier of the artifact.
+   * The `uid` of the artifact.
    *
    * @generated from field: string artifact_id = 1;
    */
@@ -669,13 +669,13 @@ export declare type ListArtifactVersionsResponseJson = {
 export declare const ListArtifactVersionsResponseSchema: GenMessage<ListArtifactVersionsResponse, {jsonType: ListArtifactVersionsResponseJson}>;
 
 /**
- * What to count.
+ * The ecosystems to count.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountRequest
  */
 export declare type GetArtifactCountRequest = Message<"chainguard.platform.libraries.v2.GetArtifactCountRequest"> & {
   /**
-   * Ecosystems to count; at least one.
+   * Ecosystems to count; at least one. `ECOSYSTEM_UNSPECIFIED` is INVALID_ARGUMENT.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
@@ -683,13 +683,13 @@ export declare type GetArtifactCountRequest = Message<"chainguard.platform.libra
 };
 
 /**
- * What to count.
+ * The ecosystems to count.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountRequest
  */
 export declare type GetArtifactCountRequestJson = {
   /**
-   * Ecosystems to count; at least one.
+   * Ecosystems to count; at least one. `ECOSYSTEM_UNSPECIFIED` is INVALID_ARGUMENT.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
@@ -703,13 +703,13 @@ export declare type GetArtifactCountRequestJson = {
 export declare const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest, {jsonType: GetArtifactCountRequestJson}>;
 
 /**
- * The counts.
+ * How many artifacts there are.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountResponse
  */
 export declare type GetArtifactCountResponse = Message<"chainguard.platform.libraries.v2.GetArtifactCountResponse"> & {
   /**
-   * One entry per ecosystem that was asked for.
+   * One entry per ecosystem that was asked for, each once, in the order of the request.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount counts = 1;
    */
@@ -717,13 +717,13 @@ export declare type GetArtifactCountResponse = Message<"chainguard.platform.libr
 };
 
 /**
- * The counts.
+ * How many artifacts there are.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountResponse
  */
 export declare type GetArtifactCountResponseJson = {
   /**
-   * One entry per ecosystem that was asked for.
+   * One entry per ecosystem that was asked for, each once, in the order of the request.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount counts = 1;
    */
@@ -750,7 +750,7 @@ export declare type GetArtifactCountResponse_EcosystemCount = Message<"chainguar
   ecosystem: Ecosystem;
 
   /**
-   * Its artifacts.
+   * How many artifacts it has; 0 where it has none.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -771,7 +771,7 @@ export declare type GetArtifactCountResponse_EcosystemCountJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * Its artifacts.
+   * How many artifacts it has; 0 where it has none.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -825,13 +825,13 @@ export declare type EcosystemJson = "ECOSYSTEM_UNSPECIFIED" | "ECOSYSTEM_JAVA" |
 export declare const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson>;
 
 /**
- * The catalogue of library artifacts and their versions. Read-only, and the same for every organization.
+ * The catalogue of library artifacts and their versions. Read-only, and the same for every organization: imports fill it.
  *
  * @generated from service chainguard.platform.libraries.v2.ArtifactsService
  */
 export declare const ArtifactsService: GenService<{
   /**
-   * Lists the library artifacts that the caller may see.
+   * Lists the library artifacts of the catalogue.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifacts
    */
@@ -841,7 +841,8 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactsResponseSchema;
   },
   /**
-   * Lists the versions of one artifact, the newest first.
+   * Lists the versions of one artifact, the newest first in the order of its ecosystem. NOT_FOUND where there is no such
+   * artifact.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifactVersions
    */
@@ -851,7 +852,7 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactVersionsResponseSchema;
   },
   /**
-   * How many artifacts there are per ecosystem.
+   * How many artifacts the catalogue has of each ecosystem that is asked for.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.GetArtifactCount
    */

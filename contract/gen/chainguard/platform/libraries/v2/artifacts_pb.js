@@ -93,7 +93,7 @@ export const Ecosystem = /*@__PURE__*/
   tsEnum(EcosystemSchema);
 
 /**
- * The catalogue of library artifacts and their versions. Read-only, and the same for every organization.
+ * The catalogue of library artifacts and their versions. Read-only, and the same for every organization: imports fill it.
  *
  * @generated from service chainguard.platform.libraries.v2.ArtifactsService
  */

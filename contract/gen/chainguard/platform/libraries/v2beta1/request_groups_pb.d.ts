@@ -35,42 +35,42 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
   parentId: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name, on one line; may be empty, and need not be unique.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * How far it is.
+   * Whether it is a draft, and if not, whether the catalogue has all of it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupStatus status = 4;
    */
   status: RequestGroupStatus;
 
   /**
-   * Ecosystem of its items.
+   * Ecosystem of its items, which follows from the format of the input.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 5;
    */
   ecosystem: Ecosystem;
 
   /**
-   * How it came in.
+   * Whether it was made from a file or from items.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestSource source = 6;
    */
   source: RequestSource;
 
   /**
-   * True: vulnerabilities in the libraries shall be remediated.
+   * True: vulnerabilities in the libraries are to be remediated. It is a wish that is kept; nothing is remediated here.
    *
    * @generated from field: bool for_cve_remediation = 7;
    */
   forCveRemediation: boolean;
 
   /**
-   * When it was submitted.
+   * When it was submitted; absent while it is a draft.
    *
    * @generated from field: google.protobuf.Timestamp submit_time = 8;
    */
@@ -91,7 +91,8 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
   updateTime?: Timestamp | undefined;
 
   /**
-   * When an item was last removed, restored or found to be available otherwise.
+   * When an item was last made, removed or restored, or found in the catalogue or missing from it where it was otherwise
+   * before.
    *
    * @generated from field: google.protobuf.Timestamp items_update_time = 11;
    */
@@ -105,7 +106,7 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
   createdBy: string;
 
   /**
-   * Uid of the identity that submitted it.
+   * Uid of the identity that submitted it; empty while it is a draft.
    *
    * @generated from field: string submitted_by = 13;
    */
@@ -119,21 +120,21 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
   input?: InputMetadata | undefined;
 
   /**
-   * How the items are available.
+   * How many items the catalogue has and lacks, when they were last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 15;
    */
   availabilitySummary?: AvailabilitySummary | undefined;
 
   /**
-   * How far the remediation of vulnerabilities is. Absent: nobody scans the items.
+   * How many items are how far with the remediation of vulnerabilities. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationSummary cve_remediation_summary = 16;
    */
   cveRemediationSummary?: CVERemediationSummary | undefined;
 
   /**
-   * True: what the catalogue lacks comes from the public registry.
+   * True: what the catalogue lacks comes from the public registry of the ecosystem. Always false here.
    *
    * @generated from field: bool org_upstream_enabled = 17;
    */
@@ -161,42 +162,42 @@ export declare type RequestGroupJson = {
   parentId?: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name, on one line; may be empty, and need not be unique.
    *
    * @generated from field: string name = 3;
    */
   name?: string;
 
   /**
-   * How far it is.
+   * Whether it is a draft, and if not, whether the catalogue has all of it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupStatus status = 4;
    */
   status?: RequestGroupStatusJson;
 
   /**
-   * Ecosystem of its items.
+   * Ecosystem of its items, which follows from the format of the input.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 5;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * How it came in.
+   * Whether it was made from a file or from items.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestSource source = 6;
    */
   source?: RequestSourceJson;
 
   /**
-   * True: vulnerabilities in the libraries shall be remediated.
+   * True: vulnerabilities in the libraries are to be remediated. It is a wish that is kept; nothing is remediated here.
    *
    * @generated from field: bool for_cve_remediation = 7;
    */
   forCveRemediation?: boolean;
 
   /**
-   * When it was submitted.
+   * When it was submitted; absent while it is a draft.
    *
    * @generated from field: google.protobuf.Timestamp submit_time = 8;
    */
@@ -217,7 +218,8 @@ export declare type RequestGroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When an item was last removed, restored or found to be available otherwise.
+   * When an item was last made, removed or restored, or found in the catalogue or missing from it where it was otherwise
+   * before.
    *
    * @generated from field: google.protobuf.Timestamp items_update_time = 11;
    */
@@ -231,7 +233,7 @@ export declare type RequestGroupJson = {
   createdBy?: string;
 
   /**
-   * Uid of the identity that submitted it.
+   * Uid of the identity that submitted it; empty while it is a draft.
    *
    * @generated from field: string submitted_by = 13;
    */
@@ -245,21 +247,21 @@ export declare type RequestGroupJson = {
   input?: InputMetadataJson;
 
   /**
-   * How the items are available.
+   * How many items the catalogue has and lacks, when they were last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 15;
    */
   availabilitySummary?: AvailabilitySummaryJson;
 
   /**
-   * How far the remediation of vulnerabilities is. Absent: nobody scans the items.
+   * How many items are how far with the remediation of vulnerabilities. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationSummary cve_remediation_summary = 16;
    */
   cveRemediationSummary?: CVERemediationSummaryJson;
 
   /**
-   * True: what the catalogue lacks comes from the public registry.
+   * True: what the catalogue lacks comes from the public registry of the ecosystem. Always false here.
    *
    * @generated from field: bool org_upstream_enabled = 17;
    */
@@ -286,21 +288,21 @@ export declare type RequestGroupItem = Message<"chainguard.platform.libraries.v2
   uid: string;
 
   /**
-   * The requirement as it was given, without what logs in somewhere.
+   * The requirement as it was given, without credentials in addresses.
    *
    * @generated from field: string requirement = 2;
    */
   requirement: string;
 
   /**
-   * Name of the library, as its ecosystem compares names.
+   * Name of the library, as its ecosystem compares names: of Python in lower case with `-`, of Java `group:artifact`.
    *
    * @generated from field: string package_name = 3;
    */
   packageName: string;
 
   /**
-   * The version that is asked for.
+   * The version that is asked for; empty where the requirement names none exactly.
    *
    * @generated from field: string version = 4;
    */
@@ -314,28 +316,28 @@ export declare type RequestGroupItem = Message<"chainguard.platform.libraries.v2
   ecosystem: Ecosystem;
 
   /**
-   * Whether the catalogue has it.
+   * Whether the catalogue has it, in any spelling of the same version, when it was last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 6;
    */
   availability: Availability;
 
   /**
-   * Why it is not available.
+   * Why it is not available, as text; empty where it is.
    *
    * @generated from field: string availability_reason = 7;
    */
   availabilityReason: string;
 
   /**
-   * Other versions of it that the catalogue has.
+   * Later versions of it that the catalogue has; absent where there are none.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Upgrade upgrade = 8;
    */
   upgrade?: Upgrade | undefined;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediation cve_remediation = 9;
    */
@@ -377,21 +379,21 @@ export declare type RequestGroupItemJson = {
   uid?: string;
 
   /**
-   * The requirement as it was given, without what logs in somewhere.
+   * The requirement as it was given, without credentials in addresses.
    *
    * @generated from field: string requirement = 2;
    */
   requirement?: string;
 
   /**
-   * Name of the library, as its ecosystem compares names.
+   * Name of the library, as its ecosystem compares names: of Python in lower case with `-`, of Java `group:artifact`.
    *
    * @generated from field: string package_name = 3;
    */
   packageName?: string;
 
   /**
-   * The version that is asked for.
+   * The version that is asked for; empty where the requirement names none exactly.
    *
    * @generated from field: string version = 4;
    */
@@ -405,28 +407,28 @@ export declare type RequestGroupItemJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * Whether the catalogue has it.
+   * Whether the catalogue has it, in any spelling of the same version, when it was last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 6;
    */
   availability?: AvailabilityJson;
 
   /**
-   * Why it is not available.
+   * Why it is not available, as text; empty where it is.
    *
    * @generated from field: string availability_reason = 7;
    */
   availabilityReason?: string;
 
   /**
-   * Other versions of it that the catalogue has.
+   * Later versions of it that the catalogue has; absent where there are none.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Upgrade upgrade = 8;
    */
   upgrade?: UpgradeJson;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediation cve_remediation = 9;
    */
@@ -461,20 +463,20 @@ export declare type RequestGroupItemJson = {
 export declare const RequestGroupItemSchema: GenMessage<RequestGroupItem, {jsonType: RequestGroupItemJson}>;
 
 /**
- * Versions to which a request could move.
+ * Versions in the catalogue to which a request could move.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.Upgrade
  */
 export declare type Upgrade = Message<"chainguard.platform.libraries.v2beta1.Upgrade"> & {
   /**
-   * The next later version that there is.
+   * The next version above the one that is asked for; empty where it has none.
    *
    * @generated from field: string closest_version = 1;
    */
   closestVersion: string;
 
   /**
-   * The newest version that there is.
+   * The newest version of the library.
    *
    * @generated from field: string latest_version = 2;
    */
@@ -482,20 +484,20 @@ export declare type Upgrade = Message<"chainguard.platform.libraries.v2beta1.Upg
 };
 
 /**
- * Versions to which a request could move.
+ * Versions in the catalogue to which a request could move.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.Upgrade
  */
 export declare type UpgradeJson = {
   /**
-   * The next later version that there is.
+   * The next version above the one that is asked for; empty where it has none.
    *
    * @generated from field: string closest_version = 1;
    */
   closestVersion?: string;
 
   /**
-   * The newest version that there is.
+   * The newest version of the library.
    *
    * @generated from field: string latest_version = 2;
    */
@@ -509,7 +511,7 @@ export declare type UpgradeJson = {
 export declare const UpgradeSchema: GenMessage<Upgrade, {jsonType: UpgradeJson}>;
 
 /**
- * What is known of the remediation of a library's vulnerabilities.
+ * What is known of the remediation of a library's vulnerabilities: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediation
  */
@@ -544,7 +546,7 @@ export declare type CVERemediation = Message<"chainguard.platform.libraries.v2be
 };
 
 /**
- * What is known of the remediation of a library's vulnerabilities.
+ * What is known of the remediation of a library's vulnerabilities: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediation
  */
@@ -591,7 +593,7 @@ export declare const CVERemediationSchema: GenMessage<CVERemediation, {jsonType:
  */
 export declare type InputMetadata = Message<"chainguard.platform.libraries.v2beta1.InputMetadata"> & {
   /**
-   * Name of the file.
+   * Name of the file, where the request gave one.
    *
    * @generated from field: string filename = 1;
    */
@@ -605,7 +607,7 @@ export declare type InputMetadata = Message<"chainguard.platform.libraries.v2bet
   format: InputFormat;
 
   /**
-   * SHA-256 of the content: sha256:… in hex.
+   * SHA-256 of the content: `sha256:` and 64 hex characters. Of items it is that of their lines, joined by line feeds.
    *
    * @generated from field: string content_hash = 3;
    */
@@ -626,7 +628,7 @@ export declare type InputMetadata = Message<"chainguard.platform.libraries.v2bet
  */
 export declare type InputMetadataJson = {
   /**
-   * Name of the file.
+   * Name of the file, where the request gave one.
    *
    * @generated from field: string filename = 1;
    */
@@ -640,7 +642,7 @@ export declare type InputMetadataJson = {
   format?: InputFormatJson;
 
   /**
-   * SHA-256 of the content: sha256:… in hex.
+   * SHA-256 of the content: `sha256:` and 64 hex characters. Of items it is that of their lines, joined by line feeds.
    *
    * @generated from field: string content_hash = 3;
    */
@@ -661,7 +663,7 @@ export declare type InputMetadataJson = {
 export declare const InputMetadataSchema: GenMessage<InputMetadata, {jsonType: InputMetadataJson}>;
 
 /**
- * How many items there are of each kind.
+ * How many items there are of each kind. Removed ones count in `removed` alone.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.AvailabilitySummary
  */
@@ -681,42 +683,42 @@ export declare type AvailabilitySummary = Message<"chainguard.platform.libraries
   canBeRequested: number;
 
   /**
-   * Not allowed.
+   * Not allowed. Always 0 here.
    *
    * @generated from field: int32 blocked = 3;
    */
   blocked: number;
 
   /**
-   * Nowhere published.
+   * Published nowhere. Always 0 here.
    *
    * @generated from field: int32 not_found_upstream = 4;
    */
   notFoundUpstream: number;
 
   /**
-   * Never to be in the catalogue.
+   * Never to be in the catalogue. Always 0 here.
    *
    * @generated from field: int32 wont_build = 5;
    */
   wontBuild: number;
 
   /**
-   * Without one exact version of one library.
+   * Whose requirement does not name one exact version of one library.
    *
    * @generated from field: int32 invalid_requirement = 6;
    */
   invalidRequirement: number;
 
   /**
-   * On the way into the catalogue.
+   * On the way into the catalogue. Nothing is built here: always 0.
    *
    * @generated from field: int32 building = 7;
    */
   building: number;
 
   /**
-   * That could not be built.
+   * Could not be built. Nothing is built here: always 0.
    *
    * @generated from field: int32 build_failed = 8;
    */
@@ -730,7 +732,7 @@ export declare type AvailabilitySummary = Message<"chainguard.platform.libraries
   removed: number;
 
   /**
-   * That must be removed before the draft can be submitted.
+   * Has to be removed before the draft can be submitted: those with an invalid requirement.
    *
    * @generated from field: int32 blocking_submit = 10;
    */
@@ -738,7 +740,7 @@ export declare type AvailabilitySummary = Message<"chainguard.platform.libraries
 };
 
 /**
- * How many items there are of each kind.
+ * How many items there are of each kind. Removed ones count in `removed` alone.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.AvailabilitySummary
  */
@@ -758,42 +760,42 @@ export declare type AvailabilitySummaryJson = {
   canBeRequested?: number;
 
   /**
-   * Not allowed.
+   * Not allowed. Always 0 here.
    *
    * @generated from field: int32 blocked = 3;
    */
   blocked?: number;
 
   /**
-   * Nowhere published.
+   * Published nowhere. Always 0 here.
    *
    * @generated from field: int32 not_found_upstream = 4;
    */
   notFoundUpstream?: number;
 
   /**
-   * Never to be in the catalogue.
+   * Never to be in the catalogue. Always 0 here.
    *
    * @generated from field: int32 wont_build = 5;
    */
   wontBuild?: number;
 
   /**
-   * Without one exact version of one library.
+   * Whose requirement does not name one exact version of one library.
    *
    * @generated from field: int32 invalid_requirement = 6;
    */
   invalidRequirement?: number;
 
   /**
-   * On the way into the catalogue.
+   * On the way into the catalogue. Nothing is built here: always 0.
    *
    * @generated from field: int32 building = 7;
    */
   building?: number;
 
   /**
-   * That could not be built.
+   * Could not be built. Nothing is built here: always 0.
    *
    * @generated from field: int32 build_failed = 8;
    */
@@ -807,7 +809,7 @@ export declare type AvailabilitySummaryJson = {
   removed?: number;
 
   /**
-   * That must be removed before the draft can be submitted.
+   * Has to be removed before the draft can be submitted: those with an invalid requirement.
    *
    * @generated from field: int32 blocking_submit = 10;
    */
@@ -821,7 +823,7 @@ export declare type AvailabilitySummaryJson = {
 export declare const AvailabilitySummarySchema: GenMessage<AvailabilitySummary, {jsonType: AvailabilitySummaryJson}>;
 
 /**
- * How far the remediation of vulnerabilities is.
+ * How far the remediation of vulnerabilities is: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediationSummary
  */
@@ -834,35 +836,35 @@ export declare type CVERemediationSummary = Message<"chainguard.platform.librari
   scanQueued: number;
 
   /**
-   * Items without vulnerabilities that matter.
+   * Items without vulnerabilities of high or critical severity.
    *
    * @generated from field: int32 no_high_critical_cves = 2;
    */
   noHighCriticalCves: number;
 
   /**
-   * Items that are looked at.
+   * Items whose vulnerabilities are being examined.
    *
    * @generated from field: int32 reviewing = 3;
    */
   reviewing: number;
 
   /**
-   * Items that are worked at.
+   * Items whose vulnerabilities are being fixed.
    *
    * @generated from field: int32 in_progress = 4;
    */
   inProgress: number;
 
   /**
-   * Items that are done.
+   * Items whose vulnerabilities are remediated.
    *
    * @generated from field: int32 complete = 5;
    */
   complete: number;
 
   /**
-   * Items that stay as they are.
+   * Items whose vulnerabilities will not be remediated.
    *
    * @generated from field: int32 wont_remediate = 6;
    */
@@ -877,7 +879,7 @@ export declare type CVERemediationSummary = Message<"chainguard.platform.librari
 };
 
 /**
- * How far the remediation of vulnerabilities is.
+ * How far the remediation of vulnerabilities is: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediationSummary
  */
@@ -890,35 +892,35 @@ export declare type CVERemediationSummaryJson = {
   scanQueued?: number;
 
   /**
-   * Items without vulnerabilities that matter.
+   * Items without vulnerabilities of high or critical severity.
    *
    * @generated from field: int32 no_high_critical_cves = 2;
    */
   noHighCriticalCves?: number;
 
   /**
-   * Items that are looked at.
+   * Items whose vulnerabilities are being examined.
    *
    * @generated from field: int32 reviewing = 3;
    */
   reviewing?: number;
 
   /**
-   * Items that are worked at.
+   * Items whose vulnerabilities are being fixed.
    *
    * @generated from field: int32 in_progress = 4;
    */
   inProgress?: number;
 
   /**
-   * Items that are done.
+   * Items whose vulnerabilities are remediated.
    *
    * @generated from field: int32 complete = 5;
    */
   complete?: number;
 
   /**
-   * Items that stay as they are.
+   * Items whose vulnerabilities will not be remediated.
    *
    * @generated from field: int32 wont_remediate = 6;
    */
@@ -939,7 +941,7 @@ export declare type CVERemediationSummaryJson = {
 export declare const CVERemediationSummarySchema: GenMessage<CVERemediationSummary, {jsonType: CVERemediationSummaryJson}>;
 
 /**
- * The request group to make, and where: either `content`, a file as it is, or `items`.
+ * The request group to make, and where: with exactly one of `content`, a file as it is, and `items`.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest
  */
@@ -952,49 +954,52 @@ export declare type CreateRequestGroupRequest = Message<"chainguard.platform.lib
   parent: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name, on one line; may be empty, and need not be unique.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Content of a file: requirements.txt, poetry.lock, uv.lock, or a list of Maven artifacts.
+   * Content of a file, 1,048,576 characters at most: requirements.txt, poetry.lock, uv.lock, a pom.xml or a list of Maven
+   * artifacts. Files and addresses that it refers to are not opened. Not with `items`.
    *
    * @generated from field: string content = 3;
    */
   content: string;
 
   /**
-   * Requirements, as lines of requirements.txt or of a list of Maven artifacts.
+   * Requirements, each one line of requirements.txt or of a list of Maven artifacts; 1,000 at most. Not with `content`.
    *
    * @generated from field: repeated string items = 4;
    */
   items: string[];
 
   /**
-   * Format of the content, or of the items. Absent: the one that the filename says.
+   * Format of the content, or of the items, which cannot be in one of a lock file. Absent: the one that follows from
+   * `filename`; INVALID_ARGUMENT where none does.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.InputFormat format = 5;
    */
   format: InputFormat;
 
   /**
-   * Name of the file.
+   * Name of the file, with or without folders: says the format where `format` does not, and is kept.
    *
    * @generated from field: string filename = 6;
    */
   filename: string;
 
   /**
-   * What the libraries are for, such as a version of Python. Requirements count whatever their markers say.
+   * What the libraries are for, such as a version of Python; 32 entries at most. Changes nothing: requirements count whatever
+   * their markers say.
    *
    * @generated from field: map<string, string> ecosystem_context = 7;
    */
   ecosystemContext: { [key: string]: string };
 
   /**
-   * True: vulnerabilities in the libraries shall be remediated.
+   * True: vulnerabilities in the libraries are to be remediated. Kept as a wish. False when absent.
    *
    * @generated from field: bool for_cve_remediation = 8;
    */
@@ -1002,7 +1007,7 @@ export declare type CreateRequestGroupRequest = Message<"chainguard.platform.lib
 };
 
 /**
- * The request group to make, and where: either `content`, a file as it is, or `items`.
+ * The request group to make, and where: with exactly one of `content`, a file as it is, and `items`.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest
  */
@@ -1015,49 +1020,52 @@ export declare type CreateRequestGroupRequestJson = {
   parent?: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name, on one line; may be empty, and need not be unique.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Content of a file: requirements.txt, poetry.lock, uv.lock, or a list of Maven artifacts.
+   * Content of a file, 1,048,576 characters at most: requirements.txt, poetry.lock, uv.lock, a pom.xml or a list of Maven
+   * artifacts. Files and addresses that it refers to are not opened. Not with `items`.
    *
    * @generated from field: string content = 3;
    */
   content?: string;
 
   /**
-   * Requirements, as lines of requirements.txt or of a list of Maven artifacts.
+   * Requirements, each one line of requirements.txt or of a list of Maven artifacts; 1,000 at most. Not with `content`.
    *
    * @generated from field: repeated string items = 4;
    */
   items?: string[];
 
   /**
-   * Format of the content, or of the items. Absent: the one that the filename says.
+   * Format of the content, or of the items, which cannot be in one of a lock file. Absent: the one that follows from
+   * `filename`; INVALID_ARGUMENT where none does.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.InputFormat format = 5;
    */
   format?: InputFormatJson;
 
   /**
-   * Name of the file.
+   * Name of the file, with or without folders: says the format where `format` does not, and is kept.
    *
    * @generated from field: string filename = 6;
    */
   filename?: string;
 
   /**
-   * What the libraries are for, such as a version of Python. Requirements count whatever their markers say.
+   * What the libraries are for, such as a version of Python; 32 entries at most. Changes nothing: requirements count whatever
+   * their markers say.
    *
    * @generated from field: map<string, string> ecosystem_context = 7;
    */
   ecosystemContext?: { [key: string]: string };
 
   /**
-   * True: vulnerabilities in the libraries shall be remediated.
+   * True: vulnerabilities in the libraries are to be remediated. Kept as a wish. False when absent.
    *
    * @generated from field: bool for_cve_remediation = 8;
    */
@@ -1077,35 +1085,35 @@ export declare const CreateRequestGroupRequestSchema: GenMessage<CreateRequestGr
  */
 export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestGroupsRequest"> & {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * Only drafts, or only what was submitted.
+   * Only drafts, or only submitted ones; absent: both.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupState state = 2;
    */
   state: RequestGroupState;
 
   /**
-   * Only request groups of this status.
+   * Only request groups with this status; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupStatus status = 3;
    */
   status: RequestGroupStatus;
 
   /**
-   * Only request groups of this ecosystem.
+   * Only request groups for this ecosystem; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 4;
    */
   ecosystem: Ecosystem;
 
   /**
-   * Only request groups that came in like this.
+   * Only request groups that were made in this way; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestSource source = 5;
    */
@@ -1119,7 +1127,7 @@ export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libr
   name: string;
 
   /**
-   * Only request groups for which this is so.
+   * True: only those whose vulnerabilities are to be remediated; false: only the others; absent: both.
    *
    * @generated from field: optional bool for_cve_remediation = 7;
    */
@@ -1168,35 +1176,35 @@ export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libr
  */
 export declare type ListRequestGroupsRequestJson = {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * Only drafts, or only what was submitted.
+   * Only drafts, or only submitted ones; absent: both.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupState state = 2;
    */
   state?: RequestGroupStateJson;
 
   /**
-   * Only request groups of this status.
+   * Only request groups with this status; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestGroupStatus status = 3;
    */
   status?: RequestGroupStatusJson;
 
   /**
-   * Only request groups of this ecosystem.
+   * Only request groups for this ecosystem; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 4;
    */
   ecosystem?: EcosystemJson;
 
   /**
-   * Only request groups that came in like this.
+   * Only request groups that were made in this way; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestSource source = 5;
    */
@@ -1210,7 +1218,7 @@ export declare type ListRequestGroupsRequestJson = {
   name?: string;
 
   /**
-   * Only request groups for which this is so.
+   * True: only those whose vulnerabilities are to be remediated; false: only the others; absent: both.
    *
    * @generated from field: optional bool for_cve_remediation = 7;
    */
@@ -1369,27 +1377,27 @@ export declare type GetRequestGroupRequestJson = {
 export declare const GetRequestGroupRequestSchema: GenMessage<GetRequestGroupRequest, {jsonType: GetRequestGroupRequestJson}>;
 
 /**
- * Whose items to list.
+ * The request group whose items to list, and which of them.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestGroupItemsRequest
  */
 export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestGroupItemsRequest"> & {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Only items that are available like this.
+   * Only items with this availability; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 2;
    */
   availability: Availability;
 
   /**
-   * Only items whose remediation is so far.
+   * Only items with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationStatus cve_remediation_status = 3;
    */
@@ -1403,7 +1411,7 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
   minUpdateTime?: Timestamp | undefined;
 
   /**
-   * Also items that were removed.
+   * True: removed items are listed too.
    *
    * @generated from field: bool include_removed = 5;
    */
@@ -1438,7 +1446,7 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
   skip: number;
 
   /**
-   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   * Lists nothing where the request group lies elsewhere. Additive: not part of the public message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
    */
@@ -1446,27 +1454,27 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
 };
 
 /**
- * Whose items to list.
+ * The request group whose items to list, and which of them.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestGroupItemsRequest
  */
 export declare type ListRequestGroupItemsRequestJson = {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Only items that are available like this.
+   * Only items with this availability; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 2;
    */
   availability?: AvailabilityJson;
 
   /**
-   * Only items whose remediation is so far.
+   * Only items with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationStatus cve_remediation_status = 3;
    */
@@ -1480,7 +1488,7 @@ export declare type ListRequestGroupItemsRequestJson = {
   minUpdateTime?: TimestampJson;
 
   /**
-   * Also items that were removed.
+   * True: removed items are listed too.
    *
    * @generated from field: bool include_removed = 5;
    */
@@ -1515,7 +1523,7 @@ export declare type ListRequestGroupItemsRequestJson = {
   skip?: number;
 
   /**
-   * Narrows the list by the place of the request groups. Additive: not part of the public message.
+   * Lists nothing where the request group lies elsewhere. Additive: not part of the public message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
    */
@@ -1611,14 +1619,14 @@ export declare const ListRequestGroupItemsResponseSchema: GenMessage<ListRequest
  */
 export declare type SubmitRequestGroupRequest = Message<"chainguard.platform.libraries.v2beta1.SubmitRequestGroupRequest"> & {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Whether vulnerabilities in the libraries shall be remediated. Absent: as it was made.
+   * Whether vulnerabilities in the libraries are to be remediated. Absent: as it was made.
    *
    * @generated from field: optional bool for_cve_remediation = 2;
    */
@@ -1632,14 +1640,14 @@ export declare type SubmitRequestGroupRequest = Message<"chainguard.platform.lib
  */
 export declare type SubmitRequestGroupRequestJson = {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Whether vulnerabilities in the libraries shall be remediated. Absent: as it was made.
+   * Whether vulnerabilities in the libraries are to be remediated. Absent: as it was made.
    *
    * @generated from field: optional bool for_cve_remediation = 2;
    */
@@ -1707,14 +1715,14 @@ export declare const UpdateRequestGroupRequestSchema: GenMessage<UpdateRequestGr
  */
 export declare type RemoveItemsRequest = Message<"chainguard.platform.libraries.v2beta1.RemoveItemsRequest"> & {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Uids of the items.
+   * Uids of its items, 1 to 1,000. One that is no item of it is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string item_uids = 2;
    */
@@ -1728,14 +1736,14 @@ export declare type RemoveItemsRequest = Message<"chainguard.platform.libraries.
  */
 export declare type RemoveItemsRequestJson = {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Uids of the items.
+   * Uids of its items, 1 to 1,000. One that is no item of it is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string item_uids = 2;
    */
@@ -1762,7 +1770,7 @@ export declare type RemoveItemsResponse = Message<"chainguard.platform.libraries
   removedCount: number;
 
   /**
-   * How the items are available now.
+   * How many items of each kind there are now.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 2;
    */
@@ -1797,7 +1805,7 @@ export declare type RemoveItemsResponseJson = {
   removedCount?: number;
 
   /**
-   * How the items are available now.
+   * How many items of each kind there are now.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 2;
    */
@@ -1831,14 +1839,14 @@ export declare const RemoveItemsResponseSchema: GenMessage<RemoveItemsResponse, 
  */
 export declare type RestoreItemsRequest = Message<"chainguard.platform.libraries.v2beta1.RestoreItemsRequest"> & {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Uids of the items.
+   * Uids of its items, 1 to 1,000. One that is no item of it is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string item_uids = 2;
    */
@@ -1852,14 +1860,14 @@ export declare type RestoreItemsRequest = Message<"chainguard.platform.libraries
  */
 export declare type RestoreItemsRequestJson = {
   /**
-   * Its uid.
+   * Uid of the request group.
    *
    * @generated from field: string uid = 1;
    */
   uid?: string;
 
   /**
-   * Uids of the items.
+   * Uids of its items, 1 to 1,000. One that is no item of it is INVALID_ARGUMENT.
    *
    * @generated from field: repeated string item_uids = 2;
    */
@@ -1886,7 +1894,7 @@ export declare type RestoreItemsResponse = Message<"chainguard.platform.librarie
   restoredCount: number;
 
   /**
-   * How the items are available now.
+   * How many items of each kind there are now.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 2;
    */
@@ -1921,7 +1929,7 @@ export declare type RestoreItemsResponseJson = {
   restoredCount?: number;
 
   /**
-   * How the items are available now.
+   * How many items of each kind there are now.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.AvailabilitySummary availability_summary = 2;
    */
@@ -2023,7 +2031,7 @@ export declare const RefreshCoverageRequestSchema: GenMessage<RefreshCoverageReq
  */
 export declare type RequestedLibrary = Message<"chainguard.platform.libraries.v2beta1.RequestedLibrary"> & {
   /**
-   * Name of the library, as its ecosystem compares names.
+   * Name of the library, as its ecosystem compares names: of Python in lower case with `-`, of Java `group:artifact`.
    *
    * @generated from field: string name = 1;
    */
@@ -2037,84 +2045,86 @@ export declare type RequestedLibrary = Message<"chainguard.platform.libraries.v2
   ecosystem: Ecosystem;
 
   /**
-   * Whether the catalogue has the versions that are asked for.
+   * Whether the catalogue has the versions that are asked for, when the requests were last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus build_status = 3;
    */
   buildStatus: RequestedLibraryBuildStatus;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus cve_status = 4;
    */
   cveStatus: RequestedLibraryCVEStatus;
 
   /**
-   * How many of its versions are asked for.
+   * How many different versions of it are asked for.
    *
    * @generated from field: int32 requested_version_count = 5;
    */
   requestedVersionCount: number;
 
   /**
-   * How many of these the catalogue has.
+   * How many of these versions the catalogue has.
    *
    * @generated from field: int32 built_version_count = 6;
    */
   builtVersionCount: number;
 
   /**
-   * How many vulnerabilities are remediated.
+   * How many of its vulnerabilities are remediated. Nothing is scanned here: never answered.
    *
    * @generated from field: int32 remediated_cve_count = 7;
    */
   remediatedCveCount: number;
 
   /**
-   * How the requests came in.
+   * In which ways the request groups that ask for it were made, each once.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestSource sources = 8;
    */
   sources: RequestSource[];
 
   /**
-   * The request groups that ask for it, the newest first; some of them where they are many.
+   * The request groups that ask for it, the last submitted first; 20 at most.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestGroupRef contributing_groups = 9;
    */
   contributingGroups: RequestGroupRef[];
 
   /**
-   * How many request groups ask for it.
+   * How many request groups ask for it, also those that are not among `contributing_groups`.
    *
    * @generated from field: int32 contributing_group_count = 10;
    */
   contributingGroupCount: number;
 
   /**
-   * When it was last asked for.
+   * When a request group that asks for it was last submitted.
    *
    * @generated from field: google.protobuf.Timestamp last_request_time = 11;
    */
   lastRequestTime?: Timestamp | undefined;
 
   /**
-   * Identifier within the list. Additive: not part of the public message.
+   * Identifier that follows from ecosystem and name: 16 hex characters, and no uid of the hierarchy. Additive: not part of
+   * the public message.
    *
    * @generated from field: string uid = 1000;
    */
   uid: string;
 
   /**
-   * When it was first asked for. Additive: not part of the public message.
+   * When the first request group that asks for it was submitted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When what is known of it last changed. Additive: not part of the public message.
+   * When one of its items changed, or a request group that asks for it was submitted, whichever was last. Additive: not part
+   * of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -2128,7 +2138,7 @@ export declare type RequestedLibrary = Message<"chainguard.platform.libraries.v2
  */
 export declare type RequestedLibraryJson = {
   /**
-   * Name of the library, as its ecosystem compares names.
+   * Name of the library, as its ecosystem compares names: of Python in lower case with `-`, of Java `group:artifact`.
    *
    * @generated from field: string name = 1;
    */
@@ -2142,84 +2152,86 @@ export declare type RequestedLibraryJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * Whether the catalogue has the versions that are asked for.
+   * Whether the catalogue has the versions that are asked for, when the requests were last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus build_status = 3;
    */
   buildStatus?: RequestedLibraryBuildStatusJson;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus cve_status = 4;
    */
   cveStatus?: RequestedLibraryCVEStatusJson;
 
   /**
-   * How many of its versions are asked for.
+   * How many different versions of it are asked for.
    *
    * @generated from field: int32 requested_version_count = 5;
    */
   requestedVersionCount?: number;
 
   /**
-   * How many of these the catalogue has.
+   * How many of these versions the catalogue has.
    *
    * @generated from field: int32 built_version_count = 6;
    */
   builtVersionCount?: number;
 
   /**
-   * How many vulnerabilities are remediated.
+   * How many of its vulnerabilities are remediated. Nothing is scanned here: never answered.
    *
    * @generated from field: int32 remediated_cve_count = 7;
    */
   remediatedCveCount?: number;
 
   /**
-   * How the requests came in.
+   * In which ways the request groups that ask for it were made, each once.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestSource sources = 8;
    */
   sources?: RequestSourceJson[];
 
   /**
-   * The request groups that ask for it, the newest first; some of them where they are many.
+   * The request groups that ask for it, the last submitted first; 20 at most.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestGroupRef contributing_groups = 9;
    */
   contributingGroups?: RequestGroupRefJson[];
 
   /**
-   * How many request groups ask for it.
+   * How many request groups ask for it, also those that are not among `contributing_groups`.
    *
    * @generated from field: int32 contributing_group_count = 10;
    */
   contributingGroupCount?: number;
 
   /**
-   * When it was last asked for.
+   * When a request group that asks for it was last submitted.
    *
    * @generated from field: google.protobuf.Timestamp last_request_time = 11;
    */
   lastRequestTime?: TimestampJson;
 
   /**
-   * Identifier within the list. Additive: not part of the public message.
+   * Identifier that follows from ecosystem and name: 16 hex characters, and no uid of the hierarchy. Additive: not part of
+   * the public message.
    *
    * @generated from field: string uid = 1000;
    */
   uid?: string;
 
   /**
-   * When it was first asked for. Additive: not part of the public message.
+   * When the first request group that asks for it was submitted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: TimestampJson;
 
   /**
-   * When what is known of it last changed. Additive: not part of the public message.
+   * When one of its items changed, or a request group that asks for it was submitted, whichever was last. Additive: not part
+   * of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -2233,7 +2245,7 @@ export declare type RequestedLibraryJson = {
 export declare const RequestedLibrarySchema: GenMessage<RequestedLibrary, {jsonType: RequestedLibraryJson}>;
 
 /**
- * A request group by name.
+ * A request group, named in a list.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RequestGroupRef
  */
@@ -2246,7 +2258,7 @@ export declare type RequestGroupRef = Message<"chainguard.platform.libraries.v2b
   uid: string;
 
   /**
-   * Its name.
+   * Its name; empty where it has none.
    *
    * @generated from field: string name = 2;
    */
@@ -2254,7 +2266,7 @@ export declare type RequestGroupRef = Message<"chainguard.platform.libraries.v2b
 };
 
 /**
- * A request group by name.
+ * A request group, named in a list.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RequestGroupRef
  */
@@ -2267,7 +2279,7 @@ export declare type RequestGroupRefJson = {
   uid?: string;
 
   /**
-   * Its name.
+   * Its name; empty where it has none.
    *
    * @generated from field: string name = 2;
    */
@@ -2287,84 +2299,86 @@ export declare const RequestGroupRefSchema: GenMessage<RequestGroupRef, {jsonTyp
  */
 export declare type RequestedLibraryVersion = Message<"chainguard.platform.libraries.v2beta1.RequestedLibraryVersion"> & {
   /**
-   * The version.
+   * The version, as the requirement writes it.
    *
    * @generated from field: string version = 1;
    */
   version: string;
 
   /**
-   * Whether the catalogue has it.
+   * Whether the catalogue has it, when a request for it was last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 2;
    */
   availability: Availability;
 
   /**
-   * Why it is not available.
+   * Why it is not available, as text; empty where it is.
    *
    * @generated from field: string availability_reason = 3;
    */
   availabilityReason: string;
 
   /**
-   * Other versions that the catalogue has.
+   * Later versions that the catalogue has; absent where there are none.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Upgrade upgrade = 4;
    */
   upgrade?: Upgrade | undefined;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediation cve_remediation = 5;
    */
   cveRemediation?: CVERemediation | undefined;
 
   /**
-   * How the requests came in.
+   * In which ways the request groups that ask for it were made, each once.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestSource sources = 6;
    */
   sources: RequestSource[];
 
   /**
-   * Uids of the identities that submitted them; some of them where they are many.
+   * Uids of the identities that submitted the request groups in `contributing_groups`, each once.
    *
    * @generated from field: repeated string requested_by = 7;
    */
   requestedBy: string[];
 
   /**
-   * The request groups that ask for it, the newest first; some of them where they are many.
+   * The request groups that ask for it, the last submitted first; 20 at most.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestGroupRef contributing_groups = 8;
    */
   contributingGroups: RequestGroupRef[];
 
   /**
-   * When it was last asked for.
+   * When a request group that asks for it was last submitted.
    *
    * @generated from field: google.protobuf.Timestamp last_request_time = 9;
    */
   lastRequestTime?: Timestamp | undefined;
 
   /**
-   * Identifier within the list. Additive: not part of the public message.
+   * Identifier that follows from ecosystem, name and version: 16 hex characters, and no uid of the hierarchy. Additive: not
+   * part of the public message.
    *
    * @generated from field: string uid = 1000;
    */
   uid: string;
 
   /**
-   * When it was first asked for. Additive: not part of the public message.
+   * When the first request group that asks for it was submitted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When what is known of it last changed. Additive: not part of the public message.
+   * When one of its items changed, or a request group that asks for it was submitted, whichever was last. Additive: not part
+   * of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -2378,84 +2392,86 @@ export declare type RequestedLibraryVersion = Message<"chainguard.platform.libra
  */
 export declare type RequestedLibraryVersionJson = {
   /**
-   * The version.
+   * The version, as the requirement writes it.
    *
    * @generated from field: string version = 1;
    */
   version?: string;
 
   /**
-   * Whether the catalogue has it.
+   * Whether the catalogue has it, when a request for it was last compared with it.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 2;
    */
   availability?: AvailabilityJson;
 
   /**
-   * Why it is not available.
+   * Why it is not available, as text; empty where it is.
    *
    * @generated from field: string availability_reason = 3;
    */
   availabilityReason?: string;
 
   /**
-   * Other versions that the catalogue has.
+   * Later versions that the catalogue has; absent where there are none.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Upgrade upgrade = 4;
    */
   upgrade?: UpgradeJson;
 
   /**
-   * How far the remediation of its vulnerabilities is. Absent: nobody scans it.
+   * How far the remediation of its vulnerabilities is. Nothing is scanned here: never answered.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediation cve_remediation = 5;
    */
   cveRemediation?: CVERemediationJson;
 
   /**
-   * How the requests came in.
+   * In which ways the request groups that ask for it were made, each once.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestSource sources = 6;
    */
   sources?: RequestSourceJson[];
 
   /**
-   * Uids of the identities that submitted them; some of them where they are many.
+   * Uids of the identities that submitted the request groups in `contributing_groups`, each once.
    *
    * @generated from field: repeated string requested_by = 7;
    */
   requestedBy?: string[];
 
   /**
-   * The request groups that ask for it, the newest first; some of them where they are many.
+   * The request groups that ask for it, the last submitted first; 20 at most.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2beta1.RequestGroupRef contributing_groups = 8;
    */
   contributingGroups?: RequestGroupRefJson[];
 
   /**
-   * When it was last asked for.
+   * When a request group that asks for it was last submitted.
    *
    * @generated from field: google.protobuf.Timestamp last_request_time = 9;
    */
   lastRequestTime?: TimestampJson;
 
   /**
-   * Identifier within the list. Additive: not part of the public message.
+   * Identifier that follows from ecosystem, name and version: 16 hex characters, and no uid of the hierarchy. Additive: not
+   * part of the public message.
    *
    * @generated from field: string uid = 1000;
    */
   uid?: string;
 
   /**
-   * When it was first asked for. Additive: not part of the public message.
+   * When the first request group that asks for it was submitted. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: TimestampJson;
 
   /**
-   * When what is known of it last changed. Additive: not part of the public message.
+   * When one of its items changed, or a request group that asks for it was submitted, whichever was last. Additive: not part
+   * of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -2475,14 +2491,14 @@ export declare const RequestedLibraryVersionSchema: GenMessage<RequestedLibraryV
  */
 export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestedLibrariesRequest"> & {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * Only libraries of this ecosystem.
+   * Only libraries of this ecosystem; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 2;
    */
@@ -2496,14 +2512,14 @@ export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform
   query: string;
 
   /**
-   * Only libraries of this status.
+   * Only libraries of which the catalogue has none, some or all of the requested versions; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus build_status = 4;
    */
   buildStatus: RequestedLibraryBuildStatus;
 
   /**
-   * Only libraries of this status.
+   * Only libraries with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus cve_status = 5;
    */
@@ -2552,14 +2568,14 @@ export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform
  */
 export declare type ListRequestedLibrariesRequestJson = {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * Only libraries of this ecosystem.
+   * Only libraries of this ecosystem; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2.Ecosystem ecosystem = 2;
    */
@@ -2573,14 +2589,14 @@ export declare type ListRequestedLibrariesRequestJson = {
   query?: string;
 
   /**
-   * Only libraries of this status.
+   * Only libraries of which the catalogue has none, some or all of the requested versions; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus build_status = 4;
    */
   buildStatus?: RequestedLibraryBuildStatusJson;
 
   /**
-   * Only libraries of this status.
+   * Only libraries with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus cve_status = 5;
    */
@@ -2705,20 +2721,20 @@ export declare type ListRequestedLibrariesResponseJson = {
 export declare const ListRequestedLibrariesResponseSchema: GenMessage<ListRequestedLibrariesResponse, {jsonType: ListRequestedLibrariesResponseJson}>;
 
 /**
- * Whose versions to list.
+ * The library whose requested versions to list, and which of them.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest
  */
 export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest"> & {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * Name of the library, however it is written.
+   * Name of the library: of Python in any spelling that means the same, of Java exactly `group:artifact`.
    *
    * @generated from field: string name = 2;
    */
@@ -2732,14 +2748,14 @@ export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.pl
   ecosystem: Ecosystem;
 
   /**
-   * Only versions that are available like this.
+   * Only versions with this availability; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 4;
    */
   availability: Availability;
 
   /**
-   * Only versions whose remediation is so far.
+   * Only versions with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationStatus cve_remediation_status = 5;
    */
@@ -2782,20 +2798,20 @@ export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.pl
 };
 
 /**
- * Whose versions to list.
+ * The library whose requested versions to list, and which of them.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest
  */
 export declare type ListRequestedLibraryVersionsRequestJson = {
   /**
-   * Group whose requests are meant, with all below it.
+   * Group whose request groups are meant, and those of all groups below it.
    *
    * @generated from field: string parent = 1;
    */
   parent?: string;
 
   /**
-   * Name of the library, however it is written.
+   * Name of the library: of Python in any spelling that means the same, of Java exactly `group:artifact`.
    *
    * @generated from field: string name = 2;
    */
@@ -2809,14 +2825,14 @@ export declare type ListRequestedLibraryVersionsRequestJson = {
   ecosystem?: EcosystemJson;
 
   /**
-   * Only versions that are available like this.
+   * Only versions with this availability; absent: any.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.Availability availability = 4;
    */
   availability?: AvailabilityJson;
 
   /**
-   * Only versions whose remediation is so far.
+   * Only versions with this status of remediation. Nothing is scanned here: any status finds nothing.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationStatus cve_remediation_status = 5;
    */
@@ -2941,20 +2957,20 @@ export declare type ListRequestedLibraryVersionsResponseJson = {
 export declare const ListRequestedLibraryVersionsResponseSchema: GenMessage<ListRequestedLibraryVersionsResponse, {jsonType: ListRequestedLibraryVersionsResponseJson}>;
 
 /**
- * Drafts, or what was submitted.
+ * Whether request groups are submitted, for use in a filter.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestGroupState
  */
 export enum RequestGroupState {
   /**
-   * Both.
+   * Not given: drafts and submitted ones.
    *
    * @generated from enum value: REQUEST_GROUP_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Not submitted.
+   * Drafts: not submitted yet.
    *
    * @generated from enum value: REQUEST_GROUP_STATE_DRAFT = 1;
    */
@@ -2968,7 +2984,7 @@ export enum RequestGroupState {
   SUBMITTED = 2,
 
   /**
-   * Both.
+   * Drafts and submitted ones.
    *
    * @generated from enum value: REQUEST_GROUP_STATE_ALL = 3;
    */
@@ -2976,7 +2992,7 @@ export enum RequestGroupState {
 }
 
 /**
- * Drafts, or what was submitted.
+ * Whether request groups are submitted, for use in a filter.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestGroupState
  */
@@ -3001,14 +3017,14 @@ export enum RequestGroupStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Its items are being read.
+   * Its items are being read: never answered here.
    *
    * @generated from enum value: REQUEST_GROUP_STATUS_CREATING = 1;
    */
   CREATING = 1,
 
   /**
-   * A draft.
+   * A draft: not submitted yet.
    *
    * @generated from enum value: REQUEST_GROUP_STATUS_PENDING = 2;
    */
@@ -3029,21 +3045,21 @@ export enum RequestGroupStatus {
   COMPLETED = 4,
 
   /**
-   * It could not be read.
+   * It could not be read: never answered here.
    *
    * @generated from enum value: REQUEST_GROUP_STATUS_FAILED = 5;
    */
   FAILED = 5,
 
   /**
-   * Given up.
+   * Given up: never answered here.
    *
    * @generated from enum value: REQUEST_GROUP_STATUS_CANCELED = 6;
    */
   CANCELED = 6,
 
   /**
-   * A draft that nobody submitted.
+   * A draft that was not submitted in time: never answered here.
    *
    * @generated from enum value: REQUEST_GROUP_STATUS_EXPIRED = 7;
    */
@@ -3076,35 +3092,35 @@ export enum Availability {
   UNSPECIFIED = 0,
 
   /**
-   * It is there.
+   * The catalogue has it.
    *
    * @generated from enum value: AVAILABILITY_BUILT = 1;
    */
   BUILT = 1,
 
   /**
-   * It is not there.
+   * The catalogue does not have it.
    *
    * @generated from enum value: AVAILABILITY_CAN_BE_REQUESTED = 2;
    */
   CAN_BE_REQUESTED = 2,
 
   /**
-   * It is not allowed.
+   * It is not allowed: never answered here.
    *
    * @generated from enum value: AVAILABILITY_BLOCKED = 3;
    */
   BLOCKED = 3,
 
   /**
-   * It is nowhere published.
+   * It is published nowhere: never answered here.
    *
    * @generated from enum value: AVAILABILITY_NOT_FOUND_UPSTREAM = 4;
    */
   NOT_FOUND_UPSTREAM = 4,
 
   /**
-   * It will never be there.
+   * The catalogue will never have it: never answered here.
    *
    * @generated from enum value: AVAILABILITY_WONT_BUILD = 5;
    */
@@ -3118,14 +3134,14 @@ export enum Availability {
   INVALID_REQUIREMENT = 6,
 
   /**
-   * It is on its way.
+   * It is being built: never answered here.
    *
    * @generated from enum value: AVAILABILITY_BUILDING = 7;
    */
   BUILDING = 7,
 
   /**
-   * It could not be built.
+   * It could not be built: never answered here.
    *
    * @generated from enum value: AVAILABILITY_BUILD_FAILED = 8;
    */
@@ -3145,7 +3161,7 @@ export declare type AvailabilityJson = "AVAILABILITY_UNSPECIFIED" | "AVAILABILIT
 export declare const AvailabilitySchema: GenEnum<Availability, AvailabilityJson>;
 
 /**
- * How far the remediation of vulnerabilities is.
+ * How far the remediation of vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationStatus
  */
@@ -3165,35 +3181,35 @@ export enum CVERemediationStatus {
   CVE_REMEDIATION_STATUS_SCAN_QUEUED = 1,
 
   /**
-   * It has none that matter.
+   * It has no vulnerabilities of high or critical severity.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_NO_HIGH_CRITICAL_CVES = 2;
    */
   CVE_REMEDIATION_STATUS_NO_HIGH_CRITICAL_CVES = 2,
 
   /**
-   * It is looked at.
+   * Its vulnerabilities are being examined.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_REVIEWING = 3;
    */
   CVE_REMEDIATION_STATUS_REVIEWING = 3,
 
   /**
-   * It is worked at.
+   * Its vulnerabilities are being fixed.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_IN_PROGRESS = 4;
    */
   CVE_REMEDIATION_STATUS_IN_PROGRESS = 4,
 
   /**
-   * It is done.
+   * Its vulnerabilities are remediated.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_COMPLETE = 5;
    */
   CVE_REMEDIATION_STATUS_COMPLETE = 5,
 
   /**
-   * It stays as it is.
+   * Its vulnerabilities will not be remediated.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_WONT_REMEDIATE = 6;
    */
@@ -3201,7 +3217,7 @@ export enum CVERemediationStatus {
 }
 
 /**
- * How far the remediation of vulnerabilities is.
+ * How far the remediation of vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationStatus
  */
@@ -3213,34 +3229,34 @@ export declare type CVERemediationStatusJson = "CVE_REMEDIATION_STATUS_UNSPECIFI
 export declare const CVERemediationStatusSchema: GenEnum<CVERemediationStatus, CVERemediationStatusJson>;
 
 /**
- * What was decided about vulnerabilities.
+ * What was decided about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
 export enum CVERemediationDecision {
   /**
-   * Nothing.
+   * Nothing was decided.
    *
    * @generated from enum value: CVE_REMEDIATION_DECISION_UNSPECIFIED = 0;
    */
   CVE_REMEDIATION_DECISION_UNSPECIFIED = 0,
 
   /**
-   * They do not concern it.
+   * The library is not affected.
    *
    * @generated from enum value: CVE_REMEDIATION_DECISION_NOT_AFFECTED = 1;
    */
   CVE_REMEDIATION_DECISION_NOT_AFFECTED = 1,
 
   /**
-   * They stay.
+   * They will not be fixed.
    *
    * @generated from enum value: CVE_REMEDIATION_DECISION_NO_FIX_PLANNED = 2;
    */
   CVE_REMEDIATION_DECISION_NO_FIX_PLANNED = 2,
 
   /**
-   * Another version has none.
+   * Another version does not have them.
    *
    * @generated from enum value: CVE_REMEDIATION_DECISION_UPGRADE_AVAILABLE = 3;
    */
@@ -3248,7 +3264,7 @@ export enum CVERemediationDecision {
 }
 
 /**
- * What was decided about vulnerabilities.
+ * What was decided about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
@@ -3260,7 +3276,7 @@ export declare type CVERemediationDecisionJson = "CVE_REMEDIATION_DECISION_UNSPE
 export declare const CVERemediationDecisionSchema: GenEnum<CVERemediationDecision, CVERemediationDecisionJson>;
 
 /**
- * What a request group is made from.
+ * Format of what a request group is made from.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.InputFormat
  */
@@ -3273,28 +3289,28 @@ export enum InputFormat {
   UNSPECIFIED = 0,
 
   /**
-   * Requirements of pip, one on a line.
+   * Requirements of pip, one on a line (requirements.txt).
    *
    * @generated from enum value: INPUT_FORMAT_REQUIREMENTS_TXT = 1;
    */
   REQUIREMENTS_TXT = 1,
 
   /**
-   * The lock file of Poetry.
+   * The lock file of Poetry (poetry.lock).
    *
    * @generated from enum value: INPUT_FORMAT_POETRY_LOCK = 2;
    */
   POETRY_LOCK = 2,
 
   /**
-   * The lock file of uv.
+   * The lock file of uv (uv.lock).
    *
    * @generated from enum value: INPUT_FORMAT_UV_LOCK = 3;
    */
   UV_LOCK = 3,
 
   /**
-   * Maven artifacts, one on a line: group:artifact:version; or a pom.xml.
+   * Maven artifacts, one on a line as `group:artifact:version`; or a pom.xml, whose direct dependencies count.
    *
    * @generated from enum value: INPUT_FORMAT_MAVEN_GAV_LIST = 4;
    */
@@ -3302,7 +3318,7 @@ export enum InputFormat {
 }
 
 /**
- * What a request group is made from.
+ * Format of what a request group is made from.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.InputFormat
  */
@@ -3314,7 +3330,7 @@ export declare type InputFormatJson = "INPUT_FORMAT_UNSPECIFIED" | "INPUT_FORMAT
 export declare const InputFormatSchema: GenEnum<InputFormat, InputFormatJson>;
 
 /**
- * How a request came in.
+ * How a request group was made.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestSource
  */
@@ -3327,35 +3343,35 @@ export enum RequestSource {
   UNSPECIFIED = 0,
 
   /**
-   * As a file.
+   * From the content of a file.
    *
    * @generated from enum value: REQUEST_SOURCE_MANUAL_UPLOAD = 1;
    */
   MANUAL_UPLOAD = 1,
 
   /**
-   * As items.
+   * From a list of items.
    *
    * @generated from enum value: REQUEST_SOURCE_API = 2;
    */
   API = 2,
 
   /**
-   * By what was fetched from elsewhere.
+   * From what was fetched from a public registry: never answered here.
    *
    * @generated from enum value: REQUEST_SOURCE_UPSTREAM_FALLBACK = 3;
    */
   UPSTREAM_FALLBACK = 3,
 
   /**
-   * From a repository of code.
+   * From a repository of code: never answered here.
    *
    * @generated from enum value: REQUEST_SOURCE_GARDENER_GITHUB = 4;
    */
   GARDENER_GITHUB = 4,
 
   /**
-   * In an earlier way.
+   * In an earlier way: never answered here.
    *
    * @generated from enum value: REQUEST_SOURCE_LEGACY = 5;
    */
@@ -3363,7 +3379,7 @@ export enum RequestSource {
 }
 
 /**
- * How a request came in.
+ * How a request group was made.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestSource
  */
@@ -3375,7 +3391,7 @@ export declare type RequestSourceJson = "REQUEST_SOURCE_UNSPECIFIED" | "REQUEST_
 export declare const RequestSourceSchema: GenEnum<RequestSource, RequestSourceJson>;
 
 /**
- * Whether the catalogue has what is asked for of a library.
+ * Whether the catalogue has the requested versions of a library.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus
  */
@@ -3388,28 +3404,28 @@ export enum RequestedLibraryBuildStatus {
   UNSPECIFIED = 0,
 
   /**
-   * None of the versions.
+   * It has none of the versions.
    *
    * @generated from enum value: REQUESTED_LIBRARY_BUILD_STATUS_REVIEWING = 1;
    */
   REVIEWING = 1,
 
   /**
-   * Some of the versions.
+   * It has some of the versions.
    *
    * @generated from enum value: REQUESTED_LIBRARY_BUILD_STATUS_IN_PROGRESS = 2;
    */
   IN_PROGRESS = 2,
 
   /**
-   * All of the versions.
+   * It has all of the versions.
    *
    * @generated from enum value: REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE = 3;
    */
   COMPLETE = 3,
 
   /**
-   * It never will.
+   * It will never have them: never answered here.
    *
    * @generated from enum value: REQUESTED_LIBRARY_BUILD_STATUS_WONT_BUILD = 4;
    */
@@ -3417,7 +3433,7 @@ export enum RequestedLibraryBuildStatus {
 }
 
 /**
- * Whether the catalogue has what is asked for of a library.
+ * Whether the catalogue has the requested versions of a library.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus
  */
@@ -3429,7 +3445,7 @@ export declare type RequestedLibraryBuildStatusJson = "REQUESTED_LIBRARY_BUILD_S
 export declare const RequestedLibraryBuildStatusSchema: GenEnum<RequestedLibraryBuildStatus, RequestedLibraryBuildStatusJson>;
 
 /**
- * How far the remediation of a library's vulnerabilities is.
+ * How far the remediation of a library's vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus
  */
@@ -3442,21 +3458,21 @@ export enum RequestedLibraryCVEStatus {
   REQUESTED_LIBRARY_CVE_STATUS_UNSPECIFIED = 0,
 
   /**
-   * They are looked at.
+   * They are being examined.
    *
    * @generated from enum value: REQUESTED_LIBRARY_CVE_STATUS_REVIEWING = 1;
    */
   REQUESTED_LIBRARY_CVE_STATUS_REVIEWING = 1,
 
   /**
-   * They are worked at.
+   * They are being fixed.
    *
    * @generated from enum value: REQUESTED_LIBRARY_CVE_STATUS_IN_PROGRESS = 2;
    */
   REQUESTED_LIBRARY_CVE_STATUS_IN_PROGRESS = 2,
 
   /**
-   * It has none that matter.
+   * It has no vulnerabilities of high or critical severity.
    *
    * @generated from enum value: REQUESTED_LIBRARY_CVE_STATUS_NO_HIGH_CRITICAL_CVES = 3;
    */
@@ -3470,7 +3486,7 @@ export enum RequestedLibraryCVEStatus {
   REQUESTED_LIBRARY_CVE_STATUS_COMPLETE = 4,
 
   /**
-   * They stay.
+   * They will not be remediated.
    *
    * @generated from enum value: REQUESTED_LIBRARY_CVE_STATUS_WONT_REMEDIATE = 5;
    */
@@ -3478,7 +3494,7 @@ export enum RequestedLibraryCVEStatus {
 }
 
 /**
- * How far the remediation of a library's vulnerabilities is.
+ * How far the remediation of a library's vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus
  */
@@ -3490,13 +3506,16 @@ export declare type RequestedLibraryCVEStatusJson = "REQUESTED_LIBRARY_CVE_STATU
 export declare const RequestedLibraryCVEStatusSchema: GenEnum<RequestedLibraryCVEStatus, RequestedLibraryCVEStatusJson>;
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. There is no version 2 of them.
+ * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2. Nothing is
+ * built or scanned here: a request is complete once imports have brought all of it into the catalogue.
  *
  * @generated from service chainguard.platform.libraries.v2beta1.RequestGroupsService
  */
 export declare const RequestGroupsService: GenService<{
   /**
-   * Makes a request group from a list of libraries. It is a draft until it is submitted.
+   * Makes a request group from a file or from a list of libraries, 2,000 at most, and compares them with the catalogue. It is
+   * a draft until it is submitted. A line that names no exact version of one library becomes an item that has to be removed
+   * first; what is no file of its format is refused whole.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.CreateRequestGroup
    */
@@ -3516,7 +3535,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestGroupsResponseSchema;
   },
   /**
-   * One request group by its uid.
+   * Gets one request group by its uid.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.GetRequestGroup
    */
@@ -3526,7 +3545,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Lists the items of one request group.
+   * Lists the items of one request group, in the order in which they were given. Removed ones are left out unless
+   * `include_removed` says otherwise.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestGroupItems
    */
@@ -3536,7 +3556,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestGroupItemsResponseSchema;
   },
   /**
-   * Submits a draft, which does not change any more then.
+   * Submits a draft, after its items were compared with the catalogue again. FAILED_PRECONDITION where it is submitted
+   * already, has no items, or has items without an exact version. From then on its items do not change.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.SubmitRequestGroup
    */
@@ -3556,7 +3577,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Removes items of a draft.
+   * Marks items of a draft as removed; they can be restored. FAILED_PRECONDITION once it is submitted.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RemoveItems
    */
@@ -3566,7 +3587,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RemoveItemsResponseSchema;
   },
   /**
-   * Restores items of a draft that were removed.
+   * Restores items of a draft that were removed. FAILED_PRECONDITION once it is submitted.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RestoreItems
    */
@@ -3576,7 +3597,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RestoreItemsResponseSchema;
   },
   /**
-   * Deletes a draft. What was submitted needs libraries.request_groups.delete_submitted besides.
+   * Deletes a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.DeleteRequestGroup
    */
@@ -3586,7 +3607,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Compares the items with the catalogue again.
+   * Compares the items with the catalogue again, as after an import. Of what was submitted the status follows.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RefreshCoverage
    */
@@ -3596,7 +3617,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Lists the libraries of all submitted request groups of a group and of those below it.
+   * Lists the libraries of all submitted request groups of a group and of those below it, each library once. Removed items do
+   * not count.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestedLibraries
    */
@@ -3606,7 +3628,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestedLibrariesResponseSchema;
   },
   /**
-   * Lists the requested versions of one library.
+   * Lists the versions of one library that submitted request groups of a group and of those below it ask for. Empty where
+   * none does.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestedLibraryVersions
    */

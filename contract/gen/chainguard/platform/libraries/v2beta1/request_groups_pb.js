@@ -220,7 +220,7 @@ export const RequestGroupStateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 0);
 
 /**
- * Drafts, or what was submitted.
+ * Whether request groups are submitted, for use in a filter.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestGroupState
  */
@@ -262,7 +262,7 @@ export const CVERemediationStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 3);
 
 /**
- * How far the remediation of vulnerabilities is.
+ * How far the remediation of vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationStatus
  */
@@ -276,7 +276,7 @@ export const CVERemediationDecisionSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 4);
 
 /**
- * What was decided about vulnerabilities.
+ * What was decided about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
@@ -290,7 +290,7 @@ export const InputFormatSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 5);
 
 /**
- * What a request group is made from.
+ * Format of what a request group is made from.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.InputFormat
  */
@@ -304,7 +304,7 @@ export const RequestSourceSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 6);
 
 /**
- * How a request came in.
+ * How a request group was made.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestSource
  */
@@ -318,7 +318,7 @@ export const RequestedLibraryBuildStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 7);
 
 /**
- * Whether the catalogue has what is asked for of a library.
+ * Whether the catalogue has the requested versions of a library.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryBuildStatus
  */
@@ -332,7 +332,7 @@ export const RequestedLibraryCVEStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 8);
 
 /**
- * How far the remediation of a library's vulnerabilities is.
+ * How far the remediation of a library's vulnerabilities is: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.RequestedLibraryCVEStatus
  */
@@ -340,7 +340,8 @@ export const RequestedLibraryCVEStatus = /*@__PURE__*/
   tsEnum(RequestedLibraryCVEStatusSchema);
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. There is no version 2 of them.
+ * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2. Nothing is
+ * built or scanned here: a request is complete once imports have brought all of it into the catalogue.
  *
  * @generated from service chainguard.platform.libraries.v2beta1.RequestGroupsService
  */

@@ -906,20 +906,20 @@ export declare type AdvisoryEvent_PatchedJson = {
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched, {jsonType: AdvisoryEvent_PatchedJson}>;
 
 /**
- * The component is in another place now.
+ * The component is in another place of the artifact now.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged"> & {
   /**
-   * Where it was.
+   * Path where it was.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation: string;
 
   /**
-   * Where it is.
+   * Path where it is now.
    *
    * @generated from field: string new_location = 2;
    */
@@ -934,20 +934,20 @@ export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard
 };
 
 /**
- * The component is in another place now.
+ * The component is in another place of the artifact now.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
 export declare type AdvisoryEvent_ComponentLocationChangedJson = {
   /**
-   * Where it was.
+   * Path where it was.
    *
    * @generated from field: string previous_location = 1;
    */
   previousLocation?: string;
 
   /**
-   * Where it is.
+   * Path where it is now.
    *
    * @generated from field: string new_location = 2;
    */
@@ -1198,7 +1198,7 @@ export declare const AdvisoryFilterSchema: GenMessage<AdvisoryFilter, {jsonType:
  */
 export declare type AdvisoriesList = Message<"chainguard.platform.vulnerabilities.v1.AdvisoriesList"> & {
   /**
-   * Passed over: a list has no number.
+   * Never answered: a list has no number.
    *
    * @generated from field: string id = 1;
    */
@@ -1225,7 +1225,7 @@ export declare type AdvisoriesList = Message<"chainguard.platform.vulnerabilitie
  */
 export declare type AdvisoriesListJson = {
   /**
-   * Passed over: a list has no number.
+   * Never answered: a list has no number.
    *
    * @generated from field: string id = 1;
    */
@@ -1305,70 +1305,70 @@ export enum OrderBy {
   ORDER_BY_UNSPECIFIED = 0,
 
   /**
-   * By number, the smallest first.
+   * By `id`, from the first.
    *
    * @generated from enum value: ID_ASC = 1;
    */
   ID_ASC = 1,
 
   /**
-   * By number, the largest first.
+   * By `id`, from the last.
    *
    * @generated from enum value: ID_DESC = 2;
    */
   ID_DESC = 2,
 
   /**
-   * By the time of making, the oldest first.
+   * By `created_at`, the oldest first.
    *
    * @generated from enum value: CREATED_AT_ASC = 3;
    */
   CREATED_AT_ASC = 3,
 
   /**
-   * By the time of making, the newest first.
+   * By `created_at`, the newest first.
    *
    * @generated from enum value: CREATED_AT_DESC = 4;
    */
   CREATED_AT_DESC = 4,
 
   /**
-   * By the first alias, from A to Z.
+   * By the first alias, from A to Z. Not offered here: INVALID_ARGUMENT.
    *
    * @generated from enum value: ALIASES_ASC = 5;
    */
   ALIASES_ASC = 5,
 
   /**
-   * By the first alias, from Z to A.
+   * By the first alias, from Z to A. Not offered here: INVALID_ARGUMENT.
    *
    * @generated from enum value: ALIASES_DESC = 6;
    */
   ALIASES_DESC = 6,
 
   /**
-   * By the time of the last change, the oldest first.
+   * By `updated_at`, the one that changed longest ago first.
    *
    * @generated from enum value: UPDATED_AT_ASC = 7;
    */
   UPDATED_AT_ASC = 7,
 
   /**
-   * By the time of the last change, the newest first.
+   * By `updated_at`, the one that changed last first.
    *
    * @generated from enum value: UPDATED_AT_DESC = 8;
    */
   UPDATED_AT_DESC = 8,
 
   /**
-   * By the time of deletion, the oldest first.
+   * By `deleted_at`, the oldest first. Not offered here: INVALID_ARGUMENT.
    *
    * @generated from enum value: DELETED_AT_ASC = 9;
    */
   DELETED_AT_ASC = 9,
 
   /**
-   * By the time of deletion, the newest first.
+   * By `deleted_at`, the newest first. Not offered here: INVALID_ARGUMENT.
    *
    * @generated from enum value: DELETED_AT_DESC = 10;
    */
@@ -1437,7 +1437,8 @@ export enum EventTypeFilter {
   PATCHED = 8,
 
   /**
-   * The component is in another place now.
+   * The component is in another place now. No advisory here has such an event: as the only filter it is INVALID_ARGUMENT,
+   * among others in `event_types` it finds nothing.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_COMPONENT_LOCATION_CHANGED = 9;
    */

@@ -26,14 +26,14 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   uid: string;
 
   /**
-   * Public number of the advisory.
+   * Public number of the advisory, such as `CGA-xxxx-xxxx-xxxx`.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId: string;
 
   /**
-   * When it was made.
+   * When its first event happened, or when it was imported, whichever was earlier.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
@@ -47,14 +47,14 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   updateTime?: Timestamp | undefined;
 
   /**
-   * When it was withdrawn.
+   * When it was withdrawn, as its source told it no longer; absent while it holds.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * Who wrote it.
+   * Who wrote it: the name that the document, its format or the import gives.
    *
    * @generated from field: string author = 6;
    */
@@ -75,56 +75,56 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   artifactType: string;
 
   /**
-   * Architecture of the affected artifact.
+   * Architecture of the affected artifact, such as `x86_64`; empty where it is about all.
    *
    * @generated from field: string artifact_architecture = 9;
    */
   artifactArchitecture: string;
 
   /**
-   * Component of the artifact that has the vulnerability.
+   * Component of the artifact that has the vulnerability; empty where the source names none.
    *
    * @generated from field: string component_name = 10;
    */
   componentName: string;
 
   /**
-   * Where the component is found in the artifact.
+   * Path of the component in the artifact; empty where the source names none.
    *
    * @generated from field: string component_location = 11;
    */
   componentLocation: string;
 
   /**
-   * Type of the component.
+   * Type of the component, such as `apk` or `go-module`; empty where the source names none.
    *
    * @generated from field: string component_type = 12;
    */
   componentType: string;
 
   /**
-   * Numbers of the vulnerability elsewhere, such as CVE and GHSA numbers.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases: string[];
 
   /**
-   * What happened, in order.
+   * What happened, the oldest first.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
   events: AdvisoryEvent[];
 
   /**
-   * Number that the advisory had before.
+   * Number that the advisory had before; absent where it never had another.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
   legacyAdvisoryId?: string | undefined;
 
   /**
-   * How severe the vulnerability is, taken from its aliases.
+   * How severe the vulnerability is: the scores of the vulnerability records under its number and its aliases.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Severity severities = 16;
    */
@@ -145,14 +145,14 @@ export declare type AdvisoryJson = {
   uid?: string;
 
   /**
-   * Public number of the advisory.
+   * Public number of the advisory, such as `CGA-xxxx-xxxx-xxxx`.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId?: string;
 
   /**
-   * When it was made.
+   * When its first event happened, or when it was imported, whichever was earlier.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
@@ -166,14 +166,14 @@ export declare type AdvisoryJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When it was withdrawn.
+   * When it was withdrawn, as its source told it no longer; absent while it holds.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: TimestampJson;
 
   /**
-   * Who wrote it.
+   * Who wrote it: the name that the document, its format or the import gives.
    *
    * @generated from field: string author = 6;
    */
@@ -194,56 +194,56 @@ export declare type AdvisoryJson = {
   artifactType?: string;
 
   /**
-   * Architecture of the affected artifact.
+   * Architecture of the affected artifact, such as `x86_64`; empty where it is about all.
    *
    * @generated from field: string artifact_architecture = 9;
    */
   artifactArchitecture?: string;
 
   /**
-   * Component of the artifact that has the vulnerability.
+   * Component of the artifact that has the vulnerability; empty where the source names none.
    *
    * @generated from field: string component_name = 10;
    */
   componentName?: string;
 
   /**
-   * Where the component is found in the artifact.
+   * Path of the component in the artifact; empty where the source names none.
    *
    * @generated from field: string component_location = 11;
    */
   componentLocation?: string;
 
   /**
-   * Type of the component.
+   * Type of the component, such as `apk` or `go-module`; empty where the source names none.
    *
    * @generated from field: string component_type = 12;
    */
   componentType?: string;
 
   /**
-   * Numbers of the vulnerability elsewhere, such as CVE and GHSA numbers.
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases?: string[];
 
   /**
-   * What happened, in order.
+   * What happened, the oldest first.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
   events?: AdvisoryEventJson[];
 
   /**
-   * Number that the advisory had before.
+   * Number that the advisory had before; absent where it never had another.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
   legacyAdvisoryId?: string;
 
   /**
-   * How severe the vulnerability is, taken from its aliases.
+   * How severe the vulnerability is: the scores of the vulnerability records under its number and its aliases.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Severity severities = 16;
    */
@@ -270,7 +270,7 @@ export declare type Severity = Message<"chainguard.platform.vulnerabilities.v2.S
   type: Severity_Type;
 
   /**
-   * Score or vector in the notation of `type`.
+   * The score or the vector in the notation of `type`, such as `CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H`.
    *
    * @generated from field: string score = 2;
    */
@@ -291,7 +291,7 @@ export declare type SeverityJson = {
   type?: Severity_TypeJson;
 
   /**
-   * Score or vector in the notation of `type`.
+   * The score or the vector in the notation of `type`, such as `CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H`.
    *
    * @generated from field: string score = 2;
    */
@@ -365,7 +365,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   uid: string;
 
   /**
-   * When it was made.
+   * When it happened, as the source says it.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -400,7 +400,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   reviewState: ReviewState;
 
   /**
-   * Issue that the event is tracked in.
+   * Issue in which the event is tracked, as a number or an address.
    *
    * @generated from field: optional string issue = 7;
    */
@@ -437,7 +437,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
     case: "falsePositiveDetermination";
   } | {
     /**
-     * Nobody will look into it.
+     * It will not be analysed.
      *
      * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 13;
      */
@@ -492,7 +492,7 @@ export declare type AdvisoryEventJson = {
   uid?: string;
 
   /**
-   * When it was made.
+   * When it happened, as the source says it.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -527,7 +527,7 @@ export declare type AdvisoryEventJson = {
   reviewState?: ReviewStateJson;
 
   /**
-   * Issue that the event is tracked in.
+   * Issue in which the event is tracked, as a number or an address.
    *
    * @generated from field: optional string issue = 7;
    */
@@ -555,7 +555,7 @@ export declare type AdvisoryEventJson = {
   falsePositiveDetermination?: AdvisoryEvent_FalsePositiveDeterminationJson;
 
   /**
-   * Nobody will look into it.
+   * It will not be analysed.
    *
    * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned analysis_not_planned = 13;
    */
@@ -675,14 +675,14 @@ export declare const AdvisoryEvent_DetectionSchema: GenMessage<AdvisoryEvent_Det
  */
 export declare type AdvisoryEvent_Detection_NVDAPI = Message<"chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI"> & {
   /**
-   * CPE that was searched for.
+   * Name (CPE) that the database was searched for.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched: string;
 
   /**
-   * CPE that was found.
+   * Name (CPE) that the database has.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -696,14 +696,14 @@ export declare type AdvisoryEvent_Detection_NVDAPI = Message<"chainguard.platfor
  */
 export declare type AdvisoryEvent_Detection_NVDAPIJson = {
   /**
-   * CPE that was searched for.
+   * Name (CPE) that the database was searched for.
    *
    * @generated from field: string cpe_searched = 1;
    */
   cpeSearched?: string;
 
   /**
-   * CPE that was found.
+   * Name (CPE) that the database has.
    *
    * @generated from field: string cpe_found = 2;
    */
@@ -717,7 +717,7 @@ export declare type AdvisoryEvent_Detection_NVDAPIJson = {
 export declare const AdvisoryEvent_Detection_NVDAPISchema: GenMessage<AdvisoryEvent_Detection_NVDAPI, {jsonType: AdvisoryEvent_Detection_NVDAPIJson}>;
 
 /**
- * A person found it; there is no more to say.
+ * A person found it; nothing more is said.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual
  */
@@ -725,7 +725,7 @@ export declare type AdvisoryEvent_Detection_Manual = Message<"chainguard.platfor
 };
 
 /**
- * A person found it; there is no more to say.
+ * A person found it; nothing more is said.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual
  */
@@ -787,7 +787,7 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
   componentType: string;
 
   /**
-   * Where the component was found in the artifact.
+   * Path of the component in the artifact.
    *
    * @generated from field: string component_location = 7;
    */
@@ -808,7 +808,7 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
   scannerVersion: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -871,7 +871,7 @@ export declare type AdvisoryEvent_Detection_ScanV1Json = {
   componentType?: string;
 
   /**
-   * Where the component was found in the artifact.
+   * Path of the component in the artifact.
    *
    * @generated from field: string component_location = 7;
    */
@@ -892,7 +892,7 @@ export declare type AdvisoryEvent_Detection_ScanV1Json = {
   scannerVersion?: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -940,7 +940,7 @@ export declare type AdvisoryEvent_Fixed = Message<"chainguard.platform.vulnerabi
   scannerVersion: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 4;
    */
@@ -982,7 +982,7 @@ export declare type AdvisoryEvent_FixedJson = {
   scannerVersion?: string;
 
   /**
-   * When the scanner's database was built.
+   * When the scanner's vulnerability database was built, as the scanner writes it.
    *
    * @generated from field: string grype_db_built = 4;
    */
@@ -1105,7 +1105,7 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
   VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1,
 
   /**
-   * The vulnerability is about another component.
+   * The vulnerability is in another component than the one that was found.
    *
    * @generated from enum value: TYPE_COMPONENT_VULNERABILITY_MISMATCH = 2;
    */
@@ -1133,14 +1133,14 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * The vulnerable code runs, but nobody from outside can steer it.
+   * The vulnerable code runs, but an attacker cannot reach it with input of theirs.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6,
 
   /**
-   * What is around the vulnerable code stops the attack.
+   * Protection that is built in stops the attack.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -1160,7 +1160,7 @@ export declare type AdvisoryEvent_FalsePositiveDetermination_TypeJson = "TYPE_UN
 export declare const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<AdvisoryEvent_FalsePositiveDetermination_Type, AdvisoryEvent_FalsePositiveDetermination_TypeJson>;
 
 /**
- * Nobody will look into the vulnerability.
+ * The vulnerability will not be analysed, as when its package is out of support.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -1174,7 +1174,7 @@ export declare type AdvisoryEvent_AnalysisNotPlanned = Message<"chainguard.platf
 };
 
 /**
- * Nobody will look into the vulnerability.
+ * The vulnerability will not be analysed, as when its package is out of support.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -1357,112 +1357,112 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only advisories with one of these numbers, withdrawn ones too.
+   * Only advisories with exactly one of these numbers as their own, withdrawn ones too.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds: string[];
 
   /**
-   * Only advisories that had one of these numbers before, withdrawn ones too.
+   * Only advisories that had exactly one of these numbers before, withdrawn ones too.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
   legacyAdvisoryIds: string[];
 
   /**
-   * Only these artifacts. Passed over when `origin` is set.
+   * Only advisories on artifacts with one of these names, exactly. Passed over when `origin` is set.
    *
    * @generated from field: repeated string artifact_names = 4;
    */
   artifactNames: string[];
 
   /**
-   * Only these types of artifact.
+   * Only advisories on artifacts of one of these types, such as `apk`.
    *
    * @generated from field: repeated string artifact_types = 5;
    */
   artifactTypes: string[];
 
   /**
-   * Only these architectures.
+   * Only advisories on artifacts of one of these architectures, such as `x86_64`.
    *
    * @generated from field: repeated string artifact_architectures = 6;
    */
   artifactArchitectures: string[];
 
   /**
-   * Only these components.
+   * Only advisories on components with one of these names, exactly.
    *
    * @generated from field: repeated string component_names = 7;
    */
   componentNames: string[];
 
   /**
-   * Only these types of component.
+   * Only advisories on components of one of these types, such as `go-module`.
    *
    * @generated from field: repeated string component_types = 8;
    */
   componentTypes: string[];
 
   /**
-   * Only these locations.
+   * Only advisories on components at one of these paths, exactly.
    *
    * @generated from field: repeated string component_locations = 9;
    */
   componentLocations: string[];
 
   /**
-   * Only advisories with one of these aliases.
+   * Only advisories that have one of these numbers, such as `CVE-2021-44228`, among their aliases, in exactly this spelling.
    *
    * @generated from field: repeated string aliases = 10;
    */
   aliases: string[];
 
   /**
-   * Only artifacts that are built from this origin package.
+   * Only advisories on this origin package or on packages that are built from it.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string | undefined;
 
   /**
-   * Only advisories with an event in one of these states.
+   * Only advisories with an event in one of these states of review. `REVIEW_STATE_UNSPECIFIED` is passed over.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
   eventReviewStates: ReviewState[];
 
   /**
-   * Only advisories with an event by one of these authors.
+   * Only advisories with an event that one of these authors recorded, by their exact names.
    *
    * @generated from field: repeated string event_authors = 22;
    */
   eventAuthors: string[];
 
   /**
-   * No advisories with an event by one of these authors.
+   * Without advisories that have an event which one of these authors recorded, by their exact names.
    *
    * @generated from field: repeated string exclude_event_authors = 23;
    */
   excludeEventAuthors: string[];
 
   /**
-   * Only advisories with an event that one of these reviewed.
+   * Only advisories with an event that one of these people reviewed, by their exact names.
    *
    * @generated from field: repeated string event_reviewers = 24;
    */
   eventReviewers: string[];
 
   /**
-   * Only advisories with an event of one of these types.
+   * Only advisories with an event of one of these types. `EVENT_TYPE_FILTER_UNSPECIFIED` is passed over.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.EventTypeFilter event_types = 25;
    */
   eventTypes: EventTypeFilter[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Only advisories whose latest approved event is of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
    *
    * @generated from field: optional chainguard.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
@@ -1497,7 +1497,7 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   skip: number;
 
   /**
-   * Text that the artifact, the component or an alias contains, in any case.
+   * Only advisories where this text is part of the name of the artifact, of the component or of an alias, in any case.
    *
    * @generated from field: string query = 35;
    */
@@ -1526,112 +1526,112 @@ export declare type ListAdvisoriesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only advisories with one of these numbers, withdrawn ones too.
+   * Only advisories with exactly one of these numbers as their own, withdrawn ones too.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds?: string[];
 
   /**
-   * Only advisories that had one of these numbers before, withdrawn ones too.
+   * Only advisories that had exactly one of these numbers before, withdrawn ones too.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
   legacyAdvisoryIds?: string[];
 
   /**
-   * Only these artifacts. Passed over when `origin` is set.
+   * Only advisories on artifacts with one of these names, exactly. Passed over when `origin` is set.
    *
    * @generated from field: repeated string artifact_names = 4;
    */
   artifactNames?: string[];
 
   /**
-   * Only these types of artifact.
+   * Only advisories on artifacts of one of these types, such as `apk`.
    *
    * @generated from field: repeated string artifact_types = 5;
    */
   artifactTypes?: string[];
 
   /**
-   * Only these architectures.
+   * Only advisories on artifacts of one of these architectures, such as `x86_64`.
    *
    * @generated from field: repeated string artifact_architectures = 6;
    */
   artifactArchitectures?: string[];
 
   /**
-   * Only these components.
+   * Only advisories on components with one of these names, exactly.
    *
    * @generated from field: repeated string component_names = 7;
    */
   componentNames?: string[];
 
   /**
-   * Only these types of component.
+   * Only advisories on components of one of these types, such as `go-module`.
    *
    * @generated from field: repeated string component_types = 8;
    */
   componentTypes?: string[];
 
   /**
-   * Only these locations.
+   * Only advisories on components at one of these paths, exactly.
    *
    * @generated from field: repeated string component_locations = 9;
    */
   componentLocations?: string[];
 
   /**
-   * Only advisories with one of these aliases.
+   * Only advisories that have one of these numbers, such as `CVE-2021-44228`, among their aliases, in exactly this spelling.
    *
    * @generated from field: repeated string aliases = 10;
    */
   aliases?: string[];
 
   /**
-   * Only artifacts that are built from this origin package.
+   * Only advisories on this origin package or on packages that are built from it.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string;
 
   /**
-   * Only advisories with an event in one of these states.
+   * Only advisories with an event in one of these states of review. `REVIEW_STATE_UNSPECIFIED` is passed over.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
   eventReviewStates?: ReviewStateJson[];
 
   /**
-   * Only advisories with an event by one of these authors.
+   * Only advisories with an event that one of these authors recorded, by their exact names.
    *
    * @generated from field: repeated string event_authors = 22;
    */
   eventAuthors?: string[];
 
   /**
-   * No advisories with an event by one of these authors.
+   * Without advisories that have an event which one of these authors recorded, by their exact names.
    *
    * @generated from field: repeated string exclude_event_authors = 23;
    */
   excludeEventAuthors?: string[];
 
   /**
-   * Only advisories with an event that one of these reviewed.
+   * Only advisories with an event that one of these people reviewed, by their exact names.
    *
    * @generated from field: repeated string event_reviewers = 24;
    */
   eventReviewers?: string[];
 
   /**
-   * Only advisories with an event of one of these types.
+   * Only advisories with an event of one of these types. `EVENT_TYPE_FILTER_UNSPECIFIED` is passed over.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.EventTypeFilter event_types = 25;
    */
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * Only advisories whose latest approved event is of this type.
+   * Only advisories whose latest approved event is of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
    *
    * @generated from field: optional chainguard.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
@@ -1666,7 +1666,7 @@ export declare type ListAdvisoriesRequestJson = {
   skip?: number;
 
   /**
-   * Text that the artifact, the component or an alias contains, in any case.
+   * Only advisories where this text is part of the name of the artifact, of the component or of an alias, in any case.
    *
    * @generated from field: string query = 35;
    */
@@ -1831,35 +1831,35 @@ export enum EventTypeFilter {
   UNSPECIFIED = 0,
 
   /**
-   * It was detected.
+   * The vulnerability was detected.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_DETECTION = 1;
    */
   DETECTION = 1,
 
   /**
-   * It does apply.
+   * It does apply to the artifact.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION = 2;
    */
   TRUE_POSITIVE_DETERMINATION = 2,
 
   /**
-   * It was fixed.
+   * A version without it was published.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FIXED = 3;
    */
   FIXED = 3,
 
   /**
-   * It does not apply.
+   * It does not apply to the artifact.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION = 4;
    */
   FALSE_POSITIVE_DETERMINATION = 4,
 
   /**
-   * Nobody will look into it.
+   * It will not be analysed.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED = 5;
    */
@@ -1880,7 +1880,7 @@ export enum EventTypeFilter {
   PENDING_UPSTREAM_FIX = 7,
 
   /**
-   * It was patched.
+   * It was patched without a new upstream version.
    *
    * @generated from enum value: EVENT_TYPE_FILTER_PATCHED = 8;
    */
@@ -1900,13 +1900,13 @@ export declare type EventTypeFilterJson = "EVENT_TYPE_FILTER_UNSPECIFIED" | "EVE
 export declare const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFilterJson>;
 
 /**
- * Advisories say what is known about a vulnerability in an artifact, event by event. Read-only.
+ * Advisories say what is known about a vulnerability in an artifact, event by event. Read-only: imports write them.
  *
  * @generated from service chainguard.platform.vulnerabilities.v2.AdvisoriesService
  */
 export declare const AdvisoriesService: GenService<{
   /**
-   * One advisory by its uid.
+   * Gets one advisory by its uid, also one that was withdrawn.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.GetAdvisory
    */
@@ -1916,7 +1916,8 @@ export declare const AdvisoriesService: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Lists the advisories that the caller may see.
+   * Lists the advisories of the groups in which the caller may list them. Withdrawn ones are listed only where `uidp.ids`,
+   * `advisory_ids`, `legacy_advisory_ids` or `updated_since` asks for them.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.ListAdvisories
    */

@@ -191,7 +191,7 @@ export const EventTypeFilter = /*@__PURE__*/
   tsEnum(EventTypeFilterSchema);
 
 /**
- * Advisories say what is known about a vulnerability in an artifact, event by event. Read-only.
+ * Advisories say what is known about a vulnerability in an artifact, event by event. Read-only: imports write them.
  *
  * @generated from service chainguard.platform.vulnerabilities.v2.AdvisoriesService
  */
