@@ -66,6 +66,9 @@ const normalTimestamp = (value: string): string | undefined => {
   return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
+/** A number as programs write it: small and large ones have an exponent. */
+const decimal = /^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,25})?(?:[eE][+-]?\d{1,3})?$/;
+
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
 const readEnum = (field: FieldFact, value: Json): string | undefined => {
@@ -118,7 +121,7 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
     }
     case "double":
       if (typeof value === "number") return value;
-      return reader.texts && typeof value === "string" && /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,20})?$/.test(value) ? Number(value) : refuse();
+      return reader.texts && typeof value === "string" && decimal.test(value) && Number.isFinite(Number(value)) ? Number(value) : refuse();
     case "bytes":
       if (typeof value !== "string" || !base64.test(value)) return refuse();
       return value.replaceAll("-", "+").replaceAll("_", "/");

@@ -197,7 +197,11 @@ const errorAnswers = {
   },
   headers: { status: "431", name: "HeadersTooLarge", description: "INVALID_ARGUMENT: the request's headers are larger than the server reads." },
   internal: { status: "500", name: "Internal", description: "INTERNAL: an error of the server; RequestInfo names the request in its log." },
-  unimplemented: { status: "501", name: "Unimplemented", description: "UNIMPLEMENTED: the operation is not served here." },
+  unimplemented: {
+    status: "501",
+    name: "Unimplemented",
+    description: "UNIMPLEMENTED: the operation is not served here, or does not do what one of its fields asks for.",
+  },
   unavailable: { status: "503", name: "Unavailable", description: "UNAVAILABLE: the server or its database cannot answer now; try again." },
   deadline: { status: "504", name: "DeadlineExceeded", description: "DEADLINE_EXCEEDED: the answer took longer than the server waits." },
 } as const satisfies Readonly<Record<string, ErrorAnswer>>;

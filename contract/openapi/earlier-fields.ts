@@ -3,8 +3,12 @@
 import type { FieldFact, MethodFact } from "../facts.ts";
 import { isViewed } from "../facts.ts";
 import { linksOfMethod } from "../views.ts";
+import { uidPattern } from "./schemas.ts";
 
 type Links = ReturnType<typeof linksOfMethod>["request"];
+
+/** "/" stands for the root; whatever else is a uid. */
+const uidOrRootPattern = `^/$|${uidPattern}`;
 
 /** A field of version 1 with the rules of its counterpart; any other as it is. */
 export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: FieldFact) => FieldFact) => {
@@ -28,6 +32,7 @@ export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: Field
           example: field.example || leaf.example,
         });
       }
+      if (leaf?.uid && atRoot) bound.set(field, { ...field, pattern: uidOrRootPattern });
       bind(inner ?? []);
     }
   };

@@ -65,8 +65,11 @@ export const pathParameter = (texts: Texts, found: PathField, name: string): Jso
   };
 };
 
-/** The fields by which a list can be ordered. */
-const orderedBy = (method: MethodFact): { readonly text: string; readonly schema: JsonObject } => {
+/** The fields by which a list can be ordered. Those of version 1 have the orders of what they are a view of, which refuses any other. */
+const orderedBy = (asked: MethodFact, field: FieldFact): { readonly text: string; readonly schema: JsonObject } => {
+  // Of the values that version 1 has, some are orders of what is here.
+  if (field.enum) return { text: "", schema: field.enum.written.size > 0 ? { enum: [...field.enum.written.keys()] } : {} };
+  const method = asked.view?.of ?? asked;
   const rows = method.output.fields.find(({ shape, message }) => shape === "list" && message)?.message;
   const fields = (rows?.fields ?? []).filter(({ sortable }) => sortable);
   if (fields.length === 0) return { text: "", schema: {} };
@@ -118,7 +121,7 @@ const querySchema = (schemas: Schemas, { owner, field }: QueryField): JsonObject
 
 const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, found: QueryField): JsonObject => {
   const { name, owner, field } = found;
-  const order = field.name === "order_by" ? orderedBy(method) : undefined;
+  const order = field.name === "order_by" ? orderedBy(method, field) : undefined;
   const more = order?.text ?? entryText(field);
   const several = field.shape === "list" ? "May be given several times." : "";
   const { deprecated, ...schema } = querySchema(schemas, found);

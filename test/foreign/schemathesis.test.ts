@@ -1,6 +1,11 @@
 // schemathesis makes requests of our OpenAPI documents alone: none is answered with a fault of the server or with what the document does
 // not describe, and none that it allows is refused. Runs where there is Python: the program is installed once, in a folder of its own,
-// and without a registry to install it from the test is left out. The long form takes fifty seconds and a random seed.
+// and without a registry to install it from the test is left out. The long form takes some forty seconds and a random seed.
+//
+// How a finding is repeated: each is printed with its request as a line of curl, and the run with its seed, which `--seed N` gives again
+// (test/length.ts). How far a run comes in its time is the machine's affair, and so is what the other worker has changed meanwhile: the
+// line of curl is the sure way, the seed the one that finds the operation again. Only findings fail: what the program or the machine could
+// not do (its health checks, a refusal with 429, 503 or 504) is no fault, and no time is asserted on.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -73,14 +78,14 @@ const run = (document: string, maxSeconds: number, token: string, existing: obje
 for (const [address, seconds] of shortOrLong<readonly (readonly [string, number])[]>(
   [["/openapi.json", 4]],
   [
-    ["/openapi.json", 40],
-    ["/openapi/v1.json", 12],
+    ["/openapi.json", 28],
+    ["/openapi/v1.json", 9],
   ],
 )) {
   test(`what ${address} allows is neither refused nor answered otherwise than it says`, { skip: reason }, async () => {
     const existing = address === "/openapi.json" ? await existingThings() : {};
     const { status, output } = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
-    assert.match(output, /Test cases:\s+\d{2,} generated/, output);
+    assert.match(output, /Test cases:\s+[1-9]\d* generated/, output);
     // That it could not make enough of its own (its health checks) says nothing of us.
     assert.ok(status === 0 || status === 1, output.slice(0, 100_000));
     assert.doesNotMatch(output, /^Failures:/m, output.slice(0, 100_000));

@@ -54,6 +54,7 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
 
   /**
    * Uid of the organization's own identity provider that issued the presented token, if it was one.
+   * No exchange by it is served here: with any value the answer is UNIMPLEMENTED (501).
    *
    * @generated from field: string identity_provider = 7;
    */
@@ -104,6 +105,7 @@ export declare type ExchangeRequestJson = {
 
   /**
    * Uid of the organization's own identity provider that issued the presented token, if it was one.
+   * No exchange by it is served here: with any value the answer is UNIMPLEMENTED (501).
    *
    * @generated from field: string identity_provider = 7;
    */
@@ -337,6 +339,7 @@ export declare const TokenPairSchema: GenMessage<TokenPair, {jsonType: TokenPair
 export declare const SecurityTokenService: GenService<{
   /**
    * Exchanges the token in the `Authorization` header for an access token.
+   * With `identity_provider` the answer is UNIMPLEMENTED (501): an exchange by it is not served.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.Exchange
    */
