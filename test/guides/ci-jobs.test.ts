@@ -49,7 +49,7 @@ before(async () => {
 });
 after(async () => {
   await Promise.all([world?.close(), issuer?.close()]);
-  await rm(folder, { recursive: true, force: true });
+  if (folder) await rm(folder, { recursive: true, force: true });
 });
 
 const blockOf = async (page: string, kind: string, word: string): Promise<string> => {

@@ -43,7 +43,9 @@ const patternOf = (shown: string): RegExp => {
 
 const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = execFile("/bin/sh", ["-e"], { cwd, env: environment, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) =>
+    // What waits for what never comes must not outlive the test.
+    const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: 150_000 };
+    const child = execFile("/bin/sh", ["-e"], options, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}\n${stdout.slice(-2000)}`)) : resolve(stdout),
     );
     child.stdin?.end(script);
