@@ -4884,7 +4884,7 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Values for the chart that an image is deployed with. Needs a build service.
+   * Values for the chart that an image is deployed with. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -4894,7 +4894,7 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * What stands in a chart. Needs a build service.
+   * What stands in a chart. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -4904,7 +4904,7 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Which charts use the images of a repo. Needs a build service.
+   * Which charts use the images of a repo. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
@@ -5000,7 +5000,7 @@ export declare const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Which repos fail to build. Needs a build service.
+   * Which repos fail to build. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetBuildStatus
    */
@@ -5010,7 +5010,7 @@ export declare const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Whether a repo has been built of late. Needs a build service.
+   * Whether a repo has been built of late. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetUpdateStatus
    */
@@ -5020,7 +5020,7 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * How far the copying of a repo has come. Needs a build service.
+   * How far the copying of a repo has come. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
    */
@@ -5030,7 +5030,7 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * How far the copying of each repo has come. Needs a build service.
+   * How far the copying of each repo has come. Needs a build service, and the answer is UNIMPLEMENTED (501).
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses
    */
