@@ -203,9 +203,13 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
     let packing: CallPacking | undefined;
     try {
       if (request.fault) throw request.fault;
-      if (request.target.length > bounds.urlBytesMax)
-        throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       const verb = request.verb === "HEAD" ? "GET" : request.verb;
+      if (request.target.length > bounds.urlBytesMax) {
+        // The error has the shape of the version that was asked.
+        const named = route(verb, sentPath);
+        isVersion1 = named !== undefined && "method" in named && named.method.version === "v1";
+        throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
+      }
       const endpoint = endpointAt(path);
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
