@@ -231,6 +231,22 @@ test("whole numbers are read as numbers and texts, and never rounded", () => {
   }
 });
 
+test("a number of a query is read as programs write it, with an exponent too, and nothing that is no number or beyond all", () => {
+  const read = (value: string): Reading => rest(named("ListVulnerabilityMetadata"), { query: [["exploitScoreMin", value]] });
+  for (const value of ["0.5", "1", "-0.25", "1.1e-254", "1E-5", "5e+2"]) {
+    const { request, problems } = read(value);
+    assert.deepEqual([request.exploitScoreMin, problems], [Number(value), []], value);
+  }
+  for (const value of ["1e999", "1e", ".5", "5.", "0x1", "NaN", "Infinity", "01", "1e1234"]) {
+    const { problems } = read(value);
+    assert.deepEqual(
+      problems.map(({ field }) => field),
+      ["exploit_score_min"],
+      value,
+    );
+  }
+});
+
 test("a field that is given twice, or beside another member of its oneof, is told by name", () => {
   const create = named("CreateIdentity");
   const told = (body: Json): string[] => rest(create, { body }).problems.map(({ field }) => field);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { callHttp } from "../client.ts";
 import { openWorld } from "../world.ts";
@@ -86,6 +87,14 @@ test("what is not there is an empty list, and there is no word of deprecation", 
     [],
   );
   for (const protocol of protocols) assert.deepEqual(items(await world.ok(`${iam}.Groups/List`, { id: missing }, { protocol })), []);
+});
+
+test("a URL that is too long is refused in the shape of the version that it asks", async () => {
+  for (const version of ["v1", "v2"]) {
+    const { status, raw } = await callHttp(world.url, "GET", `/iam/${version}/groups?name=${"a".repeat(limits.urlBytesMax)}`, { token: operator });
+    const { code, details } = JSON.parse(raw) as JsonObject;
+    assert.deepEqual([status, code, Array.isArray(details) && details.length > 0], [414, 3, version === "v2"], raw);
+  }
 });
 
 test("queries and bodies take the names of the proto and camelCase", async () => {
