@@ -41,10 +41,9 @@ GANTRY_TOKEN_FILE names. Needs nothing of the server's machine.`;
 
 const open = async (terminal: Terminal, { server: named, issuer, context }: ServerOptions) => {
   const { server, organization, credential } = findContext(terminal, { server: named ?? issuer, context });
-  const commands = await import("#pull-tokens");
-  const signal = AbortSignal.timeout(limits.callsOfCommandMs);
-  const call = commands.openApi(server, await credential.token({ signal }), signal);
-  return { server, commands, call, organization: organization !== undefined && isUid(organization) ? organization : undefined };
+  const [commands, { createClient }] = await Promise.all([import("#pull-tokens"), import("#client")]);
+  const client = createClient({ server, token: credential.token });
+  return { server, commands, client, organization: organization !== undefined && isUid(organization) ? organization : undefined };
 };
 
 const day = (time: string): string => time.slice(0, 10);
@@ -71,9 +70,9 @@ ${whoActs}`,
     .option("--json", "one line of JSON with uid and password")
     .action(async (options: CreateOptions) => {
       const lifetimeMs = readDuration("--ttl", options.ttl, limits.staticKeysLifetimeMs);
-      const { server, commands, call, organization } = await open(terminal, options);
-      const group = await commands.findGroup(call, options.group ?? organization);
-      const made = await commands.createPullToken(call, server, { group, name: options.name, description: options.description ?? "", lifetimeMs });
+      const { server, commands, client, organization } = await open(terminal, options);
+      const group = await commands.findGroup(client, options.group ?? organization);
+      const made = await commands.createPullToken(client, server, { group, name: options.name, description: options.description ?? "", lifetimeMs });
       if (options.json) {
         terminal.out.write(`${JSON.stringify(made)}\n`);
         return;
@@ -104,8 +103,8 @@ ${whoActs}`,
     .option("--group <UID>", "of this group and those below it alone")
     .option("--json", "one line of JSON each")
     .action(async (options: ListOptions) => {
-      const { server, commands, call } = await open(terminal, options);
-      const found = await commands.listPullTokens(call, server, options.group);
+      const { server, commands, client } = await open(terminal, options);
+      const found = await commands.listPullTokens(client, server, options.group);
       if (options.json) {
         terminal.out.write(found.map((each) => `${JSON.stringify(each)}\n`).join(""));
         return;
@@ -130,8 +129,8 @@ ${whoActs}`,
   )
     .argument("<UID>")
     .action(async (uid: string, options: ServerOptions) => {
-      const { server, commands, call } = await open(terminal, options);
-      const { name } = await commands.revokePullToken(call, server, uid);
+      const { server, commands, client } = await open(terminal, options);
+      const { name } = await commands.revokePullToken(client, server, uid);
       terminal.out.write(`The pull token ${name} (${uid}) is revoked\n`);
     });
 

@@ -16,7 +16,6 @@ import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 export { answerCredentialRequest } from "./credential-helper.ts";
 export { exchangeToken } from "./exchange.ts";
-export { type JsonResponse, refusalText, requestJson, type RequestOptions } from "./issuer-client.ts";
 export { withLock } from "./lock.ts";
 export { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./person.ts";
 export { writePrivateFile } from "./private-file.ts";

@@ -6,14 +6,12 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
-import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { type CallApi, openApi } from "./api.ts";
-
-export { type CallApi, openApi };
+import type { Client } from "#client";
 
 export interface PullToken {
   /** The identity: the user name. */
@@ -46,24 +44,18 @@ const signingAlgorithm = "ES256";
 /** Whom their JWTs name as issuer, and by which the identities are told from others with static keys. */
 const issuerOf = (server: string): string => `${withoutTrailing(server, "/")}/pull-tokens`;
 
-/** All objects of a list, page by page. */
-const listAll = async (call: CallApi, path: string, query: Readonly<Record<string, string>>, key: string): Promise<JsonObject[]> => {
-  const found: JsonObject[] = [];
-  for (let pageToken = ""; ; ) {
-    const page = await call(`${path}?${new URLSearchParams({ ...query, page_size: String(limits.pageSizeMax), ...(pageToken && { page_token: pageToken }) })}`);
-    found.push(...objectList(page, key));
-    pageToken = text(page, "nextPageToken");
-    if (pageToken === "") return found;
-  }
-};
+/** The API as whoever makes them asks it: it may do what its token may. */
+type Api = Pick<Client, "call" | "items">;
+
+const iam = "chainguard.platform.iam.v2";
 
 /** The group that is named, or the only organization that the caller sees. */
-export const findGroup = async (call: CallApi, group: string | undefined): Promise<string> => {
+export const findGroup = async (client: Api, group: string | undefined): Promise<string> => {
   if (group !== undefined) {
     if (!isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
     return group;
   }
-  const organizations = await listAll(call, "/iam/v2/groups", { "uidp.in_root": "true" }, "groups");
+  const organizations = await Array.fromAsync(client.items(`${iam}.GroupsService/ListGroups`, { uidp: { inRoot: true } }));
   const [only, ...others] = organizations;
   if (only === undefined) throw new Fault("FAILED_PRECONDITION", "you see no organization there; name the group with --group UID");
   if (others.length > 0) {
@@ -74,8 +66,8 @@ export const findGroup = async (call: CallApi, group: string | undefined): Promi
 };
 
 /** The built-in role: a custom one of the same name lies in a group. */
-const findRole = async (call: CallApi): Promise<string> => {
-  const roles = await listAll(call, "/iam/v2/roles", { name: roleName }, "roles");
+const findRole = async (client: Api): Promise<string> => {
+  const roles = await Array.fromAsync(client.items(`${iam}.RolesService/ListRoles`, { name: roleName }));
   const uid = roles.map((role) => text(role, "uid")).find((each) => !each.includes("/"));
   if (uid === undefined) throw new Fault("FAILED_PRECONDITION", `the server has no role ${roleName}`);
   return uid;
@@ -90,12 +82,9 @@ const pullTokenOf = (identity: JsonObject): PullToken => ({
   lastSeenTime: text(identity, "lastSeenTime"),
 });
 
-/** A uid's slashes stand in a path as they are. */
-const identityPath = (uid: string): string => `/iam/v2/identities/${uid}`;
-
 /** Makes one; where a step is refused, nothing is left of the steps before. */
-export const createPullToken = async (call: CallApi, server: string, { group, name, description, lifetimeMs }: PullTokenDraft): Promise<NewPullToken> => {
-  const role = await findRole(call);
+export const createPullToken = async (client: Api, server: string, { group, name, description, lifetimeMs }: PullTokenDraft): Promise<NewPullToken> => {
+  const role = await findRole(client);
   const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true });
   const kid = randomBytes(8).toString("hex");
   const subject = `pull-token-${kid}`;
@@ -107,10 +96,11 @@ export const createPullToken = async (call: CallApi, server: string, { group, na
   const staticKeys = { issuer, subject, issuerKeys: JSON.stringify({ keys: [key] }), expirationTime };
   // Both ends: of the keys, and of whatever was exchanged for a token of theirs.
   const draft = { name, ...(description === "" ? {} : { description }), staticKeys, expireTime: expirationTime };
-  const identity = await call(`/iam/v2/identities/${group}`, { json: draft });
+  const identity = await client.call(`${iam}.IdentitiesService/CreateIdentity`, { parent: group, identity: draft });
   const uid = text(identity, "uid");
   try {
-    await call(`/iam/v2/roleBindings/${group}`, { json: { identityUid: uid, roleUid: role, expireTime: expirationTime } });
+    const roleBinding = { identityUid: uid, roleUid: role, expireTime: expirationTime };
+    await client.call(`${iam}.RoleBindingsService/CreateRoleBinding`, { parent: group, roleBinding });
     const password = await new SignJWT({})
       .setProtectedHeader({ alg: signingAlgorithm, kid, typ: "JWT" })
       .setIssuer(issuer)
@@ -121,7 +111,7 @@ export const createPullToken = async (call: CallApi, server: string, { group, na
       .sign(privateKey);
     return { ...pullTokenOf(identity), group, password };
   } catch (thrown) {
-    await call(identityPath(uid), { method: "DELETE" }).catch((cause: unknown) => {
+    await client.call(`${iam}.IdentitiesService/DeleteIdentity`, { uid }).catch((cause: unknown) => {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       throw new Fault("FAILED_PRECONDITION", `${why}; the identity ${uid} was made and cannot be removed: gantry iam pull-tokens revoke ${uid}`, { cause });
     });
@@ -132,18 +122,19 @@ export const createPullToken = async (call: CallApi, server: string, { group, na
 const isPullToken = (identity: JsonObject, server: string): boolean => text(part(identity, "staticKeys"), "issuer") === issuerOf(server);
 
 /** Those that the caller may see, at or below the group where one is named. */
-export const listPullTokens = async (call: CallApi, server: string, group: string | undefined): Promise<PullToken[]> => {
-  const query = { relationship_type: "RELATIONSHIP_TYPE_STATIC", order_by: "create_time", ...(group === undefined ? {} : { "uidp.descendants_of": group }) };
-  const identities = await listAll(call, "/iam/v2/identities", query, "identities");
+export const listPullTokens = async (client: Api, server: string, group: string | undefined): Promise<PullToken[]> => {
+  const below = group === undefined ? {} : { uidp: { descendantsOf: group } };
+  const request = { relationshipType: "RELATIONSHIP_TYPE_STATIC", orderBy: "create_time", ...below };
+  const identities = await Array.fromAsync(client.items(`${iam}.IdentitiesService/ListIdentities`, request));
   return identities.filter((identity) => isPullToken(identity, server)).map(pullTokenOf);
 };
 
 /** Deletes the identity, and its bindings with it: the token counts no longer with the next request. */
-export const revokePullToken = async (call: CallApi, server: string, uid: string): Promise<PullToken> => {
+export const revokePullToken = async (client: Api, server: string, uid: string): Promise<PullToken> => {
   if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `a pull token is named by its uid, not by ${JSON.stringify(uid)}`);
-  const identity = await call(identityPath(uid));
+  const identity = await client.call(`${iam}.IdentitiesService/GetIdentity`, { uid });
   if (!isPullToken(identity, server))
     throw new Fault("FAILED_PRECONDITION", `${uid} (${text(identity, "name")}) is no pull token of ${server}; it is left as it is`);
-  await call(identityPath(uid), { method: "DELETE" });
+  await client.call(`${iam}.IdentitiesService/DeleteIdentity`, { uid });
   return pullTokenOf(identity);
 };

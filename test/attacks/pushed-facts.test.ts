@@ -8,8 +8,9 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { createClient } from "#client";
 import { answerCredentialRequest } from "#login";
-import { createPullToken, findGroup, listPullTokens, openApi, revokePullToken } from "#pull-tokens";
+import { createPullToken, findGroup, listPullTokens, revokePullToken } from "#pull-tokens";
 import { openPusher, type Pusher } from "../pusher.ts";
 import { bind, createIdentity } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
@@ -124,10 +125,10 @@ test("attack 109: the credential helper gives a token to the host that issued it
 });
 
 test("attack 110: a pull token pulls, pushes nothing, ends when it says and when it is revoked, and is told to nobody a second time", async () => {
-  const call = openApi(world.url, await world.token(), AbortSignal.timeout(60_000));
-  const group = await findGroup(call, world.organization);
+  const client = createClient({ server: world.url, token: await world.token() });
+  const group = await findGroup(client, world.organization);
   const draft = { group, name: "ci", description: "", lifetimeMs: 60 * 60 * 1000 };
-  const made = await createPullToken(call, world.url, draft);
+  const made = await createPullToken(client, world.url, draft);
   const owner = ours("pulled");
   await owner.image("amd64", "v1");
   const basic = { authorization: `Basic ${Buffer.from(`${made.uid}:${made.password}`).toString("base64")}` };
@@ -136,10 +137,10 @@ test("attack 110: a pull token pulls, pushes nothing, ends when it says and when
   assert.equal(await ask("GET", "manifests/v1"), 200);
   assert.ok([401, 403, 404].includes(await ask("POST", "blobs/uploads/")));
   assert.ok([401, 403, 404].includes(await ask("DELETE", "manifests/v1")));
-  assert.ok(!JSON.stringify([await listPullTokens(call, world.url, undefined), await world.events()]).includes(made.password.slice(-40)));
-  await revokePullToken(call, world.url, made.uid);
+  assert.ok(!JSON.stringify([await listPullTokens(client, world.url, undefined), await world.events()]).includes(made.password.slice(-40)));
+  await revokePullToken(client, world.url, made.uid);
   assert.equal(await ask("GET", "manifests/v1"), 401);
-  const brief = await createPullToken(call, world.url, draft);
+  const brief = await createPullToken(client, world.url, draft);
   world.clock.now += 2 * 60 * 60 * 1000;
   const header = { authorization: `Basic ${Buffer.from(`${brief.uid}:${brief.password}`).toString("base64")}` };
   assert.equal((await fetch(`${world.url}/v2/first-organization/pulled/manifests/v1`, { headers: header })).status, 401);

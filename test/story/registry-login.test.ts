@@ -337,7 +337,7 @@ test("what cannot be made is said in one line", async () => {
     [["create", "--ttl", "2y"], /^gantry: --ttl must be a length of time such as 90m, 12h or 30d, not "2y"\n$/],
     [["create", "--ttl", "366d"], /^gantry: --ttl must be 365d at most, not 366d\n$/],
     [["create", "--group", "here"], /^gantry: --group must be a uid, not "here"\n$/],
-    [["create", "--name", "Not Allowed"], /^gantry: .*name must match/],
+    [["create", "--name", "Not Allowed"], /^gantry: .*\n {2}name: name must match/],
     [["revoke", "ci"], /^gantry: a pull token is named by its uid, not by "ci"\n$/],
     [["revoke"], /^gantry: name the pull token by its uid/, 64],
   ] as const) {
