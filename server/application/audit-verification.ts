@@ -44,7 +44,10 @@ export const verifyAudit = async (
     store: { read },
     seal,
   } = services;
-  const roots = group === undefined ? [...new Set([...(await findChainRoots(read)), ...known.keys()])].sort() : [rootOf(group)];
+  const all = new Set([...(await findChainRoots(read)), ...known.keys()]);
+  // The operator's own comes last: it is nobody's organization.
+  const own = all.delete(operatorUid) ? [operatorUid] : [];
+  const roots = group === undefined ? [...[...all].sort(), ...own] : [rootOf(group)];
   const nameOf = await organizationNames(read, roots);
   for (const [done, root] of roots.entries()) {
     progress({ done, total: roots.length, what: "logs" });
