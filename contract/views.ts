@@ -138,12 +138,21 @@ const valueOutward = (link: Link, value: Json): Json | undefined => {
   return link.field.kind === "int32" ? Number(value) : String(value);
 };
 
-const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: string) => Json | undefined): Json | undefined => {
-  if (field.shape === "list") return Array.isArray(value) ? value.flatMap((entry, index) => one(entry, `[${index}]`) ?? []) : undefined;
-  if (field.shape === "one" || !isObject(value)) return one(value, "");
+const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: () => string) => Json | undefined): Json | undefined => {
+  if (field.shape === "list") {
+    if (!Array.isArray(value)) return undefined;
+    // Lists of version 1 are long, and no place of an entry is written down that nobody asks for.
+    const entries: Json[] = [];
+    for (let index = 0; index < value.length; index++) {
+      const read = one(value[index] ?? null, () => `[${index}]`);
+      if (read !== undefined && read !== null) entries.push(read);
+    }
+    return entries;
+  }
+  if (field.shape === "one" || !isObject(value)) return one(value, () => "");
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, entry]) => {
-      const read = one(entry, `[${JSON.stringify(key)}]`);
+      const read = one(entry, () => `[${JSON.stringify(key)}]`);
       return read === undefined ? [] : [[key, read]];
     }),
   );
@@ -204,7 +213,7 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
       put(into, link.atRoot, true);
       continue;
     }
-    const read = eachOf(link.field, held, (entry, index) => valueInward(link, entry, name + index, problems));
+    const read = eachOf(link.field, held, (entry, index) => valueInward(link, entry, name + index(), problems));
     if (read === undefined) continue;
     if (Array.isArray(read) && read.length === 0 && Array.isArray(held) && held.length > 0 && problems.length === 0)
       problems.push({ field: name, description: unknownHere });
