@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { readSettings, settingNames, type SettingText, settingTexts, startServer } from "#application";
+import { sampleLog } from "#base/sampled-log.ts";
 import { newCommand } from "../command.ts";
 import { stopSignal } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
@@ -18,7 +19,7 @@ ${settingLines.join("\n")}
 
 gantry config shows what is in force; gantry doctor checks whether it works.`;
 
-export const serveCommand = ({ environment, log, err }: Terminal): Command =>
+export const serveCommand = ({ environment, log: everything, err }: Terminal): Command =>
   newCommand({
     name: "serve",
     description,
@@ -27,6 +28,7 @@ export const serveCommand = ({ environment, log, err }: Terminal): Command =>
     const settings = readSettings(environment);
     // From here on: stopped during the start, it ends right after it.
     const stopped = stopSignal();
+    const { log, close: closeLog } = sampleLog(everything, settings.logLevel);
     const server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
@@ -35,4 +37,5 @@ export const serveCommand = ({ environment, log, err }: Terminal): Command =>
     await stopped;
     err.write("Stopping: finishing what is in flight\n");
     await server.close();
+    closeLog();
   });
