@@ -29,5 +29,11 @@ export const stopSignal = (reload?: () => void): Promise<void> =>
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     const hadTerminal = reload !== undefined && hasTerminal();
-    process.on("SIGHUP", () => (reload === undefined || (hadTerminal && !hasTerminal()) ? stop() : reload()));
+    process.on("SIGHUP", () => {
+      const isTerminalGone = hadTerminal && !hasTerminal();
+      // What is still said to it is lost, and no reason to end in disorder.
+      if (isTerminalGone) for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+      if (reload === undefined || isTerminalGone) stop();
+      else reload();
+    });
   });
