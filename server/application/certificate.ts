@@ -55,7 +55,7 @@ export const readCertificate = ({ certFile, keyFile }: CertificateFiles): Certif
 };
 
 /** What a log line says of a certificate: nothing of the key. */
-const factsOf = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
+const certificateFacts = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
   const { subjectAltName = "", validTo, fingerprint256 } = new X509Certificate(cert);
   return { names: subjectAltName, expires: new Date(validTo).toISOString(), fingerprint: fingerprint256 };
 };
@@ -100,7 +100,7 @@ export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certifi
   const judge = (found: Certificate | Fault): void => {
     try {
       if (found instanceof Fault) throw found;
-      const facts = factsOf(checkCertificate(found));
+      const facts = certificateFacts(checkCertificate(found));
       // Whoever has the one of before is better off with it.
       if (Date.parse(facts.expires) <= clock()) throw new Fault("FAILED_PRECONDITION", `GANTRY_TLS_CERT holds a certificate that has ended: ${facts.expires}`);
       use(found);

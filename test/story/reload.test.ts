@@ -128,7 +128,7 @@ test("SIGHUP puts a new certificate in force: new connections get it, open ones 
   assert.equal((await program.ended).code, 0);
 });
 
-test("a certificate whose files change is in force without anybody's word, also of a mounted secret; half of a pair is told once", async () => {
+test("a certificate whose files change, those of a mounted secret, too, is in force without anybody's word; half of a pair is told once", async () => {
   // As Kubernetes mounts a secret: the files are links through a link to the folder of the day.
   for (const name of ["first", "second"]) {
     await mkdir(join(folder, `day-${name}`));
