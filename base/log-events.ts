@@ -79,6 +79,9 @@ export const logEvents = {
   "audit.refusals.lost": { level: "error", like: ["cause"], each: 20 },
   "audit.tick.failed": { level: "warn", like: ["cause"] },
   "maintenance.failed": { level: "warn" },
+  "tls.certificate.read": { level: "info" },
+  "tls.certificate.failed": { level: "error", like: ["reason"] },
+  "service.notice.failed": { level: "warn" },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 
 export type LogEventName = keyof typeof logEvents;

@@ -27,6 +27,7 @@ import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
+import { watchCertificate } from "./certificate.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
@@ -47,6 +48,8 @@ export interface ServerOptions {
   readonly progress?: (line: string) => void;
   /** Events are sent when somebody says so (Server.delivery), not by themselves. */
   readonly deliversByHand?: boolean;
+  /** For tests: how often the certificate's files are looked at. */
+  readonly lookMs?: number;
 }
 
 export interface Server {
@@ -59,6 +62,8 @@ export interface Server {
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
   readonly sboms: SbomReaders;
+  /** Reads again what is read while the server runs: the certificate. Resolves when it is in force, or was refused. */
+  reload(): Promise<void>;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
@@ -125,7 +130,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       {
         host: settings.host,
         port: settings.port,
-        ...(settings.tls ? { tls: settings.tls } : {}),
+        ...(settings.tls ? { tls: { cert: settings.tls.cert, key: settings.tls.key } } : {}),
         serviceDomain: settings.serviceDomain,
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
@@ -143,6 +148,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);
     });
+    const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
       { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
@@ -163,7 +169,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       feeds,
       delivery,
       sboms,
+      reload: async () => certificate?.renew(),
       async close() {
+        certificate?.stop();
         maintenance.stop();
         memory.stop();
         ownProcess?.stop();
