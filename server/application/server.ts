@@ -22,7 +22,7 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
-import { openMetrics, watchProcess } from "#metrics";
+import { countLog, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
@@ -93,10 +93,11 @@ const openDocumentOf =
     return blob && (await blobs.read(blob.key));
   };
 
-export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const metrics = settings.metrics && openMetrics({ log: options.log });
+  const metrics = settings.metrics && openMetrics({ log: given.log });
+  const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
