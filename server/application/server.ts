@@ -23,6 +23,7 @@ import {
   startFeeds,
 } from "#feeds";
 import { findRepoBlob } from "#store";
+import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -50,6 +51,8 @@ export interface ServerOptions {
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
+  /** The requests that it has under way. */
+  readonly calls: Calls;
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
@@ -61,12 +64,20 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share: counted before anything is read of the request. */
+/** The open feed, of which each address has its share: counted before anything is read of the request. `offered`: by name. */
 const limitedDocuments =
-  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (
+    offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,
+    clientLimits: ClientLimits,
+  ): ((path: string) => Endpoint | undefined) =>
   (path) => {
     let found: Partial<OsvEndpoint> | undefined;
-    for (const each of offered) found ??= each(path);
+    let name = "";
+    for (const [each, find] of Object.entries(offered)) {
+      found = find(path);
+      name = each;
+      if (found !== undefined) break;
+    }
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
@@ -75,7 +86,7 @@ const limitedDocuments =
         clientLimits.take("open-reads", request.origin.address, requests);
         return handle(request);
       };
-    return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+    return { ...rest, name, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
 /** A blob is read through a repo that has it. */
@@ -104,8 +115,17 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const mcp = openMcpEndpoints(application, settings, options.log);
-    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
+    const open = {
+      docs,
+      csaf,
+      documents: openDocuments(feed),
+      osv: openOsv(feed),
+      secdb: openSecdb(feed),
+      vex: openVexRepository(feed),
+      openapi: openOpenApi(),
+    };
     const openFeed = limitedDocuments(open, authn.clientLimits);
+    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests });
     const transport = await openTransport(
       {
         host: settings.host,
@@ -123,6 +143,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve,
         issuer: signIn,
         documents: (path) => mcp(path) ?? openFeed(path),
+        calls,
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
@@ -143,6 +164,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     return {
       application,
       transport,
+      calls,
       firstOrganization,
       feeds,
       delivery,
