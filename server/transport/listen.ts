@@ -270,7 +270,8 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       if (mayStay) connection.busy++;
       else connection.streams.set(stream, performance.now());
       stream.once("close", () => {
-        context.calls.end(call, !stream.writableFinished);
+        // Node ends what was cut, too.
+        context.calls.end(call, stream.aborted || !stream.headersSent || !stream.writableFinished);
         if (mayStay) connection.busy--;
         else connection.streams.delete(stream);
         if (isUnused()) endsIn(connection, connection.farewell ? bounds.idleTimeoutMs : bounds.hangUpMs);

@@ -115,10 +115,9 @@ test("who leaves before the answer is a line: in the middle of a body, of two re
   stream.write('{"name');
   stream.on("error", () => {});
   await callHttp(world.url, "GET", "/healthz");
-  stream.close(8);
+  session.destroy();
   const reset = await requests.find(({ operation }) => operation === "chainguard.platform.iam.v2.RolesService/CreateRole");
   assert.deepEqual([reset.code, reset.cut], ["CANCELLED", true]);
-  session.close();
 });
 
 test("a request that cannot be parsed is a line", async () => {
