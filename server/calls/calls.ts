@@ -34,7 +34,7 @@ const idBytes = 12;
 let usedBytes = randomPool.length;
 
 /** Names one request in the answer, in an error and in the log. */
-const newRequestId = (): string => {
+export const newRequestId = (): string => {
   if (usedBytes + idBytes > randomPool.length) {
     randomBytes(randomPool.length).copy(randomPool);
     usedBytes = 0;

@@ -1,6 +1,6 @@
 // The public entry of the module: the record of each request, and what is told of it.
 
-export { type Calls, openCalls } from "./calls.ts";
+export { type Calls, newRequestId, openCalls } from "./calls.ts";
 export {
   type CallProtocol,
   CallRecord,

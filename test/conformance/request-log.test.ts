@@ -13,10 +13,12 @@ import { distributionRequest } from "../distribution.ts";
 import { connectMcp } from "../mcp-client.ts";
 import { openRequestLog } from "../request-log.ts";
 import { nonEmpty, withValue } from "../samples.ts";
-import { openWorld } from "../world.ts";
+import { readScrape } from "../scrape.ts";
+import { freePort, openWorld } from "../world.ts";
 
 const requests = openRequestLog();
-const world = await openWorld({ GANTRY_REQUEST_LOG: "true" }, requests.log);
+const metricsAt = `127.0.0.1:${await freePort()}`;
+const world = await openWorld({ GANTRY_REQUEST_LOG: "true", GANTRY_METRICS_LISTEN: metricsAt }, requests.log);
 after(() => world.close());
 
 const codeName = (number: number): string => Object.entries(codes).find(([, each]) => each === number)?.[0] ?? "OK";
@@ -127,4 +129,41 @@ test("what is beside the contract has fixed names, and what nobody serves has on
 test("nothing is recorded twice", () => {
   const ids = requests.lines().map(({ requestId }) => requestId);
   assert.equal(new Set(ids).size, ids.length);
+});
+
+test("each request that was recorded is counted once: by operation and code, by protocol, its bytes, and why it was refused", async () => {
+  const families = readScrape(await (await fetch(`http://${metricsAt}/metrics`)).text());
+  const countedAs = (metric: string, ending: string, ...labels: string[]): Record<string, number> =>
+    Object.fromEntries(
+      (families.get(metric)?.series ?? [])
+        .filter(({ name, value }) => name === `${metric}${ending}` && value > 0)
+        .map((series) => [labels.map((label) => series.labels[label]).join(" "), series.value] as const)
+        .sort(),
+    );
+  const recorded = (keep: (line: Record<string, unknown>) => boolean, keyOf: (line: Record<string, unknown>) => unknown): Record<string, number> => {
+    const counts = new Map<string, number>();
+    for (const line of requests.lines().filter(keep)) counts.set(String(keyOf(line)), (counts.get(String(keyOf(line))) ?? 0) + 1);
+    return Object.fromEntries([...counts].sort());
+  };
+  const all = (): boolean => true;
+  assert.deepEqual(
+    countedAs("gantry_request_seconds", "_count", "operation", "code"),
+    recorded(all, ({ operation, code }) => `${String(operation)} ${String(code)}`),
+  );
+  assert.deepEqual(
+    countedAs("gantry_requests_total", "", "protocol", "code"),
+    recorded(all, ({ protocol, code }) => `${String(protocol)} ${String(code)}`),
+  );
+  for (const metric of ["gantry_request_bytes", "gantry_response_bytes"])
+    assert.deepEqual(
+      countedAs(metric, "_count", "protocol"),
+      recorded(all, ({ protocol }) => protocol),
+    );
+  assert.deepEqual(
+    countedAs("gantry_refusals_total", "", "reason", "quota"),
+    recorded(
+      ({ code }) => code !== "OK",
+      ({ reason, code, quota }) => `${String(reason ?? code)} ${String(quota ?? "")}`,
+    ),
+  );
 });
