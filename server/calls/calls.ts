@@ -46,7 +46,7 @@ export const newRequestId = (): string => {
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
 /** A call as the log shows it: no header, no query, no body. */
-const factsOf = (call: CallRecord): Readonly<Record<string, unknown>> => ({
+const loggedFactsOf = (call: CallRecord): Readonly<Record<string, unknown>> => ({
   requestId: call.requestId,
   protocol: call.protocol,
   operation: call.operation,
@@ -81,8 +81,8 @@ export const openCalls = ({ log, logsRequests = false, onEnd = () => {} }: Calls
       call.isCut = isCut;
       // Where no answer had begun, nobody was told of whatever it would have been.
       if (isCut && (call.code === "OK" || call.answeredMs === undefined)) call.refuse(new Fault("CANCELLED", "the peer went away"));
-      if (logsRequests) log("request", factsOf(call));
-      if (!call.isStream && call.toAnswerMs > slowCallMs) log("slow", factsOf(call));
+      if (logsRequests) log("request", loggedFactsOf(call));
+      if (!call.isStream && call.toAnswerMs > slowCallMs) log("slow", loggedFactsOf(call));
       onEnd(call);
     },
     inFlight: () => underWay,
