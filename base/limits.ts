@@ -62,10 +62,14 @@ export const limits = {
   unreadMax: 128,
   /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
   hstsSeconds: 31_536_000,
+  /** How often the files of the server's certificate are looked at: one that was renewed is in force after two looks. */
+  certificateLookMs: 5_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */
   drainMs: 10_000,
+  /** How long a notice to systemd may take: its program waits until systemd has read it. */
+  serviceNoticeMs: 10_000,
   /** A second signal so soon after the first is the same one, come by another way. */
   signalEchoMs: 500,
 

@@ -28,6 +28,7 @@ import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
+import { watchCertificate } from "./certificate.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
@@ -48,6 +49,8 @@ export interface ServerOptions {
   readonly progress?: (line: string) => void;
   /** Events are sent when somebody says so (Server.delivery), not by themselves. */
   readonly deliversByHand?: boolean;
+  /** For tests: how often the certificate's files are looked at. */
+  readonly lookMs?: number;
 }
 
 export interface Server {
@@ -62,6 +65,8 @@ export interface Server {
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
   readonly sboms: SbomReaders;
+  /** Reads again what is read while the server runs: the certificate. Resolves when it is in force, or was refused. */
+  reload(): Promise<void>;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
@@ -146,7 +151,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         host: settings.host,
         port: settings.port,
-        ...(settings.tls ? { tls: settings.tls } : {}),
+        ...(settings.tls ? { tls: { cert: settings.tls.cert, key: settings.tls.key } } : {}),
         serviceDomain: settings.serviceDomain,
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
@@ -165,6 +170,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);
     });
+    const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
       { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
@@ -186,7 +192,9 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       feeds,
       delivery,
       sboms,
+      reload: async () => certificate?.renew(),
       async close() {
+        certificate?.stop();
         maintenance.stop();
         memory.stop();
         ownProcess?.stop();

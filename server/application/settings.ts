@@ -4,7 +4,6 @@
 import { readFileSync } from "node:fs";
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
-import { createSecureContext } from "node:tls";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -12,6 +11,7 @@ import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
@@ -31,7 +31,7 @@ export interface Settings extends DatabaseSettings {
   readonly port: number;
   readonly publicUrl: string;
   readonly serviceDomain: string;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: (Certificate & CertificateFiles) | undefined;
   readonly egressAllow: string;
   /** GANTRY_CA_FILE: an absolute path, whose content can be read. */
   readonly caFile: string | undefined;
@@ -128,21 +128,7 @@ const readSettingFile = (variable: SettingName, path: string): string => {
   }
 };
 
-/** Certificate and key are tried together here, so that wrong ones stop the start before anything else is done. */
-const readCertificate = (certFile: string, keyFile: string): { cert: string; key: string } => {
-  const files = { cert: readSettingFile("GANTRY_TLS_CERT", certFile), key: readSettingFile("GANTRY_TLS_KEY", keyFile) };
-  try {
-    createSecureContext({ cert: files.cert });
-  } catch (error) {
-    throw settingFault("GANTRY_TLS_CERT", `holds no certificate in PEM: ${error instanceof Error ? error.message : certFile}`);
-  }
-  try {
-    createSecureContext(files);
-  } catch (error) {
-    throw settingFault("GANTRY_TLS_KEY", `holds no key in PEM of the certificate in GANTRY_TLS_CERT: ${error instanceof Error ? error.message : keyFile}`);
-  }
-  return files;
-};
+const readTls = (files: CertificateFiles): Certificate & CertificateFiles => ({ ...files, ...readCertificate(files) });
 
 const readListMax = (value: string | undefined): number => {
   if (value === undefined) return limits.unpagedListMax;
@@ -321,7 +307,7 @@ export const readSettings = (environment: Environment): Settings => {
     publisher: readPublisher(given, publicUrl),
     securityContact: readSecurityContact(given),
     serviceDomain: readDomain(given.GANTRY_SERVICE_DOMAIN ?? settingTexts.GANTRY_SERVICE_DOMAIN.byDefault),
-    tls: cert && key ? readCertificate(cert, key) : undefined,
+    tls: cert && key ? readTls({ certFile: resolve(cert), keyFile: resolve(key) }) : undefined,
     egressAllow: given.GANTRY_EGRESS_ALLOW ?? "",
     caFile: readCaFile(given.GANTRY_CA_FILE),
     issuerHosts: given.GANTRY_ISSUER_HOSTS ?? "",

@@ -32,6 +32,8 @@ export interface Transport {
   readonly port: number;
   /** Fixed paths beside the contract, each with its verbs. */
   readonly openPaths: readonly OpenPathName[];
+  /** Connections from now on are served with this certificate; those that are open go on. Throws where it cannot be one, or without TLS. */
+  readonly renewCertificate: (pair: NonNullable<Config["tls"]>) => void;
   /** Stops gracefully; resolves when the last connection is gone. */
   readonly close: () => Promise<void>;
 }
@@ -351,6 +353,8 @@ const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() =
     }));
 };
 
+const tlsVersions = { minVersion: "TLSv1.2" } as const;
+
 /** Opens the port. Rejects where it cannot be had. */
 export const openTransport = async (config: Config, dependencies: Dependencies): Promise<Transport> => {
   const bounds = boundsOf(config);
@@ -389,14 +393,15 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const http2 = http2Server(context, rest, connections);
   const mayConnect = addressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
 
-  const listener: Server = config.tls
+  const secure = config.tls
     ? createTlsListener(
-        { ...config.tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
+        { ...config.tls, ...tlsVersions, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
         (socket: TLSSocket) => {
           if (hasPeerAddress(socket)) (socket.alpnProtocol === "h2" ? http2 : http1).accept(socket);
         },
       )
-    : createListener({ noDelay: true });
+    : undefined;
+  const listener: Server = secure ?? createListener({ noDelay: true });
   // Node reports a handshake that failed or took too long, and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   listener.maxConnections = bounds.connectionsMax;
@@ -441,6 +446,10 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     address: typeof bound === "object" && bound ? bound.address : config.host,
     port: typeof bound === "object" && bound ? bound.port : config.port,
     openPaths: openPathsOf(context),
+    renewCertificate: ({ cert, key }) => {
+      if (!secure) throw new Error("the port speaks clear text");
+      secure.setSecureContext({ cert, key, ...tlsVersions });
+    },
     close: () => (closing ??= close()),
   };
 };
