@@ -16,6 +16,7 @@ interface LogEvent {
 
 export const logEvents = {
   fault: { level: "error", like: ["call", "code", "message", "cause"], each: 20 },
+  request: { level: "info" },
   slow: { level: "warn", like: ["operation"] },
   "rates.failed": { level: "warn", like: ["cause"] },
   "schema.mismatch": { level: "error" },

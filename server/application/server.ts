@@ -22,8 +22,9 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
-import { countLog, openMetrics, watchProcess } from "#metrics";
+import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
+import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -56,6 +57,8 @@ export interface ServerOptions {
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
+  /** The requests that it has under way. */
+  readonly calls: Calls;
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
@@ -69,12 +72,20 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share: counted before anything is read of the request. */
+/** The open feed, of which each address has its share: counted before anything is read of the request. `offered`: by name. */
 const limitedDocuments =
-  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (
+    offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,
+    clientLimits: ClientLimits,
+  ): ((path: string) => Endpoint | undefined) =>
   (path) => {
     let found: Partial<OsvEndpoint> | undefined;
-    for (const each of offered) found ??= each(path);
+    let name = "";
+    for (const [each, find] of Object.entries(offered)) {
+      found = find(path);
+      name = each;
+      if (found !== undefined) break;
+    }
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
@@ -83,7 +94,7 @@ const limitedDocuments =
         clientLimits.take("open-reads", request.origin.address, requests);
         return handle(request);
       };
-    return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+    return { ...rest, name, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
 /** A blob is read through a repo that has it. */
@@ -115,7 +126,6 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const mcp = openMcpEndpoints(application, settings, options.log);
-    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
     const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
     const metricsListen = settings.metrics?.listen;
     if (scrape && metricsListen)
@@ -126,7 +136,19 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       );
     const openMetricsPath = (path: string): Endpoint | undefined =>
       scrape && !metricsListen && path === metricsPath ? { GET: ({ headers }) => scrape(headers.authorization) } : undefined;
-    const openFeed = limitedDocuments([openMetricsPath, ...open], authn.clientLimits);
+    const open = {
+      [metricsPath]: openMetricsPath,
+      docs,
+      csaf,
+      documents: openDocuments(feed),
+      osv: openOsv(feed),
+      secdb: openSecdb(feed),
+      vex: openVexRepository(feed),
+      openapi: openOpenApi(),
+    };
+    const openFeed = limitedDocuments(open, authn.clientLimits);
+    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
+    const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
       {
         host: settings.host,
@@ -145,6 +167,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         serve,
         issuer: signIn,
         documents: (path) => mcp(path) ?? openFeed(path),
+        calls,
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
@@ -168,6 +191,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     return {
       application,
       transport,
+      calls,
       firstOrganization,
       feeds,
       delivery,

@@ -73,6 +73,8 @@ export interface Settings extends DatabaseSettings {
   readonly untaggedDays: number | undefined;
   /** GANTRY_LOG_LEVEL: the least that the log tells. */
   readonly logLevel: LogLevel;
+  /** GANTRY_REQUEST_LOG: one line of the log for each request. */
+  readonly logsRequests: boolean;
   /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
   readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | undefined; readonly token: string | undefined } | undefined;
 }
@@ -334,6 +336,7 @@ export const readSettings = (environment: Environment): Settings => {
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
     logLevel: readLogLevel(given.GANTRY_LOG_LEVEL),
