@@ -2,11 +2,8 @@
 // little with a long backlog as with none; a number that is that high means "at least".
 
 import { limits } from "#base/limits.ts";
-import { columns, flag, nullableNumber, number, text } from "./columns.ts";
+import { columns, expression, flag, nullableTimeMs, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
-
-/** Milliseconds since 1970 of a time, or NULL. */
-const msOf = (sql: string): string => `(extract(epoch from ${sql}) * 1000)::bigint`;
 
 export interface OutboxBacklog {
   /** Of the event that was numbered last; 0: none was. */
@@ -20,14 +17,11 @@ export interface OutboxBacklog {
 }
 
 const outboxBacklog = columns<OutboxBacklog>({
-  lastPosition: { ...number, sql: "(select coalesce(max(position + 0), 0) from outbox)" },
-  unnumbered: { ...number, sql: "(select count(*) from (select from outbox where position is null limit $1) as some)" },
-  firstUnnumberedMs: { ...nullableNumber, sql: `(select ${msOf("create_time")} from outbox where position is null order by id limit 1)` },
-  sealedPosition: { ...number, sql: "(select position from audit_progress)" },
-  firstUnsealedMs: {
-    ...nullableNumber,
-    sql: `(select ${msOf("create_time")} from outbox where position + 0 > (select position from audit_progress) order by position + 0 limit 1)`,
-  },
+  lastPosition: expression("(select coalesce(max(position + 0), 0) from outbox)", number),
+  unnumbered: expression("(select count(*) from (select from outbox where position is null limit $1) as found)", number),
+  firstUnnumberedMs: nullableTimeMs("(select create_time from outbox where position is null order by id limit 1)"),
+  sealedPosition: expression("(select position from audit_progress)", number),
+  firstUnsealedMs: nullableTimeMs("(select create_time from outbox where position + 0 > (select position from audit_progress) order by position + 0 limit 1)"),
 });
 
 export const findOutboxBacklog = (rows: Read): Promise<OutboxBacklog | undefined> =>
@@ -44,13 +38,12 @@ export interface DeliveryBacklog {
 }
 
 const deliveryBacklog = columns<DeliveryBacklog>({
-  fanOuts: { ...number, sql: "(select count(*) from (select from fan_outs limit $1) as some)" },
-  pending: { ...number, sql: "(select count(*) from (select from deliveries where state = 'DELIVERY_STATE_PENDING' limit $1) as some)" },
-  dead: { ...number, sql: "(select count(*) from (select from deliveries where state = 'DELIVERY_STATE_DEAD' limit $1) as some)" },
-  firstDueMs: {
-    ...nullableNumber,
-    sql: `(select ${msOf("min(next_attempt_time)")} from (select next_attempt_time from deliveries where state = 'DELIVERY_STATE_PENDING' limit $1) as some)`,
-  },
+  fanOuts: expression("(select count(*) from (select from fan_outs limit $1) as found)", number),
+  pending: expression("(select count(*) from (select from deliveries where state = 'DELIVERY_STATE_PENDING' limit $1) as found)", number),
+  dead: expression("(select count(*) from (select from deliveries where state = 'DELIVERY_STATE_DEAD' limit $1) as found)", number),
+  firstDueMs: nullableTimeMs(
+    "(select min(next_attempt_time) from (select next_attempt_time from deliveries where state = 'DELIVERY_STATE_PENDING' limit $1) as found)",
+  ),
 });
 
 export const findDeliveryBacklog = (rows: Read): Promise<DeliveryBacklog | undefined> =>
@@ -68,11 +61,11 @@ export interface RegistryBacklog {
 }
 
 const registryBacklog = columns<RegistryBacklog>({
-  uploads: { ...number, sql: "(select count(*) from (select from uploads limit $1) as some)" },
-  uploadBytes: { ...number, sql: "(select coalesce(sum(size_bytes), 0) from (select size_bytes from uploads limit $1) as some)" },
-  removals: { ...number, sql: "(select count(*) from (select from blob_removals limit $1) as some)" },
-  sboms: { ...number, sql: "(select count(*) from (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' limit $1) as some)" },
-  reports: { ...number, sql: "(select count(*) from (select from pushed_reports limit $1) as some)" },
+  uploads: expression("(select count(*) from (select from uploads limit $1) as found)", number),
+  uploadBytes: expression("(select coalesce(sum(size_bytes), 0) from (select size_bytes from uploads limit $1) as found)", number),
+  removals: expression("(select count(*) from (select from blob_removals limit $1) as found)", number),
+  sboms: expression("(select count(*) from (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' limit $1) as found)", number),
+  reports: expression("(select count(*) from (select from pushed_reports limit $1) as found)", number),
 });
 
 export const findRegistryBacklog = (rows: Read): Promise<RegistryBacklog | undefined> =>
@@ -83,7 +76,6 @@ export interface FeedState {
   readonly schedule: string;
   /** In a row. */
   readonly failures: number;
-  readonly nextTimeMs: number;
   /** When it ended last, however; undefined: never. */
   readonly lastTimeMs: number | undefined;
   readonly wasImported: boolean;
@@ -92,9 +84,8 @@ export interface FeedState {
 const feedState = columns<FeedState>({
   schedule: text,
   failures: number,
-  nextTimeMs: { ...number, sql: msOf("next_time") },
-  lastTimeMs: { ...nullableNumber, sql: msOf("last_time") },
-  wasImported: { ...flag, sql: "coalesce(last_outcome = 'imported', false)" },
+  lastTimeMs: nullableTimeMs("last_time"),
+  wasImported: expression("coalesce(last_outcome = 'imported', false)", flag),
 });
 
 /** Of these schedules; those that no server has begun are not there. */
