@@ -13,8 +13,31 @@ export interface Host {
 
 const defaultPort = "5432";
 
-// scheme, user and password, hosts, path, query. A password may hold what its writer should have escaped.
-const form = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)([^?#]*)(?:\?([^#]*))?$/;
+interface Parts {
+  /** "postgresql://" */
+  readonly scheme: string;
+  /** User and password with their "@", or nothing. */
+  readonly user: string;
+  readonly authority: string;
+  readonly path: string;
+  readonly query: string;
+}
+
+/** Undefined where it is no address of PostgreSQL's. A password may hold what its writer should have escaped. */
+const splitAddress = (databaseUrl: string): Parts | undefined => {
+  const scheme = ["postgresql://", "postgres://"].find((each) => databaseUrl.startsWith(each));
+  if (scheme === undefined) return undefined;
+  const [address = "", ...queries] = databaseUrl.slice(scheme.length).split("?");
+  const [place = "", ...path] = address.split("/");
+  const userLength = place.lastIndexOf("@") + 1;
+  return {
+    scheme,
+    user: place.slice(0, userLength),
+    authority: place.slice(userLength),
+    path: path.length > 0 ? `/${path.join("/")}` : "",
+    query: queries.join("?"),
+  };
+};
 
 /** Both mean what every server wants. The others of libpq would lead it to a standby. */
 const wantedServers = ["read-write", "primary"];
@@ -39,15 +62,16 @@ const readAuthority = (text: string): { host: string; port: string } | undefined
  */
 export const readHosts = (variable: string, databaseUrl: string): readonly [Host, ...Host[]] => {
   const malformed = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
-  const [, scheme, user = "", authority = "", path = "", query = ""] = form.exec(databaseUrl) ?? [];
-  const parameters = new URLSearchParams(query);
+  const parts = splitAddress(databaseUrl);
+  // Of one host the driver knows more forms than these; what they mean is told by whoever connects.
+  if (parts === undefined) return [{ name: "", url: databaseUrl }];
+  const { scheme, user, authority, path } = parts;
+  const parameters = new URLSearchParams(parts.query);
   const inQuery = parameters.get("host") ?? "";
   const attributes = parameters.get("target_session_attrs");
   if (attributes !== null && !wantedServers.includes(attributes))
     throw malformed("has a target_session_attrs that is not read-write: Gantry looks for the server that takes changes");
-  const isList = authority.includes(",") || inQuery.includes(",");
-  // Of one host the driver knows more forms than these; what they mean is told by whoever connects.
-  if (scheme === undefined || !isList) return [{ name: inQuery || authority, url: databaseUrl }];
+  if (!authority.includes(",") && !inQuery.includes(",")) return [{ name: inQuery || authority, url: databaseUrl }];
   if (authority !== "" && inQuery !== "") throw malformed("names its hosts twice, before the database and behind it");
   if (authority !== "" && parameters.has("port")) throw malformed("has a port behind the database: each host of a list has its own, as in a:5432,b:5432");
 

@@ -293,7 +293,7 @@ export {
   type AuditedEvent,
   findEventsAfter,
   findLastPosition,
-  findGroupPosition,
+  findLastGroupEvent,
   findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,

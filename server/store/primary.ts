@@ -134,7 +134,7 @@ const watchHost = (host: Host, answerMs: number): WatchedHost => {
   return { host, ask, watches, close, state: undefined, standing: "unheard", asking: undefined };
 };
 
-const textOf = (error: unknown): string => {
+const awayText = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error), code: "" };
   return message || code || "it does not answer";
 };
@@ -142,7 +142,7 @@ const textOf = (error: unknown): string => {
 /** What is wrong with all of them, as one error. What is no matter of time, such as a wrong password, is that error itself. */
 const noPrimary = (hosts: readonly WatchedHost[]): unknown => {
   for (const { state } of hosts) if (state?.is === "away" && sqlState(state.error) !== "" && !brokenConnection(state.error)) return state.error;
-  const each = hosts.map(({ host, state }) => `${host.name} ${state?.is === "away" ? `is away (${textOf(state.error)})` : "is a standby"}`);
+  const each = hosts.map(({ host, state }) => `${host.name} ${state?.is === "away" ? `is away (${awayText(state.error)})` : "is a standby"}`);
   return new NoPrimary(`none of its hosts is a primary: ${each.join(", ")}`);
 };
 
@@ -202,7 +202,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
       const standing = standingOf(each);
       if (standing === before) continue;
       each.standing = standing;
-      if (state?.is === "away") log("store.host.away", { host: host.name, error: textOf(state.error) });
+      if (state?.is === "away") log("store.host.away", { host: host.name, error: awayText(state.error) });
       else if (standing === "outdated") log("store.host.outdated", { host: host.name, primary: current?.host.name });
       else if (standing === "foreign") log("store.host.foreign", { host: host.name });
       else if (before === "away") log("store.host.back", { host: host.name, is: standing });
