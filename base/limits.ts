@@ -79,6 +79,13 @@ export const limits = {
   databaseAnswerMs: 17_000,
   /** Whether the server is ready is said within this time: what load balancers wait, and many times what the database takes. */
   readinessMs: 5_000,
+  /**
+   * Hosts in DATABASE_URL; how often each is asked whether it is the primary, and how long it has for its answer: one that
+   * swallows packets holds up nobody who asks another. Both together are well below the 5 s in which a new primary is to be found.
+   */
+  databaseHostsMax: 8,
+  primaryLookMs: 1_000,
+  hostAnswerMs: 2_000,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */

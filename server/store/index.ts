@@ -282,8 +282,10 @@ export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
+export { type Host, readHosts } from "./hosts.ts";
 export { type MigrationState, readMigrationState } from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
+export { type HostState, readHostStates } from "./primary.ts";
 export { bindSealed } from "./bind-sealed.ts";
 export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
@@ -292,7 +294,7 @@ export {
   type AuditedEvent,
   findEventsAfter,
   findLastPosition,
-  findGroupPosition,
+  findLastGroupEvent,
   findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,

@@ -4,12 +4,15 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { silent } from "#base/log.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
-import { connectTimeoutMs } from "./pool.ts";
+import { connectTimeoutMs } from "./connection.ts";
+import { readHosts } from "./hosts.ts";
 import { poolsTransactions } from "./pooler.ts";
+import { openPrimary } from "./primary.ts";
 import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
@@ -148,6 +151,16 @@ const configOf = (databaseUrl: string): pg.ClientConfig => ({
   connectionTimeoutMillis: connectTimeoutMs,
 });
 
+/** The address of the primary alone, where there are several hosts. */
+const findPrimaryUrl = async (databaseUrl: string): Promise<string> => {
+  const primary = openPrimary(readHosts("DATABASE_URL", databaseUrl), silent);
+  try {
+    return (primary.known ?? (await primary.find())).url;
+  } finally {
+    await primary.close();
+  }
+};
+
 const connect = async (databaseUrl: string): Promise<pg.Client> => {
   const client = new pg.Client(configOf(databaseUrl));
   client.on("error", () => {});
@@ -195,7 +208,7 @@ const requireCurrent = async (client: pg.Client, role: string, migrations: reado
 };
 
 const findRole = async (databaseUrl: string): Promise<string> => {
-  const client = await connect(databaseUrl);
+  const client = await connect(await findPrimaryUrl(databaseUrl));
   try {
     return (await exchange(client, () => findMigrator(client))).role;
   } finally {
@@ -215,10 +228,11 @@ export interface MigrationState {
 /** How far a database is; changes nothing. Throws a Fault of one line where this code must not work in it. */
 export const readMigrationState = async (databaseUrl: string): Promise<MigrationState> => {
   const migrations = await readMigrations();
-  const client = await connect(databaseUrl);
+  const url = await findPrimaryUrl(databaseUrl);
+  const client = await connect(url);
   try {
     return await exchange(client, async () => {
-      await checkServer(client, configOf(databaseUrl));
+      await checkServer(client, configOf(url));
       const missing = await findMissing(client, migrations, () => {});
       const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
       return {
@@ -251,12 +265,13 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const { progress, serverUrl, auditMonths, directory } = options;
   const migrations = await readMigrations(directory);
   const server = serverUrl === undefined ? undefined : await findRole(serverUrl);
-  const client = await connect(databaseUrl);
+  const url = await findPrimaryUrl(databaseUrl);
+  const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
       // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
-      await checkServer(client, configOf(databaseUrl));
+      await checkServer(client, configOf(url));
       const found = await findMigrator(client);
       if (!found.mayMigrate) await requireCurrent(client, found.role, migrations, options);
       return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, progress) : [] };

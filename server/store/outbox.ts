@@ -62,12 +62,13 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
 };
 
 /**
- * The position of a group's last event: where it is the same as before, nothing of which its events tell has changed since. Undefined where
- * it has none, or one on its way without a position; and where so many of others' are on their way that they are not looked through.
+ * The id of a group's last event: where it is the same as before, nothing of which its events tell has changed since. (A position
+ * would be given again after a fail-over that lost events.) Undefined where it has none, or one on its way without a position; and
+ * where so many of others' are on their way that they are not looked through.
  */
-export const findGroupPosition = async (rows: Read, group: string): Promise<string | undefined> => {
+export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
   const [row] = await rows.query(
-    `select position from outbox
+    `select event_id from outbox
      where left(uid, -17) = $1 and uid is not null and not (
        select count(*) = $2 or coalesce(bool_or(group_uid = $1), false) from (select group_uid from outbox where position is null limit $2) as waiting)
      order by position desc limit 1`,
