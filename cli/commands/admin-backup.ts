@@ -29,7 +29,10 @@ const workOf = (terminal: Terminal, path: string, passphraseFile: string | undef
     bar.end();
     err.write(`${line}\n`);
   };
-  return { work: { settings: readSettings(environment), log, path, passphrase: passphraseSource(terminal, passphraseFile, isNew), progress: bar.update, report }, bar };
+  return {
+    work: { settings: readSettings(environment), log, path, passphrase: passphraseSource(terminal, passphraseFile, isNew), progress: bar.update, report },
+    bar,
+  };
 };
 
 const verifyBackup = async (terminal: Terminal, path: string, passphraseFile: string | undefined): Promise<void> => {
@@ -40,7 +43,9 @@ const verifyBackup = async (terminal: Terminal, path: string, passphraseFile: st
   bar.end();
   const { out } = terminal;
   const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0);
-  out.write(`whole: backup ${head.id} of ${head.createTime}, at ${head.migrations.at(-1)?.name ?? "no migration"}: ${rows} rows, ${manifest.blobs.count} blobs\n`);
+  out.write(
+    `whole: backup ${head.id} of ${head.createTime}, at ${head.migrations.at(-1)?.name ?? "no migration"}: ${rows} rows, ${manifest.blobs.count} blobs\n`,
+  );
   if (manifest.brokenBlobs.length > 0) out.write(`${manifest.brokenBlobs.length} blobs were broken when it was made: their next push brings them\n`);
   out.write(secretKey === undefined ? "who has written it is not known: the secret key is not here\n" : "written with this secret key\n");
   if (hasKey) out.write("the secret key is in it, under a passphrase\n");

@@ -14,11 +14,15 @@ const wrongArguments =
   "end-of-life ends tags, registry verifies images";
 
 export const adminCommand = (terminal: Terminal): Command =>
-  newGroup("admin", [
-    migrateCommand(terminal),
-    backupCommand(terminal),
-    restoreCommand(terminal),
-    quotaCommand(terminal),
-    endOfLifeCommand(terminal),
-    registryCommand(terminal),
-  ], wrongArguments);
+  newGroup(
+    "admin",
+    [
+      migrateCommand(terminal),
+      backupCommand(terminal),
+      restoreCommand(terminal),
+      quotaCommand(terminal),
+      endOfLifeCommand(terminal),
+      registryCommand(terminal),
+    ],
+    wrongArguments,
+  );

@@ -6,7 +6,17 @@ import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit";
 import { operatorUid } from "#authz";
-import { type BackupSummary, fitsBackup, makeBackup, openKey, type Progress, requireRestorable, restoreBackup, type VerifiedBackup, verifyBackup } from "#backup";
+import {
+  type BackupSummary,
+  fitsBackup,
+  makeBackup,
+  openKey,
+  type Progress,
+  requireRestorable,
+  restoreBackup,
+  type VerifiedBackup,
+  verifyBackup,
+} from "#backup";
 import { type BlobPlace, openBlobPlace } from "#blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -93,7 +103,9 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "a backup is sealed with the servers' secret key: set GANTRY_SECRET_KEY_FILE");
   const phrase = await passphrase?.();
   return withAddresses(work, true, ({ ownerUrl }) =>
-    withBlobPlace(settings, (blobs) => makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report })),
+    withBlobPlace(settings, (blobs) =>
+      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report }),
+    ),
   );
 };
 
@@ -109,7 +121,8 @@ const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, 
         throw new Fault("FAILED_PRECONDITION", "the secret key here is not that of the backup: give the one that its servers had in GANTRY_SECRET_KEY_FILE");
       }
       if (envelope !== undefined && (isKeyNeeded || passphrase !== undefined)) {
-        if (passphrase === undefined) throw new Fault("FAILED_PRECONDITION", "the backup has its secret key under a passphrase: give it with --passphrase-file");
+        if (passphrase === undefined)
+          throw new Fault("FAILED_PRECONDITION", "the backup has its secret key under a passphrase: give it with --passphrase-file");
         const opened = await openKey(envelope, await passphrase(), head.id);
         if (fitsBackup(opened, head)) return opened;
         throw new Fault("DATA_LOSS", "the key in the backup is not the one that it was made with");
@@ -180,7 +193,8 @@ const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from
 /** What is wrong with the audit log as it was restored, in a sentence each. */
 const verifyRestoredLog = async ({ read }: Store, vault: Vault): Promise<readonly string[]> => {
   const problems: string[] = [];
-  for (const root of await findChainRoots(read)) problems.push(...(await verifyChain(read, vault, root)).problems.map((problem) => `the log of ${root}: ${problem}`));
+  for (const root of await findChainRoots(read))
+    problems.push(...(await verifyChain(read, vault, root)).problems.map((problem) => `the log of ${root}: ${problem}`));
   return [...problems, ...(await verifyAllChains(read, vault))];
 };
 

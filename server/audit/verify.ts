@@ -74,12 +74,21 @@ const verifyEntries = async (
 };
 
 /** What was known before, as far as a restore has not taken it away, and what it has, in a sentence. */
-const explainKnown = (head: Head, known: Link | undefined, restores: RestoresVerdict["restores"]): { readonly known: Link | undefined; readonly notes: readonly string[] } => {
+const explainKnown = (
+  head: Head,
+  known: Link | undefined,
+  restores: RestoresVerdict["restores"],
+): { readonly known: Link | undefined; readonly notes: readonly string[] } => {
   const mark = known && restoreBefore(head, known.sequence);
   const restore = mark && restores.find(({ base }) => base === mark.base);
   if (!known || !mark || !restore) return { known, notes: [] };
   const { stateTime, restoreTime, by } = restore;
-  return { known: undefined, notes: [`entry ${known.sequence} was known before, and is gone: ${restoreTime} the state of ${stateTime} was restored by ${by}, up to entry ${mark.at.sequence}`] };
+  return {
+    known: undefined,
+    notes: [
+      `entry ${known.sequence} was known before, and is gone: ${restoreTime} the state of ${stateTime} was restored by ${by}, up to entry ${mark.at.sequence}`,
+    ],
+  };
 };
 
 /**
@@ -93,7 +102,14 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
     const since = knownBefore && restores.find(({ base }) => base >= knownBefore.sequence);
     const isAbsent = last === undefined && since !== undefined;
     // That it is absent with its seal, the seal over all chains would tell.
-    if (isAbsent) return { root, last: undefined, entries: 0, problems: [], notes: [`it is gone: ${since.restoreTime} the state of ${since.stateTime} was restored by ${since.by}, which had none`] };
+    if (isAbsent)
+      return {
+        root,
+        last: undefined,
+        entries: 0,
+        problems: [],
+        notes: [`it is gone: ${since.restoreTime} the state of ${since.stateTime} was restored by ${since.by}, which had none`],
+      };
     return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"], notes: [] };
   }
   const { known, notes } = explainKnown(head, knownBefore, restores);

@@ -250,7 +250,11 @@ export const readTextMember = async ({ name, sizeBytes, content }: Member): Prom
  * Gives every member to `onMember`, with its digest when its content has been read, and holds SHA256SUMS against what was read. Throws
  * DATA_LOSS of one line where it is not whole: cut off, with other members, in another order, or with a name that is none of ours.
  */
-export const readArchive = async (path: string, onMember: (member: Member) => Promise<void>, onSum: (name: string, sha256: string) => void = () => {}): Promise<ReadSums> => {
+export const readArchive = async (
+  path: string,
+  onMember: (member: Member) => Promise<void>,
+  onSum: (name: string, sha256: string) => void = () => {},
+): Promise<ReadSums> => {
   const found = await statusOf(path).catch((cause: unknown) => {
     throw new Fault("NOT_FOUND", `${path} cannot be read`, { cause });
   });

@@ -99,7 +99,8 @@ const nameForm = /^[a-z][a-z0-9_]{0,62}$/;
 /** backup.json as it was read: of a format that this version knows. */
 export const readHead = (content: string): BackupHead => {
   const head = parsed(headName, content);
-  if (text(head, "format") !== formatName) throw new Fault("FAILED_PRECONDITION", `it is no ${formatName}, but ${JSON.stringify(text(head, "format").slice(0, 40))}`);
+  if (text(head, "format") !== formatName)
+    throw new Fault("FAILED_PRECONDITION", `it is no ${formatName}, but ${JSON.stringify(text(head, "format").slice(0, 40))}`);
   const tables = objects(head.tables).map((table): CopiedTable => ({ name: text(table, "name"), columns: texts(table, "columns") }));
   if (tables.some(({ name, columns }) => !nameForm.test(name) || columns.length === 0 || columns.some((column) => !nameForm.test(column))))
     throw brokenBackup(`${headName} names a table that none of ours is`);

@@ -12,7 +12,8 @@ const derive = promisify<string, Buffer, number, { N: number; r: number; p: numb
 const cost = { N: 2 ** 17, r: 8, p: 1 } as const;
 const keyBytes = 32;
 
-const keyOf = (passphrase: string, salt: Buffer): Promise<Buffer> => derive(passphrase.normalize("NFKC"), salt, keyBytes, { ...cost, maxmem: 256 * 1024 * 1024 });
+const keyOf = (passphrase: string, salt: Buffer): Promise<Buffer> =>
+  derive(passphrase.normalize("NFKC"), salt, keyBytes, { ...cost, maxmem: 256 * 1024 * 1024 });
 
 /** What makes a key that nobody guesses: less is refused. */
 export const passphraseLengthMin = 12;
@@ -27,7 +28,14 @@ export const sealKey = async (secret: Buffer, passphrase: string, id: string): P
   const [salt, nonce] = [randomBytes(16), randomBytes(12)];
   const cipher = createCipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce).setAAD(Buffer.from(id));
   const sealed = Buffer.concat([cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
-  const fields = { kdf: "scrypt", ...cost, salt: salt.toString("base64"), cipher: "aes-256-gcm", nonce: nonce.toString("base64"), sealed: sealed.toString("base64") };
+  const fields = {
+    kdf: "scrypt",
+    ...cost,
+    salt: salt.toString("base64"),
+    cipher: "aes-256-gcm",
+    nonce: nonce.toString("base64"),
+    sealed: sealed.toString("base64"),
+  };
   return `${JSON.stringify(fields)}\n`;
 };
 
@@ -41,7 +49,9 @@ export const openKey = async (content: string, passphrase: string, id: string): 
   const [salt, nonce, sealed] = [bytesOf("salt"), bytesOf("nonce"), bytesOf("sealed")];
   // The cost is ours, not what a file asks for.
   if (nonce.length !== 12 || sealed.length !== keyBytes + 16) throw brokenBackup(`${keyName} is not what Gantry writes there`);
-  const decipher = createDecipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce, { authTagLength: 16 }).setAAD(Buffer.from(id)).setAuthTag(sealed.subarray(-16));
+  const decipher = createDecipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce, { authTagLength: 16 })
+    .setAAD(Buffer.from(id))
+    .setAuthTag(sealed.subarray(-16));
   const opened = decipher.update(sealed.subarray(0, -16));
   try {
     return Buffer.concat([opened, decipher.final()]);

@@ -28,7 +28,19 @@ import {
   vaultOf,
 } from "#store";
 import { type ArchiveWriter, openArchiveWriter, type Written } from "./archive.ts";
-import { type BackupHead, type BackupManifest, blobName, formatName, headName, keyName, manifestName, pieceName, sealName, sumLine, sumsName } from "./format.ts";
+import {
+  type BackupHead,
+  type BackupManifest,
+  blobName,
+  formatName,
+  headName,
+  keyName,
+  manifestName,
+  pieceName,
+  sealName,
+  sumLine,
+  sumsName,
+} from "./format.ts";
 import { sealKey } from "./key-envelope.ts";
 import { keyPurpose, manifestPurpose, sha256Of } from "./seals.ts";
 

@@ -93,7 +93,8 @@ export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): 
   const onMember = async (member: Member): Promise<void> => {
     const { name } = member;
     const kind = memberKindOf(name);
-    if ((name === headName) !== (head === undefined)) throw brokenBackup(head === undefined ? `it does not begin with ${headName}` : `${headName} is there twice`);
+    if ((name === headName) !== (head === undefined))
+      throw brokenBackup(head === undefined ? `it does not begin with ${headName}` : `${headName} is there twice`);
     progress({ done: ++done, total: 0, what: "members" });
     if (kind?.is === "text") {
       const content = await readTextMember(member);

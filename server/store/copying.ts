@@ -148,7 +148,9 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       );
     }
     await query("begin isolation level repeatable read read only");
-    const found = (await query(tablesStatement)).map(([name, columns]): CopiedTable => ({ name: name ?? "", columns: JSON.parse(columns ?? "[]") as string[] }));
+    const found = (await query(tablesStatement)).map(
+      ([name, columns]): CopiedTable => ({ name: name ?? "", columns: JSON.parse(columns ?? "[]") as string[] }),
+    );
     const own = found.filter(({ name }) => names.includes(name) && !(name in leftOutTables));
     const tables = inOrderOfReferences(own, await query(referencesStatement));
     return {

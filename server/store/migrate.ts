@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { Fault } from "#base/fault.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
@@ -316,10 +317,14 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
 // ---- backups and what is restored from them ----------------------------------------------------------------------
 
 const withClient = async <T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = await connect(databaseUrl);
+  const client = await connect(databaseUrl).catch((error: unknown) => {
+    throw migrationFailure(`the database cannot be used: ${startCause(error)}`, error);
+  });
   try {
     await client.query("set client_min_messages = warning");
     return await work(client);
+  } catch (error) {
+    throw error instanceof Fault ? error : migrationFailure(`the database cannot be used: ${startCause(error)}`, error);
   } finally {
     await client.end().catch(() => {});
   }
@@ -342,7 +347,9 @@ export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema>
     const applied = await findApplied(client);
     if (applied.length === 0) throw migrationFailure("there is nothing to back up: no server has used this database yet");
     if (applied.length > migrations.length)
-      throw migrationFailure(`the database is at ${applied.at(-1)?.name}, newer than this version of Gantry knows: back it up with the version that runs on it`);
+      throw migrationFailure(
+        `the database is at ${applied.at(-1)?.name}, newer than this version of Gantry knows: back it up with the version that runs on it`,
+      );
     const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
     return { serverVersion: rows[0]?.version.split(" ")[0] ?? "", migrations: applied, tables: migratedTables(migrations.slice(0, applied.length)) };
   });
