@@ -62,9 +62,10 @@ const verdictLine = (verdict: AuditVerdict): string => {
 const verdictJson = ({ organization, entries, last, problems, notes }: AuditVerdict): string =>
   JSON.stringify({ organization, entries, last: last ?? null, problems, ...(notes.length > 0 ? { notes } : {}) });
 
-const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRestore): string =>
-  `all logs together  restored at ${restoreTime} by ${by}, from ${backupId === "" ? "an earlier state of the database" : `backup ${backupId}`} of ${stateTime}, ` +
-  `whose last event was ${position}`;
+const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRestore): string => {
+  const from = backupId === "" ? "an earlier state of the database" : `backup ${backupId}`;
+  return `all logs together  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
+};
 
 /** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
 export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {

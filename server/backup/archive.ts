@@ -34,11 +34,11 @@ export interface ArchiveWriter {
   abort(): Promise<void>;
 }
 
-const codeOf = (thrown: unknown): string => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");
+const errorCodeOf = (thrown: unknown): string => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");
 
 const placeFaults: Readonly<Record<string, string>> = {
-  ENOSPC: "there is no room left",
-  EDQUOT: "the user's room is used up",
+  ENOSPC: "there is no space left",
+  EDQUOT: "the user's space is used up",
   EFBIG: "files there may not become so large",
   EACCES: "this user may not write there",
   EPERM: "this user may not write there",
@@ -48,7 +48,7 @@ const placeFaults: Readonly<Record<string, string>> = {
 };
 
 const writeFault = (path: string, thrown: unknown): unknown => {
-  const said = placeFaults[codeOf(thrown)];
+  const said = placeFaults[errorCodeOf(thrown)];
   return said === undefined ? thrown : new Fault("FAILED_PRECONDITION", `the backup cannot be written to ${path}: ${said}`, { cause: thrown });
 };
 
@@ -56,7 +56,7 @@ const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(path, "r");
   await folder.sync().catch((thrown: unknown) => {
     // Some network file systems have no such thing.
-    if (codeOf(thrown) !== "EINVAL" && codeOf(thrown) !== "ENOTSUP") throw thrown;
+    if (errorCodeOf(thrown) !== "EINVAL" && errorCodeOf(thrown) !== "ENOTSUP") throw thrown;
   });
   await folder.close();
 };
@@ -154,7 +154,7 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
       await syncFolder(draft);
       // Of an empty folder of that name the new one takes the place.
       await rmdir(path).catch((thrown: unknown) => {
-        if (codeOf(thrown) !== "ENOENT") throw thrown;
+        if (errorCodeOf(thrown) !== "ENOENT") throw thrown;
       });
       await rename(draft, path);
       await syncFolder(dirname(path));
@@ -166,9 +166,9 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
   };
 };
 
-const statusOf = (path: string) =>
+const findFile = (path: string) =>
   lstat(path).catch((thrown: unknown) => {
-    if (codeOf(thrown) === "ENOENT") return undefined;
+    if (errorCodeOf(thrown) === "ENOENT") return undefined;
     throw thrown;
   });
 
@@ -176,7 +176,7 @@ const statusOf = (path: string) =>
 export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> => {
   const path = resolve(given);
   try {
-    const found = await statusOf(path);
+    const found = await findFile(path);
     const isFolder = given.endsWith("/") || found?.isDirectory() === true;
     const isTaken = found !== undefined && !(found.isDirectory() && (await readdir(path)).length === 0);
     if (isTaken) throw new Fault("ALREADY_EXISTS", `${path} is there already: a backup replaces nothing`);
@@ -213,7 +213,7 @@ async function* readTar(path: string): AsyncGenerator<Member> {
 /** The members of a folder are those that its SHA256SUMS names, in that order. */
 async function* readFolder(path: string): AsyncGenerator<Member> {
   const memberOf = async (name: string): Promise<Member> => {
-    const found = await statusOf(join(path, name));
+    const found = await findFile(join(path, name));
     if (!found) throw brokenBackup(`${name} is not there`);
     if (!found.isFile()) throw brokenBackup(`${JSON.stringify(name)} is no file`);
     return { name, sizeBytes: found.size, content: createReadStream(join(path, name), { highWaterMark: 1024 * 1024 }) };
@@ -255,7 +255,7 @@ export const readArchive = async (
   onMember: (member: Member) => Promise<void>,
   onSum: (name: string, sha256: string) => void = () => {},
 ): Promise<ReadSums> => {
-  const found = await statusOf(path).catch((cause: unknown) => {
+  const found = await findFile(path).catch((cause: unknown) => {
     throw new Fault("NOT_FOUND", `${path} cannot be read`, { cause });
   });
   if (!found) throw new Fault("NOT_FOUND", `${path} is not there`);
@@ -287,7 +287,7 @@ export const readArchive = async (
       }
     }
   } catch (thrown) {
-    if (thrown instanceof Fault || codeOf(thrown) === "EIO") throw thrown;
+    if (thrown instanceof Fault || errorCodeOf(thrown) === "EIO") throw thrown;
     throw brokenBackup(thrown instanceof Error ? thrown.message : String(thrown), thrown);
   }
   if (last !== sealName) throw brokenBackup("it is cut off");

@@ -12,7 +12,7 @@ const derive = promisify<string, Buffer, number, { N: number; r: number; p: numb
 const cost = { N: 2 ** 17, r: 8, p: 1 } as const;
 const keyBytes = 32;
 
-const keyOf = (passphrase: string, salt: Buffer): Promise<Buffer> =>
+const derivePassphraseKey = (passphrase: string, salt: Buffer): Promise<Buffer> =>
   derive(passphrase.normalize("NFKC"), salt, keyBytes, { ...cost, maxmem: 256 * 1024 * 1024 });
 
 /** What makes a key that nobody guesses: less is refused. */
@@ -26,7 +26,7 @@ export const requirePassphrase = (passphrase: string): string => {
 /** key.json of the backup with this id. */
 export const sealKey = async (secret: Buffer, passphrase: string, id: string): Promise<string> => {
   const [salt, nonce] = [randomBytes(16), randomBytes(12)];
-  const cipher = createCipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce).setAAD(Buffer.from(id));
+  const cipher = createCipheriv("aes-256-gcm", await derivePassphraseKey(passphrase, salt), nonce).setAAD(Buffer.from(id));
   const sealed = Buffer.concat([cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
   const fields = {
     kdf: "scrypt",
@@ -49,7 +49,7 @@ export const openKey = async (content: string, passphrase: string, id: string): 
   const [salt, nonce, sealed] = [bytesOf("salt"), bytesOf("nonce"), bytesOf("sealed")];
   // The cost is ours, not what a file asks for.
   if (nonce.length !== 12 || sealed.length !== keyBytes + 16) throw brokenBackup(`${keyName} is not what Gantry writes there`);
-  const decipher = createDecipheriv("aes-256-gcm", await keyOf(passphrase, salt), nonce, { authTagLength: 16 })
+  const decipher = createDecipheriv("aes-256-gcm", await derivePassphraseKey(passphrase, salt), nonce, { authTagLength: 16 })
     .setAAD(Buffer.from(id))
     .setAuthTag(sealed.subarray(-16));
   const opened = decipher.update(sealed.subarray(0, -16));

@@ -2,7 +2,7 @@
 // catalogue, so that a new one is copied unasked; what is left out is named below, each with its reason.
 
 import pg from "pg";
-import { from as copyFrom, to as copyTo } from "pg-copy-streams";
+import * as copyStreams from "pg-copy-streams";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { databaseFault } from "./faults.ts";
@@ -75,7 +75,7 @@ const queryRows = async (client: pg.Client, text: string, values: readonly Param
   }
 };
 
-const textsOf = (rows: readonly Row[]): string[] => rows.map(([first]) => first ?? "");
+const firstColumnOf = (rows: readonly Row[]): string[] => rows.map(([first]) => first ?? "");
 
 const tablesStatement = `
   select relname, to_json(array(
@@ -138,12 +138,13 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
   const client = await openClient(databaseUrl, `set idle_in_transaction_session_timeout = ${limits.backupSilenceMs};`);
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);
   try {
-    const lacking = textsOf(await query(lackingStatement, [[...names]]));
+    const lacking = firstColumnOf(await query(lackingStatement, [[...names]]));
     if (lacking.length > 0) {
-      const [role = ""] = textsOf(await query("select current_user::text"));
+      const [role = ""] = firstColumnOf(await query("select current_user::text"));
+      const more = lacking.length > 3 ? ` and ${lacking.length - 3} more` : "";
       throw new Fault(
         "FAILED_PRECONDITION",
-        `role ${role} may not read ${lacking.slice(0, 3).join(", ")}${lacking.length > 3 ? ` and ${lacking.length - 3} more` : ""}: give the connection of the ` +
+        `role ${role} may not read ${lacking.slice(0, 3).join(", ")}${more}: give the connection of the ` +
           "database's owner in GANTRY_MIGRATE_URL, or in DATABASE_URL that of a role that is a member of pg_read_all_data",
       );
     }
@@ -158,7 +159,7 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       tables,
       foreignTables: found.map(({ name }) => name).filter((name) => !names.includes(name)),
       async *copyOut({ name, columns }) {
-        const stream = client.query(copyTo(`copy (select ${listOf(columns)} from ${quoted(name)}) to stdout`));
+        const stream = client.query(copyStreams.to(`copy (select ${listOf(columns)} from ${quoted(name)}) to stdout`));
         try {
           for await (const piece of stream) yield piece as Uint8Array;
         } catch (thrown) {
@@ -223,7 +224,7 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
     return {
       rows: { query, writes: true },
       async copyIn({ name, columns }, content) {
-        const stream = client.query(copyFrom(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));
+        const stream = client.query(copyStreams.from(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));
         try {
           const finished = new Promise<void>((resolve, reject) => void stream.once("finish", resolve).once("error", reject));
           finished.catch(() => {});
@@ -236,7 +237,7 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
           throw databaseFault(thrown);
         }
       },
-      countRows: async ({ name }) => Number(textsOf(await query(`select count(*) from ${quoted(name)}`))[0]),
+      countRows: async ({ name }) => Number(firstColumnOf(await query(`select count(*) from ${quoted(name)}`))[0]),
       writeSequence: async ({ table, column, value, isCalled }) =>
         void (await query("select setval(pg_get_serial_sequence($1, $2), $3::bigint, $4::boolean)", [quoted(table), column, value, isCalled])),
       async commit() {

@@ -360,7 +360,8 @@ export const requireMigrations = async (migrations: readonly Pick<AppliedMigrati
   const other = migrations.find(({ number, sha256 }, index) => number !== index + 1 || known[index]?.sha256 !== sha256);
   if (other === undefined && migrations.length > 0) return;
   throw migrationFailure(
-    `the backup is of ${other?.name ?? "no migration"}, which this version of Gantry does not have (it knows ${known.length}): restore it with the version that made it`,
+    `the backup is of ${other?.name ?? "no migration"}, which this version of Gantry does not have (it knows ${known.length}): ` +
+      "restore it with the version that made it",
   );
 };
 
@@ -369,9 +370,9 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
   withClient(databaseUrl, async (client) => {
     await checkServer(client, configOf(databaseUrl));
     await lockMigrations(client, () => {});
-    const { rows } = await client.query<{ name: string }>(
-      "select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f') order by 1 limit 1",
-    );
+    const { rows } = await client.query<{ name: string }>(`
+      select relname as name from pg_class
+      where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f') order by 1 limit 1`);
     if (rows[0]) {
       // Of one that was cut off it says what became of it.
       await findMissing(client, await readMigrations(), { progress: () => {} });

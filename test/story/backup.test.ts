@@ -197,7 +197,8 @@ test("every table of the schema is in a backup, or named with the reason why not
   const { tables } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { tables: { name: string; columns: string[] }[] };
   const rows = await asOwner(
     source.url,
-    "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relpersistence = 'p' order by 1",
+    `select relname from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relpersistence = 'p' order by 1`,
   );
   assert.deepEqual(
     [...tables.map(({ name }) => name), ...Object.keys(leftOutTables)].sort(),
@@ -411,6 +412,17 @@ test("who remembers a later state than the one that was restored is told, and mi
       assert.equal(said.filter((line) => /restored at/.test(line)).length, 2, said.join("\n"));
     } finally {
       await last.close();
+    }
+    // The same of what PostgreSQL's own means have brought back.
+    assert.match(done(await admin(["restore", "--recorded"], third)), /^recorded: the state of \S+; positions go on behind \d{16}\n$/);
+    const own = await openWorld(third);
+    try {
+      await sealAudit(own);
+      const { whole: holds, lines: said } = await verifyLogs(own, { known: since });
+      assert.ok(holds, said.join("\n"));
+      assert.match(said.join("\n"), /from an earlier state of the database of/);
+    } finally {
+      await own.close();
     }
   } finally {
     await other.close();
