@@ -24,6 +24,7 @@ import { newConfig, openRegistryClient } from "../registry/images.ts";
 import { digestOf } from "../distribution.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
+import { advisory, eventAt, writeTestRecords } from "./records.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -355,6 +356,7 @@ test("who remembers a later state than the one that was restored is told, and mi
   world.clock.now = Date.now();
   const lastOf = (found: readonly JsonObject[], field: string): string => text(found.at(-1) ?? {}, field);
   for (let count = 0; count < 3; count++) await makeGroup(world, `before-${count}`);
+  await writeTestRecords(world, [advisory("CGA-kept", { artifactName: "curl", origin: "curl", events: [eventAt("2024-01-01T00:00:00Z", { fixNotPlanned: {} })] })]);
   const atBackup = await eventsAfter(world, "0");
   const path = join(folder, "positions.tar");
   done(await admin(["backup", path]));
@@ -367,11 +369,16 @@ test("who remembers a later state than the one that was restored is told, and mi
   const rememberedEntry = lastOf(await entriesOf(world, { uidp: { descendantsOf: organization } }), "sequence");
   const known = await fileOf("known.jsonl", `${(await verifyLogs(world, { json: true })).lines.join("\n")}\n`);
 
+  const documentAt = (at: World) => `${at.url}/.well-known/csaf/white/2024/curl.json`;
+  const knownDocument = { headers: { "if-modified-since": new Date().toUTCString() } };
+  assert.equal((await fetch(documentAt(world), knownDocument)).status, 304);
+
   const place = await emptyPlace();
   done(await admin(["restore", path], place));
   const other = await openWorld(place);
   try {
     await makeGroup(other, "after");
+    assert.equal((await fetch(documentAt(other), knownDocument)).status, 200);
     const seen = await eventsAfter(other, remembered);
     const types = seen.map((event) => text(event, "type"));
     assert.equal(types[0], "dev.gantry.organization.restored.v1");
