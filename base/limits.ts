@@ -851,6 +851,16 @@ export const limits = {
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
+  /** Of a backup: rows of a table go out in pieces of so many bytes before they are compressed; a piece is whole rows, one of them at least. */
+  backupPieceBytes: 8 * 1024 * 1024,
+  /** What a piece of a backup may become when it is read: PostgreSQL's longest row is 1 GiB, and a piece of rows. */
+  backupPieceMaxBytes: 1024 * 1024 * 1024 + 16 * 1024 * 1024,
+  /** What describes a backup is read whole: a table's columns are some 500 bytes, a broken blob 75. */
+  backupTextMaxBytes: 4 * 1024 * 1024,
+  /** Blobs that a backup may lack before it gives up: more is no broken disk, but the wrong place. */
+  backupBrokenMax: 10_000,
+  /** A backup that PostgreSQL does not hear of for so long has ended: blobs are collected again. It tells of itself four times as often. */
+  backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB that verification holds together. */
   verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */

@@ -121,7 +121,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });

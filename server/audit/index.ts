@@ -2,6 +2,8 @@
 
 export type { Link } from "./chain.ts";
 export { type Audit, openAudit } from "./loop.ts";
+export { readSealSummary } from "./heads.ts";
 export { auditRetention } from "./months.ts";
 export type { RefusedCall } from "./refusals.ts";
+export { nextBase, type Restore, verifyRestores, writeRestore } from "./restores.ts";
 export { type Verdict, verifyAllChains, verifyChain } from "./verify.ts";

@@ -7,6 +7,7 @@ import { timestamp } from "#base/time.ts";
 import { type Column, columns, expression, nullableObject, nullableText, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
+import { timeText } from "./time-text.ts";
 
 /**
  * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
@@ -149,7 +150,8 @@ const numberText = `
   with waiting as (
     select id, row_number() over (order by id) as step from unnest($1::bigint[]) as next(id)
   ), last as (
-    select coalesce(max(${eventOrder}), 0) as position from outbox
+    -- A database that was restored goes on behind every position that was ever given (server/audit/restores.ts).
+    select greatest(coalesce(max(${eventOrder}), 0), (select max(base) from restores)) as position from outbox
   )
   update outbox as event
   set position = last.position + waiting.step,
@@ -166,6 +168,12 @@ export const numberEvents = (rows: Write, ids: readonly string[]): Promise<Numbe
 export const findLastPosition = async (rows: Read): Promise<number> => {
   const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   return Number(row?.[0]);
+};
+
+/** When the last event was, RFC 3339; "" for none. */
+export const findLastEventTime = async (rows: Read): Promise<string> => {
+  const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
+  return row?.[0] ?? "";
 };
 
 /** A jsonb column that holds an object; anything else is an empty one. */
