@@ -133,7 +133,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
-    const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const maintenance = startMaintenance(kernel, settings);
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();

@@ -12,7 +12,9 @@ import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
+import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
@@ -54,6 +56,8 @@ export interface Settings extends DatabaseSettings {
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** How long what the operator decides about is kept, the audit log aside. */
+  readonly periods: RetentionPeriods;
   /** Who publishes our own advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
   /** Whom to tell of a vulnerability of this very server. */
@@ -296,6 +300,7 @@ export const readSettings = (environment: Environment): Settings => {
     );
   }
   const publicUrl = publicUrlOf(given);
+  const deliveryDelaysSeconds = readDelays(given.GANTRY_DELIVERY_DELAYS);
   return {
     ...database,
     host,
@@ -319,7 +324,8 @@ export const readSettings = (environment: Environment): Settings => {
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
-    deliveryDelaysSeconds: readDelays(given.GANTRY_DELIVERY_DELAYS),
+    deliveryDelaysSeconds,
+    periods: readPeriods(given, deliveryDelaysSeconds),
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),

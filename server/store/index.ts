@@ -1,6 +1,7 @@
 // The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
+export { findTargetsWithout, markMonthMissed } from "./audit-targets.ts";
 export {
   type AdvisoryRow,
   type MatchableAdvisory,
@@ -193,7 +194,6 @@ export {
   type AffectedImageDraft,
   affectedImageUid,
   countImagesOf,
-  deleteResolvedBefore,
   endAffectedImages,
   type AffectedPackageOfImage,
   findAffectedByPackages,
@@ -302,6 +302,7 @@ export {
   numberEvents,
 } from "./outbox.ts";
 export type { Retention } from "./retention.ts";
+export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export {
   type BindingRow,
