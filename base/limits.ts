@@ -191,6 +191,9 @@ export const limits = {
   /** What clients of sign-ins say of themselves: small documents, fetched for strangers, so few at a time. */
   clientFetchesMax: 32,
   clientFetchesEachMax: 2,
+  /** What sends the audit log to the operator's targets: a batch of each at a time. */
+  auditFetchesMax: 64,
+  auditFetchesEachMax: 64,
   issuerCacheEntries: 1_000,
   /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
   issuerShareKiB: 256,
@@ -784,6 +787,21 @@ export const limits = {
   auditHeldMonths: 3,
   /** A target counts for as long after a server had it in its settings; how often servers write that down is below. */
   auditTargetSeenMs: 24 * 60 * 60 * 1000,
+  auditTargetNoteMs: 60 * 60 * 1000,
+  auditTargetsMax: 16,
+  /**
+   * How often a server looks for entries to send; how many go together, in how many bytes (many proxies take a
+   * MiB), within what time: a receiver may stop in the middle.
+   */
+  auditSendPollMs: 1_000,
+  auditBatchMax: 500,
+  auditBatchBytes: 512 * 1024,
+  auditSendMs: 30_000,
+  /** A server that dies gives its turn back after so long: longer than a batch may take. */
+  auditTargetLeaseMs: 60_000,
+  auditTargetPauseMaxMs: 5 * 60 * 1000,
+  /** A target that is behind by so much is told, once in so long. */
+  auditBehindMs: 60 * 60 * 1000,
   /** How long events can be listed and sent again, and deliveries looked at. */
   eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
   deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,

@@ -24,6 +24,7 @@ import {
 } from "#feeds";
 import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
+import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
@@ -53,6 +54,8 @@ export interface Server {
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
+  /** Sends the audit log to where the operator wants it. */
+  readonly auditTargets: AuditTargets;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
@@ -88,6 +91,7 @@ const openDocumentOf =
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
+  const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const application = await openApplication({ settings, ...options });
   const { services, kernel, serve, call } = application;
@@ -133,6 +137,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
+    const targets = openAuditTargets({ ...services, outbound: authn.outbound, userAgent: `gantry/${version}` }, auditTargets);
+    if (options.deliversByHand !== true) targets.start();
     const maintenance = startMaintenance(kernel, settings);
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
@@ -146,6 +152,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       firstOrganization,
       feeds,
       delivery,
+      auditTargets: targets,
       sboms,
       async close() {
         maintenance.stop();
@@ -154,7 +161,16 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), untagged.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([
+          feeds?.stop(),
+          sboms.stop(),
+          tagEnds.stop(),
+          untagged.stop(),
+          transport.close(),
+          delivery.stop(),
+          targets.stop(),
+          patternReport.ended,
+        ]);
         await application.close();
         clearTimeout(late);
       },

@@ -47,6 +47,7 @@ export const settingTexts = {
   GANTRY_AWS_STS_URL: { says: "where signed AWS requests are verified", byDefault: "the AWS STS host that they name" },
   GANTRY_DELIVERY_DELAYS: { says: "seconds before each attempt to deliver an event", byDefault: "0,5,300,1800,7200,18000,36000,36000" },
   GANTRY_AUDIT_MONTHS: { says: "months of the audit log that are kept, the running one included", byDefault: "13" },
+  GANTRY_AUDIT_TARGETS: { says: "a file of places that the audit log is sent to: files, syslog receivers, HTTP endpoints" },
   GANTRY_EVENT_DAYS: { says: "days that events are kept", byDefault: "30" },
   GANTRY_DELIVERY_DAYS: { says: "days that deliveries which have ended are kept; dead ones as long as their events", byDefault: "7" },
   GANTRY_TAG_HISTORY_DAYS: { says: "days that it is kept what a tag pointed at before", byDefault: "400" },

@@ -51,6 +51,8 @@ export interface Settings extends DatabaseSettings {
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
+  /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
+  readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
   /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
   readonly awsStsUrl: string | undefined;
@@ -323,6 +325,7 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
+    auditTargetsFile: given.GANTRY_AUDIT_TARGETS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds,
     periods: readPeriods(given, deliveryDelaysSeconds),

@@ -1,7 +1,18 @@
 // The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
-export { findTargetsWithout, markMonthMissed } from "./audit-targets.ts";
+export {
+  advanceTarget,
+  type AuditTargetState,
+  claimTarget,
+  countTargetFailures,
+  failTarget,
+  findTargets,
+  findTargetsWithout,
+  markMonthMissed,
+  noteTargets,
+  releaseTarget,
+} from "./audit-targets.ts";
 export {
   type AdvisoryRow,
   type MatchableAdvisory,
@@ -129,12 +140,16 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findEntriesSealedAfter,
+  findEntryHashes,
   findFirstKeptMonth,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
   type Month,
   monthAfter,
+  type SealedEntry,
+  type SealPlace,
   type StoredAuditEntry,
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
