@@ -72,7 +72,7 @@ export const runMaintenance = async (
     pauses = openMaintenancePauses(),
   }: Partial<MaintenancePeriods> & { readonly pauses?: Pauses } = {},
 ): Promise<void> => {
-  const { clock, log } = kernel.services;
+  const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
   let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => !pauses.isPaused(name, nowMs));
   // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
@@ -80,9 +80,12 @@ export const runMaintenance = async (
     const more: Part[] = [];
     for (const part of parts) {
       try {
-        if ((await part.run()).more) more.push(part);
+        const swept = await part.run();
+        if (swept.deleted > 0) metrics.count("gantry_retention_deleted_rows_total", { table: part.name }, swept.deleted);
+        if (swept.more) more.push(part);
         else pauses.end(part.name);
       } catch (cause) {
+        metrics.count("gantry_maintenance_failures_total", { part: part.name });
         log("maintenance.failed", { part: part.name, failures: pauses.fail(part.name, nowMs), cause });
       }
     }
@@ -90,9 +93,19 @@ export const runMaintenance = async (
   }
 };
 
+/** How old the oldest row of each table is for which a setting says how long. */
+const watchOldest = ({ services: { store, seal, log, clock, metrics } }: MaintenanceKernel, { auditMonths }: MaintenancePeriods): void => {
+  const watched = [...retentions, auditRetention(seal, log, auditMonths)];
+  metrics.watch("gantry_retention_oldest_seconds", async () => {
+    const found = await Promise.all(watched.map(async ({ table, findOldestMs }) => ({ table, oldestMs: await findOldestMs?.(store) })));
+    return found.flatMap(({ table, oldestMs }) => (oldestMs === undefined ? [] : [{ labels: { table }, value: Math.max(0, clock() - oldestMs) / 1000 }]));
+  });
+};
+
 /** Runs maintenance from time to time until stopped. */
 export const startMaintenance = (kernel: MaintenanceKernel, { auditMonths, periods }: MaintenancePeriods): { stop: () => void } => {
   const pauses = openMaintenancePauses();
+  watchOldest(kernel, { auditMonths, periods });
   let isRunning = false;
   const timer = setInterval(() => {
     // What has much to delete may take longer than the time between two runs.

@@ -8,6 +8,7 @@ import { recordLine, recordsOf } from "#audit";
 import type { Outbound } from "#authn";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { setAsideMs } from "#base/pieces.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import {
@@ -36,8 +37,7 @@ export interface AuditTargetServices {
   readonly publicUrl: string;
   /** gantry/VERSION */
   readonly userAgent: string;
-  /** Told of what arrived and of each failure. */
-  readonly note?: (target: string, outcome: { readonly entries: number } | "failed") => void;
+  readonly metrics: Metrics;
 }
 
 export interface AuditTargets {
@@ -71,7 +71,7 @@ interface Ends {
 }
 
 const openSending = (services: AuditTargetServices, target: AuditTarget, holder: string, { ending, stopping }: Ends): Sending => {
-  const { store, clock, log, note = () => {} } = services;
+  const { store, clock, log, metrics } = services;
   const { name } = target;
   const send = sendTo(target, services);
   // Fewer where a batch is refused: it may be too large for the receiver.
@@ -88,7 +88,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
       await failTarget(rows, name, holder, { now: timestamp(nowMs), nextTime, failures, problem: problemOf(thrown) });
       log("audit.target.failed", { target: name, failures, organization: first.root, sequence: first.sequence, cause: thrown });
     });
-    note(name, "failed");
+    metrics.count("gantry_audit_target_failures_total", { target: name });
   };
 
   /** Sends what comes next behind a place; the place behind it. Undefined: there is nothing, or it did not arrive. */
@@ -113,7 +113,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
       return undefined;
     }
     count = Math.min(limits.auditBatchMax, Math.ceil(count * 1.25));
-    note(name, { entries: found.length });
+    metrics.count("gantry_audit_target_entries_total", { target: name }, found.length);
     const advanced = await store.write((rows) => advanceTarget(rows, name, holder, { to: last, entries: found.length, leaseUntil: leaseEnd() }));
     return advanced ? last : undefined;
   };
@@ -146,7 +146,8 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
 };
 
 export const openAuditTargets = (services: AuditTargetServices, targets: readonly AuditTarget[]): AuditTargets => {
-  const { store, clock, log } = services;
+  const { store, clock, log, metrics } = services;
+  const names = targets.map(({ name }) => name);
   const holder = crypto.randomUUID();
   const ending = new AbortController();
   const stopping = new AbortController();
@@ -159,15 +160,16 @@ export const openAuditTargets = (services: AuditTargetServices, targets: readonl
   const noteOwn = async (): Promise<void> => {
     const nowMs = clock();
     if (Math.abs(nowMs - notedMs) < limits.auditTargetNoteMs) return;
-    await store.write((rows) =>
-      noteTargets(
-        rows,
-        targets.map(({ name }) => name),
-        timestamp(nowMs),
-      ),
-    );
+    await store.write((rows) => noteTargets(rows, names, timestamp(nowMs)));
     notedMs = nowMs;
   };
+
+  if (names.length > 0)
+    metrics.watch("gantry_audit_target_behind_seconds", async () => {
+      const nowMs = clock();
+      const found = await findTargets(store.read, names, timestamp(nowMs));
+      return found.map(({ name, waitingSinceMs = nowMs }) => ({ labels: { target: name }, value: Math.max(0, nowMs - waitingSinceMs) / 1000 }));
+    });
 
   /** Begins with each target that is not under way. */
   const begin = async (): Promise<void> => {
