@@ -202,6 +202,9 @@ export const limits = {
   /** What clients of sign-ins say of themselves: small documents, fetched for strangers, so few at a time. */
   clientFetchesMax: 32,
   clientFetchesEachMax: 2,
+  /** What sends the audit log to the operator's targets: a batch of each at a time. */
+  auditFetchesMax: 64,
+  auditFetchesEachMax: 64,
   issuerCacheEntries: 1_000,
   /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
   issuerShareKiB: 256,
@@ -436,7 +439,7 @@ export const limits = {
   countedReportsBytesMax: 16 * 1024 * 1024,
   /** Reports that are read together for a list: with all that they found one may have some MiB. */
   reportsRead: 10,
-  /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */
+  /** Reports that a later one of their scanner has replaced, and matches that are resolved: a year and a month, to compare with a year ago. */
   reportKeptMs: 400 * 24 * 60 * 60 * 1000,
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
@@ -448,8 +451,6 @@ export const limits = {
   matchedChanges: 50_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
-  /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */
-  resolvedKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses
@@ -793,9 +794,30 @@ export const limits = {
   /** How long the log is kept: a year, as auditors ask for, and the month that has begun. */
   auditMonths: 13,
   auditMonthsMax: 120,
+  /** How much longer a month stays that a target of the log does not have: a quarter, in which somebody reads what the server says of it. */
+  auditHeldMonths: 3,
+  /** A target counts for as long after a server had it in its settings; how often servers write that down is below. */
+  auditTargetSeenMs: 24 * 60 * 60 * 1000,
+  auditTargetNoteMs: 60 * 60 * 1000,
+  auditTargetsMax: 16,
+  /**
+   * How often a server looks for entries to send; how many go together, in how many bytes (many proxies take a
+   * MiB), within what time: a receiver may stop in the middle.
+   */
+  auditSendPollMs: 1_000,
+  auditBatchMax: 500,
+  auditBatchBytes: 512 * 1024,
+  auditSendMs: 30_000,
+  /** A server that dies gives its turn back after so long: longer than a batch may take. */
+  auditTargetLeaseMs: 60_000,
+  auditTargetPauseMaxMs: 5 * 60 * 1000,
+  /** A target that is behind by so much is told, once in so long. */
+  auditBehindMs: 60 * 60 * 1000,
   /** How long events can be listed and sent again, and deliveries looked at. */
   eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
   deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,
+  /** An event that a subscription is still to be sent is kept beyond that, but no longer: a sink that refuses one subject alone is never switched off. */
+  undeliveredKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
    * A list by several values of an indexed field merges their ranges: up to so many always, and more of them as long as

@@ -26,6 +26,7 @@ import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
+import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
@@ -62,6 +63,8 @@ export interface Server {
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
+  /** Sends the audit log to where the operator wants it. */
+  readonly auditTargets: AuditTargets;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
@@ -107,6 +110,7 @@ const openDocumentOf =
 
 export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
+  const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && openMetrics({ log: given.log });
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
@@ -179,7 +183,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
-    const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const targets = openAuditTargets({ ...services, outbound: authn.outbound, userAgent: `gantry/${version}` }, auditTargets);
+    if (options.deliversByHand !== true) targets.start();
+    const maintenance = startMaintenance(kernel, settings);
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
@@ -195,6 +201,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       firstOrganization,
       feeds,
       delivery,
+      auditTargets: targets,
       sboms,
       reload: async () => certificate?.renew(),
       async close() {
@@ -214,6 +221,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           transport.close(),
           metricsPort?.close(),
           delivery.stop(),
+          targets.stop(),
           patternReport.ended,
         ]);
         await application.close();

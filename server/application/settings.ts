@@ -12,8 +12,10 @@ import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
+import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
@@ -50,11 +52,15 @@ export interface Settings extends DatabaseSettings {
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
+  /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
+  readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
   /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** How long what the operator decides about is kept, the audit log aside. */
+  readonly periods: RetentionPeriods;
   /** Who publishes our own advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
   /** Whom to tell of a vulnerability of this very server. */
@@ -308,6 +314,7 @@ export const readSettings = (environment: Environment): Settings => {
     );
   }
   const publicUrl = publicUrlOf(given);
+  const deliveryDelaysSeconds = readDelays(given.GANTRY_DELIVERY_DELAYS);
   return {
     ...database,
     host,
@@ -330,8 +337,10 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
+    auditTargetsFile: given.GANTRY_AUDIT_TARGETS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
-    deliveryDelaysSeconds: readDelays(given.GANTRY_DELIVERY_DELAYS),
+    deliveryDelaysSeconds,
+    periods: readPeriods(given, deliveryDelaysSeconds),
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),

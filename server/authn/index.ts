@@ -43,7 +43,7 @@ export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
 export { checkIssuer } from "./issuers.ts";
 export { personUid } from "./people.ts";
-export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+export { type ConnectTarget, openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
 export interface AuthnOptions {

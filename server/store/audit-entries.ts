@@ -136,6 +136,59 @@ export const findChainRoots = async (rows: Read): Promise<string[]> => {
   return found.flatMap(([root]) => root ?? []);
 };
 
+// ---- in the order of sealing ------------------------------------------------------------------------------------
+
+/** A place in the order in which all entries were sealed: behind an entry. Each time as PostgreSQL writes it. */
+export interface SealPlace {
+  readonly sealTime: string;
+  readonly root: string;
+  readonly sequence: number;
+}
+
+/** An entry with where it is in that order. */
+export interface SealedEntry {
+  readonly place: SealPlace;
+  readonly entry: StoredAuditEntry;
+}
+
+const sealedPlace = columns<SealPlace>({
+  sealTime: expression("seal_time::text", text),
+  root: expression("left(uid, 40)", text),
+  sequence: number,
+});
+
+const inSealOrder = "seal_time, left(uid, 40), sequence";
+
+// Of what may be long; all the rest of an entry is some hundred bytes.
+const entryBytes = "(octet_length(resource_uids::text) + octet_length(binding_uids::text) + octet_length(subject) + octet_length(user_agent) + 1000)::bigint";
+
+const sealedAfterText = `
+  select ${sealedPlace.list}, ${storedEntry.list} from (
+    select *, sum(${entryBytes}) over (order by ${inSealOrder} rows unbounded preceding) - ${entryBytes} as bytes_before from (
+      select * from audit_entries where seal_time >= $1::timestamptz and (${inSealOrder}) > ($1::timestamptz, $2, $3::bigint) order by ${inSealOrder} limit $4
+    ) as next
+  ) as measured where bytes_before < $5 order by measured.seal_time, left(measured.uid, 40), measured.sequence`;
+
+/** The next entries behind a place: at most `count`, and no more behind so many bytes; one at least, if there is one. */
+export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count: number, bytesMax: number): Promise<SealedEntry[]> => {
+  const found = await rows.query(sealedAfterText, [after.sealTime, after.root, after.sequence, count, bytesMax], { rows: count, wide: true });
+  return found.map((row) => ({ place: sealedPlace.read(row), entry: storedEntry.read(row, 3) }));
+};
+
+const knownHash = columns({ root: expression("given.root", text), sequence: expression("given.sequence", number), hash: text });
+
+/** The hashes of these entries that are there. */
+export const findEntryHashes = (
+  rows: Read,
+  entries: readonly { readonly root: string; readonly sequence: number }[],
+): Promise<{ readonly root: string; readonly sequence: number; readonly hash: string }[]> =>
+  knownHash.find(
+    rows,
+    `select ${knownHash.list} from unnest($1::text[], $2::bigint[]) as given(root, sequence) cross join lateral (
+       select hash from audit_entries where left(uid, 40) = given.root and sequence = given.sequence order by uid limit 1) as entry`,
+    [entries.map(({ root }) => root), entries.map(({ sequence }) => String(sequence))],
+  );
+
 // ---- months -----------------------------------------------------------------------------------------------------
 
 /** A month as "2026-11". */

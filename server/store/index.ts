@@ -3,6 +3,18 @@
 export { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion } from "./backlog.ts";
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
+  advanceTarget,
+  type AuditTargetState,
+  claimTarget,
+  countTargetFailures,
+  failTarget,
+  findTargets,
+  findTargetsWithout,
+  markMonthMissed,
+  noteTargets,
+  releaseTarget,
+} from "./audit-targets.ts";
+export {
   type AdvisoryRow,
   type MatchableAdvisory,
   findChangedAdvisories,
@@ -129,12 +141,16 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findEntriesSealedAfter,
+  findEntryHashes,
   findFirstKeptMonth,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
   type Month,
   monthAfter,
+  type SealedEntry,
+  type SealPlace,
   type StoredAuditEntry,
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
@@ -194,7 +210,6 @@ export {
   type AffectedImageDraft,
   affectedImageUid,
   countImagesOf,
-  deleteResolvedBefore,
   endAffectedImages,
   type AffectedPackageOfImage,
   findAffectedByPackages,
@@ -316,6 +331,7 @@ export {
 } from "./outbox.ts";
 export { findRestores, insertRestore } from "./restores.ts";
 export type { Retention } from "./retention.ts";
+export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export {
   type BindingRow,

@@ -22,6 +22,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_entries: rowsCome,
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
+  audit_targets: rowsComeAndChange,
   aws_requests: rowsComeAndGo,
   blob_places: rowsComeAndChange,
   blob_removals: rowsComeAndGo,
