@@ -72,6 +72,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       store,
       blobs,
       anonymousPull: settings.anonymousPull,
+      deletedKeptMs: settings.deletedDays * 24 * 60 * 60 * 1000,
       authn,
       audit,
       clock,

@@ -47,6 +47,7 @@ export const settingTexts = {
   GANTRY_AWS_STS_URL: { says: "where signed AWS requests are verified", byDefault: "the AWS STS host that they name" },
   GANTRY_DELIVERY_DELAYS: { says: "seconds before each attempt to deliver an event", byDefault: "0,5,300,1800,7200,18000,36000,36000" },
   GANTRY_AUDIT_MONTHS: { says: "months of the audit log that are kept, the running one included", byDefault: "13" },
+  GANTRY_DELETED_DAYS: { says: "days for which what was deleted can be brought back; 0: not at all", byDefault: "30" },
   GANTRY_FREE_MAIL_DOMAINS: { says: "further mail domains that are nobody's company", byDefault: "none" },
   GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },
 } as const satisfies Readonly<Record<string, SettingText>>;

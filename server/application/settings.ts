@@ -70,6 +70,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** For how many days what was deleted can be brought back; 0: not at all. */
+  readonly deletedDays: number;
 }
 
 /** What is set; an empty value is one that is not. */
@@ -206,6 +208,13 @@ const readMonths = (value: string | undefined): number => {
   return months;
 };
 
+const readDeletedDays = (value: string | undefined): number => {
+  const days = value === undefined ? limits.deletedDays : Number(value);
+  if (!Number.isInteger(days) || days < 0 || days > limits.deletedDaysMax)
+    throw settingFault("GANTRY_DELETED_DAYS", `must be a number of days from 0 to ${limits.deletedDaysMax}, not ${JSON.stringify(value)}`);
+  return days;
+};
+
 const readUntaggedDays = (value: string | undefined): number | undefined => {
   if (value === undefined) return undefined;
   const days = Number(value);
@@ -324,6 +333,7 @@ export const readSettings = (environment: Environment): Settings => {
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    deletedDays: readDeletedDays(given.GANTRY_DELETED_DAYS),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
   };

@@ -301,6 +301,19 @@ export {
   type NumberedEvent,
   numberEvents,
 } from "./outbox.ts";
+export {
+  type DeletedRange,
+  findDeletedRows,
+  findKeptTables,
+  insertDeletion,
+  keepDeleted,
+  type Keeping,
+  type KeptTable,
+  removeDeletion,
+  returnResources,
+  returnRows,
+  takeDeleted,
+} from "./deletions.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export {

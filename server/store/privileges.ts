@@ -33,9 +33,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   headless_sessions: rowsComeAndGo,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
-  // They go with their manifest.
-  manifest_blobs: rowsCome,
-  manifest_children: rowsCome,
+  manifest_blobs: rowsComeAndGo,
+  manifest_children: rowsComeAndGo,
   manifests: rowsComeAndGo,
   memberships: rowsComeAndGo,
   package_origins: rowsComeAndChange,

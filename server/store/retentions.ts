@@ -4,6 +4,7 @@
 import { authorizationCodesRetention } from "./authorization-codes.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
+import { deletionsRetention } from "./deletions.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
@@ -38,4 +39,5 @@ export const retentions: readonly Retention[] = [
   deadDeliveriesRetention,
   undeliverableRetention,
   vulnReportsRetention,
+  deletionsRetention,
 ];
