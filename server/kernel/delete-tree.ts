@@ -5,7 +5,7 @@
 import { blocked, type Fault, missing } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { text } from "#base/json.ts";
-import { EVERYWHERE, newChild, newRoot, parentOf } from "#base/uid.ts";
+import { EVERYWHERE, newChild, parentOf } from "#base/uid.ts";
 import type { OutboxEvent } from "#outbox";
 import {
   countBelow,
@@ -178,7 +178,8 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
 
   const place = placeOf(resource, uid);
   const isKept = !isForGood && services.deletedKeptMs > 0 && !resource.fact.resource?.deletedForGood;
-  const deletion = place === EVERYWHERE ? newRoot() : newChild(place);
+  // Of an organization, which lies nowhere, below itself: there nobody has a right any more but the operator.
+  const deletion = newChild(place === EVERYWHERE ? uid : place);
   const kept: Kept[] = [];
   const removal = isKept ? removeKeeping(context, deletion, kept) : removeForGood(context);
 

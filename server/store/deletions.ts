@@ -79,8 +79,8 @@ export const insertDeletion = async (rows: Write, deletion: NewDeletion): Promis
   const { uid, parentUid, resourceType, resourceUid, resourceName, deleterUid, createTimeMs, expireTimeMs, kinds, tables } = deletion;
   await rows.query(
     `insert into deletions
-       (uid, parent_uid, resource_type, resource_uid, resource_name, deleter_uid, create_time, expire_time, kinds, row_count, tables)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+       (uid, parent_uid, resource_type, resource_uid, resource_name, deleter_uid, create_time, update_time, expire_time, kinds, row_count, tables)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,
     [
       uid,
       parentUid,

@@ -10,6 +10,7 @@ create table deletions (
   resource_name text collate "C" not null default '',
   deleter_uid text collate "C" not null default '',
   create_time timestamptz(3) not null,
+  update_time timestamptz(3) not null,
   expire_time timestamptz(3) not null,
   kinds jsonb,
   row_count bigint not null,
@@ -21,6 +22,7 @@ create index deletions_in_root on deletions (uid) where length(uid) = 40;
 create index deletions_by_resource_type on deletions (left(uid, 40), resource_type, uid);
 create index deletions_by_resource_uid on deletions (left(uid, 40), resource_uid, uid);
 create index deletions_by_create_time on deletions (left(uid, 40), create_time, uid);
+create index deletions_by_update_time on deletions (left(uid, 40), update_time, uid);
 create index deletions_by_expire_time on deletions (left(uid, 40), expire_time, uid);
 create index deletions_expired on deletions (expire_time, uid);
 

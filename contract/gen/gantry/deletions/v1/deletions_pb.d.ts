@@ -23,7 +23,7 @@ export declare const file_gantry_deletions_v1_deletions: GenFile;
 export declare type Deletion = Message<"gantry.deletions.v1.Deletion"> & {
   /**
    * Its uid: that of the place where the deleted resource lay, and 16 hex characters. Of an organization or a person, which lie
-   * nowhere, 40 hex characters.
+   * nowhere, their own uid and 16 hex characters: there nobody but the operator has a right.
    *
    * @generated from field: string uid = 1;
    */
@@ -72,37 +72,44 @@ export declare type Deletion = Message<"gantry.deletions.v1.Deletion"> & {
   createTime?: Timestamp | undefined;
 
   /**
+   * The same: a deletion does not change.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 8;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
    * Until when it can be brought back.
    *
-   * @generated from field: google.protobuf.Timestamp expire_time = 8;
+   * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
   expireTime?: Timestamp | undefined;
 
   /**
    * What is kept of it, by kind, the deleted resource itself included.
    *
-   * @generated from field: repeated gantry.deletions.v1.DeletedKind kinds = 9;
+   * @generated from field: repeated gantry.deletions.v1.DeletedKind kinds = 10;
    */
   kinds: DeletedKind[];
 
   /**
    * How many rows are kept in all, also of what is no resource of its own, such as the manifests of a repo.
    *
-   * @generated from field: int64 row_count = 10;
+   * @generated from field: int64 row_count = 11;
    */
   rowCount: bigint;
 
   /**
    * In the answer of an undelete: what went along and stays gone; 100 at most.
    *
-   * @generated from field: repeated gantry.deletions.v1.LeftOut left_out = 11;
+   * @generated from field: repeated gantry.deletions.v1.LeftOut left_out = 12;
    */
   leftOut: LeftOut[];
 
   /**
    * In the answer of an undelete: how many of what went along stay gone.
    *
-   * @generated from field: int64 left_out_count = 12;
+   * @generated from field: int64 left_out_count = 13;
    */
   leftOutCount: bigint;
 };
@@ -115,7 +122,7 @@ export declare type Deletion = Message<"gantry.deletions.v1.Deletion"> & {
 export declare type DeletionJson = {
   /**
    * Its uid: that of the place where the deleted resource lay, and 16 hex characters. Of an organization or a person, which lie
-   * nowhere, 40 hex characters.
+   * nowhere, their own uid and 16 hex characters: there nobody but the operator has a right.
    *
    * @generated from field: string uid = 1;
    */
@@ -164,37 +171,44 @@ export declare type DeletionJson = {
   createTime?: TimestampJson;
 
   /**
+   * The same: a deletion does not change.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 8;
+   */
+  updateTime?: TimestampJson;
+
+  /**
    * Until when it can be brought back.
    *
-   * @generated from field: google.protobuf.Timestamp expire_time = 8;
+   * @generated from field: google.protobuf.Timestamp expire_time = 9;
    */
   expireTime?: TimestampJson;
 
   /**
    * What is kept of it, by kind, the deleted resource itself included.
    *
-   * @generated from field: repeated gantry.deletions.v1.DeletedKind kinds = 9;
+   * @generated from field: repeated gantry.deletions.v1.DeletedKind kinds = 10;
    */
   kinds?: DeletedKindJson[];
 
   /**
    * How many rows are kept in all, also of what is no resource of its own, such as the manifests of a repo.
    *
-   * @generated from field: int64 row_count = 10;
+   * @generated from field: int64 row_count = 11;
    */
   rowCount?: string;
 
   /**
    * In the answer of an undelete: what went along and stays gone; 100 at most.
    *
-   * @generated from field: repeated gantry.deletions.v1.LeftOut left_out = 11;
+   * @generated from field: repeated gantry.deletions.v1.LeftOut left_out = 12;
    */
   leftOut?: LeftOutJson[];
 
   /**
    * In the answer of an undelete: how many of what went along stay gone.
    *
-   * @generated from field: int64 left_out_count = 12;
+   * @generated from field: int64 left_out_count = 13;
    */
   leftOutCount?: string;
 };
