@@ -8,7 +8,7 @@
 import { type Json, objectList } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, json, number, text } from "./columns.ts";
+import { columns, expression, flag, json, text } from "./columns.ts";
 import type { Read, Row, Store, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 import type { Table } from "./rows.ts";
@@ -161,7 +161,7 @@ export const removeDeletion = async (rows: Write, deletion: string): Promise<voi
   await rows.query("delete from deletions where uid = $1", [deletion]);
 };
 
-const expired = columns({ uid: text, left: expression("(select count(*) from (select from deleted_rows where deletion_uid = uid limit 1) as some)", number) });
+const expired = columns({ uid: text, hasRows: expression("exists (select from deleted_rows where deletion_uid = uid)", flag) });
 
 /** Rows first, and the deletion itself when none is left: what is told of can be brought back whole, or has expired. */
 export const deletionsRetention: Retention = {
@@ -170,7 +170,7 @@ export const deletionsRetention: Retention = {
     const statement = `select ${expired.list} from deletions where expire_time <= $1 order by expire_time, uid limit 1`;
     const first = await expired.findOne(store.read, statement, [timestamp(nowMs)]);
     if (!first) return false;
-    if (first.left > 0) await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid]);
+    if (first.hasRows) await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid]);
     else await deleteRows(store, { table: "deletions", where: "uid = $1 and expire_time <= $2", order: "uid" }, [first.uid, timestamp(nowMs)]);
     return true;
   },
