@@ -26,7 +26,6 @@ export interface LeftOut {
 }
 
 export interface Returned {
-  readonly resource: BoundResource;
   /** What was deleted, as it is now. */
   readonly record: JsonObject;
   /** Of every resource that came back, in the order in which they did. */
@@ -150,18 +149,41 @@ const namingGone = async <T>(resource: BoundResource, uid: string, work: Promise
   }
 };
 
+/** The same context, in which what was asked once is not asked again: of ten thousand bindings of one role it is one question. */
+const askingOnce = (context: ChangeContext): ChangeContext => {
+  const asked = new Set<string>();
+  const once = (question: string, ask: () => void): void => {
+    if (asked.has(question)) return;
+    ask();
+    asked.add(question);
+  };
+  return {
+    ...context,
+    require: (capabilities, place) => once(JSON.stringify([[...capabilities], place]), () => context.require(capabilities, place)),
+    handOn: (gift) => once(JSON.stringify([gift.rights, gift.untilMs, gift.receiver === context.caller?.uid]), () => context.handOn(gift)),
+  };
+};
+
+/** The events of what came back. By which bindings it was allowed is found out once for all of them. */
+const eventsOf = (context: ChangeContext, returned: readonly { readonly resource: BoundResource; readonly record: JsonObject }[]): OutboxEvent[] => {
+  const bindings = context.cause.bindings();
+  const telling = { ...context, cause: { ...context.cause, bindings: () => bindings } };
+  return returned.flatMap(({ resource, record }) => rowEventOf(telling, resource, "Create", record) ?? []);
+};
+
 /**
  * Brings back what the deletion keeps, as `deletion` describes it, held by the caller. Throws FAILED_PRECONDITION, ALREADY_EXISTS,
  * RESOURCE_EXHAUSTED, PERMISSION_DENIED.
  */
-export const undeleteTree = async (context: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<Returned> => {
+export const undeleteTree = async (asking: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<Returned> => {
+  const context = askingOnce(asking);
   const { rows, resources } = context;
   const [uid, resourceUid] = [text(deletion, "uid"), text(deletion, "resourceUid")];
   const tables = await findKeptTables(rows, uid);
   for (const { table, capabilities = [] } of resource.sideTables ?? [])
     if (tables.some(({ name }) => name === table)) context.require(capabilities, resourceUid);
   const along = [...resource.cascades.map(({ resource: referring }) => referring), ...cascadesBelow(resource, resources)].filter(isTold);
-  const events: OutboxEvent[] = [];
+  const told: { readonly resource: BoundResource; readonly record: JsonObject }[] = [];
   const leftOut: LeftOut[] = [];
   let top: JsonObject | undefined;
   for (const { name } of tables) {
@@ -182,8 +204,8 @@ export const undeleteTree = async (context: ChangeContext, resource: BoundResour
     for (const { record } of judged.fit)
       if (!returned.has(text(record, "uid")))
         leftOut.push({ resourceType: found.fact.name, resourceUid: text(record, "uid"), reason: "its like is there already" });
-    events.push(...back.flatMap((record) => rowEventOf(context, found, "Create", record) ?? []));
+    for (const record of back) told.push({ resource: found, record });
   }
   if (!top) throw blocked("UNDELETE_BLOCKED", resourceUid, [cannot(resource, "nothing is kept of it")]);
-  return { resource, record: top, events, leftOut };
+  return { record: top, events: eventsOf(context, told), leftOut };
 };
