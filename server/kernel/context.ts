@@ -13,6 +13,7 @@ import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
 import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
+import type { Metrics } from "#metrics";
 import type { Condition, Read, Store, Write } from "#store";
 import type { Call, ReplyContent, ReplyFile } from "./call.ts";
 import type { Mask } from "./mask.ts";
@@ -28,6 +29,7 @@ export interface Services {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** Of this server: "1.2.3". */
   readonly version: string;
   /** The address under which clients know the server; the source of its events. */
@@ -199,7 +201,7 @@ export interface ResourceDefinition {
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
-  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. They come back in the order that is the other way round. */
+  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. The last come back first. */
   readonly sideTables?: readonly SideTable[];
   /** Columns that are not kept of a deleted row: what comes back has their defaults. */
   readonly endingColumns?: readonly string[];

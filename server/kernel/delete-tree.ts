@@ -79,7 +79,7 @@ const tooMany = ({ fact }: BoundResource, count: number, uid: string): Fault => 
 };
 
 /** The place of a resource: that of which it has the uid, or the one above. */
-export const placeOf = ({ fact, parentMessage }: BoundResource, uid: string): string =>
+export const placeOfResource = ({ fact, parentMessage }: BoundResource, uid: string): string =>
   parentMessage !== "" && fact.byName.get("uid")?.refersTo === parentMessage ? uid : parentOf(uid);
 
 /** Takes rows away from their tables: they are kept under one deletion, or gone. */
@@ -125,7 +125,7 @@ const recordDeletion = async (context: ChangeContext, resource: BoundResource, r
   const { rows, services, cause } = context;
   const record = resource.shape.read(row, 0);
   const uid = text(record, "uid");
-  const place = placeOf(resource, uid);
+  const place = placeOfResource(resource, uid);
   const found = kept.filter(({ count }) => count > 0);
   const side = (resource.sideTables ?? []).map(({ table }) => table).reverse();
   const deepest = cascadesBelow(resource, context.resources).map(({ shape }) => shape.table.name);
@@ -176,7 +176,7 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
   // Only now all of it: a million rows may lie below what is refused for another reason.
   if (count > limits.deletedRowsMax) throw tooMany(resource, await countAlong(context, resource, below, uid), uid);
 
-  const place = placeOf(resource, uid);
+  const place = placeOfResource(resource, uid);
   const isKept = !isForGood && services.deletedKeptMs > 0 && !resource.fact.resource?.deletedForGood;
   // Of an organization, which lies nowhere, below itself: there nobody has a right any more but the operator.
   const deletion = newChild(place === EVERYWHERE ? uid : place);

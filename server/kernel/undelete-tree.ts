@@ -12,7 +12,7 @@ import { EVERYWHERE } from "#base/uid.ts";
 import type { OutboxEvent } from "#outbox";
 import { findDeletedRows, findKeptTables, lockRow, returnResources, returnRows, sqlState, updateRow } from "#store";
 import type { BoundResource, ChangeContext } from "./context.ts";
-import { cascadesBelow, isTold, placeOf, wordsOf } from "./delete-tree.ts";
+import { cascadesBelow, isTold, placeOfResource, wordsOf } from "./delete-tree.ts";
 import { rowEventOf } from "./event.ts";
 import { hydrate } from "./hydrate.ts";
 import { namingQuota } from "./quota.ts";
@@ -70,8 +70,8 @@ const holdPlaces = async ({ rows }: ChangeContext, { parent }: BoundResource, pl
 };
 
 /** What is wrong with one of them. Throws PERMISSION_DENIED where the caller may not give what comes back with it. */
-const judge = async (context: ChangeContext, resource: BoundResource, record: JsonObject): Promise<Fit | string> => {
-  const place = placeOf(resource, text(record, "uid"));
+const judgeReturning = async (context: ChangeContext, resource: BoundResource, record: JsonObject): Promise<Fit | string> => {
+  const place = placeOfResource(resource, text(record, "uid"));
   const capabilities = creating(resource);
   const draft = { ...record };
   // Nothing outlives its giver (0019): the right to make it, too.
@@ -88,22 +88,22 @@ const judgeAll = async (context: ChangeContext, resource: BoundResource, records
   const places = await holdPlaces(
     context,
     resource,
-    records.map((record) => placeOf(resource, text(record, "uid"))),
+    records.map((record) => placeOfResource(resource, text(record, "uid"))),
   );
   const fit: Fit[] = [];
   const leftOut: LeftOut[] = [];
   const leave = (record: JsonObject, reason: string): void => void leftOut.push({ resourceType: resource.fact.name, resourceUid: text(record, "uid"), reason });
   const returning = records.filter((record) => {
-    const place = placeOf(resource, text(record, "uid"));
+    const place = placeOfResource(resource, text(record, "uid"));
     if (!places.has(place)) leave(record, `${place}, where it lay, is gone`);
     else if (hasEnded(record, context.nowMs)) leave(record, endedReason);
     else return true;
     return false;
   });
-  for (const place of new Set(returning.map((record) => placeOf(resource, text(record, "uid"))))) context.require(creating(resource), place);
+  for (const place of new Set(returning.map((record) => placeOfResource(resource, text(record, "uid"))))) context.require(creating(resource), place);
   for (let from = 0; from < returning.length; from += limits.returningBatchMax) {
     const batch = returning.slice(from, from + limits.returningBatchMax);
-    const judged = await Promise.all(batch.map((record) => judge(context, resource, record)));
+    const judged = await Promise.all(batch.map((record) => judgeReturning(context, resource, record)));
     for (const [index, each] of judged.entries()) {
       if (typeof each !== "string") fit.push(each);
       else leave(batch[index] ?? {}, each);

@@ -155,6 +155,10 @@ export const returnResources = async (
   return new Set((await rows.query(`${statement} returning uid`, [deletion, name, uids])).flatMap(([uid]) => uid ?? []));
 };
 
+/** Keeps a deletion as it is until the transaction ends; false where there is none. */
+export const lockDeletion = async (rows: Write, deletion: string): Promise<boolean> =>
+  (await rows.query("select 1 from deletions where uid = $1 for update", [deletion])).length > 0;
+
 /** Removes a deletion and all that it keeps. */
 export const removeDeletion = async (rows: Write, deletion: string): Promise<void> => {
   await rows.query("delete from deleted_rows where deletion_uid = $1", [deletion]);

@@ -309,6 +309,7 @@ export {
   keepDeleted,
   type Keeping,
   type KeptTable,
+  lockDeletion,
   removeDeletion,
   returnResources,
   returnRows,

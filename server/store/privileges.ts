@@ -27,6 +27,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   blob_removals: rowsComeAndGo,
   changes_to_match: rowsComeAndGo,
   csaf_documents: rowsComeAndChange,
+  deleted_rows: rowsComeAndGo,
   document_signing_keys: rowsCome,
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,

@@ -313,7 +313,8 @@ test(`a group comes back with ${bindings} bindings in one transaction, each told
   await store().write(async (rows) =>
     (await plant(rows)).query(
       `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
-       select $1 || '/' || lpad(to_hex(each), 16, '0'), case when each = 1 then $2 else lpad(to_hex(each), 40, '0') end, $3, now(), now() from generate_series(1, $4::int) as each`,
+       select $1 || '/' || lpad(to_hex(each), 16, '0'), case when each = 1 then $2 else lpad(to_hex(each), 40, '0') end, $3, now(), now()
+       from generate_series(1, $4::int) as each`,
       [team, identity, builtInRoleUid("viewer"), bindings],
     ),
   );

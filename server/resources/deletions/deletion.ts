@@ -4,21 +4,23 @@ import { DeletionSchema, DeletionsService } from "#contract/gen/gantry/deletions
 import { blocked, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { boundOf, lockResource, type Outcome, resource, undelete, type WriteContext } from "#kernel";
-import { removeDeletion } from "#store";
+import { boundOf, type Outcome, resource, undelete, type WriteContext } from "#kernel";
+import { findRow, lockDeletion, removeDeletion } from "#store";
 
-/** The deletion of the request, held until the transaction ends. Throws NOT_FOUND; also of one that has expired and waits to be removed. */
+/** The deletion of the request, held until the transaction ends. Throws NOT_FOUND. */
 const holdDeletion = async (context: WriteContext): Promise<JsonObject> => {
   const uid = text(context.request, "uid");
-  const found = await lockResource(context, boundOf(context, DeletionSchema), uid);
+  const { shape } = boundOf(context, DeletionSchema);
+  const found = (await lockDeletion(context.rows, uid)) ? await findRow(context.rows, shape.table, uid) : undefined;
   if (!found) throw missing("deletions", DeletionSchema.name, uid);
-  return found;
+  return shape.read(found.row, found.offset);
 };
 
 const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const { rows, resources, nowMs } = context;
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
+  // Also before maintenance has removed it.
   if (Date.parse(text(deletion, "expireTime")) <= nowMs) throw missing("deletions", DeletionSchema.name, uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);
