@@ -495,6 +495,14 @@ export const limits = {
    * two seconds, well below the time that a statement may take.
    */
   deletedRowsMax: 10_000,
+  /** For so many days what was deleted can be brought back: what nobody misses in a month is not missed. */
+  deletedDays: 30,
+  /** What the operator may set: longer is what backups are for. */
+  deletedDaysMax: 365,
+  /** Of what an undelete leaves out it names so many; the rest it counts. */
+  leftOutMax: 100,
+  /** Of what comes back so many are looked at together: each costs two or three statements, sent without waiting for each. */
+  returningBatchMax: 200,
   /** AIP-233 and the public platform: bindings of one batch. */
   batchMax: 25,
 

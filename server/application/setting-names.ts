@@ -53,6 +53,7 @@ export const settingTexts = {
   GANTRY_TAG_HISTORY_DAYS: { says: "days that it is kept what a tag pointed at before", byDefault: "400" },
   GANTRY_REPORT_DAYS: { says: "days that replaced reports of scanners, and matches that are resolved, are kept", byDefault: "400" },
   GANTRY_DOCUMENT_DAYS: { says: "days that documents are kept which their source has no longer", byDefault: "for good" },
+  GANTRY_DELETED_DAYS: { says: "days for which what was deleted can be brought back; 0: not at all", byDefault: "30" },
   GANTRY_REQUEST_LOG: { says: "true: one line of the log for each request", byDefault: "false" },
   GANTRY_FREE_MAIL_DOMAINS: { says: "further mail domains that are nobody's company", byDefault: "none" },
   GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },

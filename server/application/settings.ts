@@ -77,6 +77,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** For how many days what was deleted can be brought back; 0: not at all. */
+  readonly deletedDays: number;
   /** GANTRY_LOG_LEVEL: the least that the log tells. */
   readonly logLevel: LogLevel;
   /** GANTRY_REQUEST_LOG: one line of the log for each request. */
@@ -204,6 +206,13 @@ const readMonths = (value: string | undefined): number => {
   if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax)
     throw settingFault("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
   return months;
+};
+
+const readDeletedDays = (value: string | undefined): number => {
+  const days = value === undefined ? limits.deletedDays : Number(value);
+  if (!Number.isInteger(days) || days < 0 || days > limits.deletedDaysMax)
+    throw settingFault("GANTRY_DELETED_DAYS", `must be a number of days from 0 to ${limits.deletedDaysMax}, not ${JSON.stringify(value)}`);
+  return days;
 };
 
 const readUntaggedDays = (value: string | undefined): number | undefined => {
@@ -345,6 +354,7 @@ export const readSettings = (environment: Environment): Settings => {
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    deletedDays: readDeletedDays(given.GANTRY_DELETED_DAYS),
     logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),

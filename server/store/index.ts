@@ -330,6 +330,20 @@ export {
   numberEvents,
 } from "./outbox.ts";
 export { findRestores, insertRestore } from "./restores.ts";
+export {
+  type DeletedRange,
+  findDeletedRows,
+  findKeptTables,
+  insertDeletion,
+  keepDeleted,
+  type Keeping,
+  type KeptTable,
+  lockDeletion,
+  removeDeletion,
+  returnResources,
+  returnRows,
+  takeDeleted,
+} from "./deletions.ts";
 export type { Retention } from "./retention.ts";
 export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
