@@ -42,6 +42,8 @@ import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
 import { vulnReport } from "./registry/vuln-report.ts";
+import { scimDiscovery } from "./scim/scim-discovery.ts";
+import { scimUser } from "./scim/scim-user.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -87,5 +89,7 @@ export const resources = [
   tag,
   tagsSummary,
   vulnReport,
+  scimDiscovery,
+  scimUser,
   advisory,
 ];

@@ -129,7 +129,12 @@ export const identityProvider = resource({
   message: IdentityProviderSchema,
   table: "identity_providers",
   rules,
-  sideTables: [{ table: "provider_arrivals", column: "provider_uid" }],
+  sideTables: [
+    { table: "provider_arrivals", column: "provider_uid" },
+    { table: "scim_users", column: "uid" },
+    { table: "scim_removals", column: "identity_provider_uid" },
+    { table: "scim_arrivals", column: "identity_provider_uid" },
+  ],
   methodFields: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },
