@@ -62,10 +62,14 @@ export const limits = {
   unreadMax: 128,
   /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
   hstsSeconds: 31_536_000,
+  /** How often the files of the server's certificate are looked at: one that was renewed is in force after two looks. */
+  certificateLookMs: 5_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */
   drainMs: 10_000,
+  /** How long a notice to systemd may take: its program waits until systemd has read it. */
+  serviceNoticeMs: 10_000,
   /** A second signal so soon after the first is the same one, come by another way. */
   signalEchoMs: 500,
 
@@ -884,6 +888,27 @@ export const limits = {
   mcpNotesMax: 10,
   /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
   mcpListLifetimeMs: 60 * 60 * 1000,
+
+  /** What repeats in the log is told once in so long; so many kinds of it are told apart, and the oldest ends where there are more. */
+  logRepeatMs: 60_000,
+  logKindsMax: 1_000,
+
+  /**
+   * Metrics. A scrape's text is made at most so often, however many ask; what needs the database is asked for at most as often
+   * as the second says, and may take as long as the third: Prometheus waits for ten seconds.
+   */
+  metricsKeptMs: 1_000,
+  metricRowsKeptMs: 15_000,
+  metricReadMs: 3_000,
+  /** Connections to a port of its own: of a few scrapers and a person. */
+  privateConnectionsMax: 64,
+  /** Fewest characters of the token for metrics: what nobody guesses, as openssl rand -base64 24 makes it with 32. */
+  metricsTokenLengthMin: 24,
+  /** Different values of one label, and the length of one: the contract has some 700 operations, the longest name of which has 85 characters. */
+  metricLabelValuesMax: 1_000,
+  metricLabelLengthMax: 128,
+  /** How often it is looked how late the event loop is: five times a second costs nothing that can be measured. */
+  eventLoopLookMs: 200,
 } as const;
 
 /**

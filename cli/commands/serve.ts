@@ -1,8 +1,10 @@
 // `gantry serve`: runs the server until it is stopped.
 
 import type { Command } from "commander";
-import { readSettings, settingNames, type SettingText, settingTexts, startServer } from "#application";
+import { readSettings, type Server, settingNames, type SettingText, settingTexts, startServer } from "#application";
+import { sampleLog } from "#base/sampled-log.ts";
 import { newCommand } from "../command.ts";
+import { openServiceNotices } from "../service-notices.ts";
 import { stopSignal } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -18,21 +20,34 @@ ${settingLines.join("\n")}
 
 gantry config shows what is in force; gantry doctor checks whether it works.`;
 
-export const serveCommand = ({ environment, log, err }: Terminal): Command =>
+export const serveCommand = ({ environment, log: everything, err }: Terminal): Command =>
   newCommand({
     name: "serve",
     description,
     notes: "Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve",
   }).action(async () => {
     const settings = readSettings(environment);
+    const { log, close: closeLog } = sampleLog(everything, settings.logLevel);
+    const notices = openServiceNotices(environment, log);
+    let server: Server | undefined;
+    const reload = async (): Promise<void> => {
+      // During the start everything is about to be read anyway.
+      if (server === undefined) return;
+      await notices.reloading();
+      await server.reload();
+      await notices.ready();
+    };
     // From here on: stopped during the start, it ends right after it.
-    const stopped = stopSignal();
-    const server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
+    const stopped = stopSignal(() => void reload());
+    server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
     lines.push("For a token to try it with, in another terminal:  npx gantry token");
     err.write(`${lines.join("\n")}\n`);
+    await notices.ready();
     await stopped;
     err.write("Stopping: finishing what is in flight\n");
+    await notices.stopping();
     await server.close();
+    closeLog();
   });

@@ -22,16 +22,20 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
+import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
+import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
-import { httpStatusOf, openTransport, type Transport } from "#transport";
+import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
+import { watchCertificate } from "./certificate.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";
 import { watchMemory } from "./memory.ts";
+import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
 import { openOpenApi } from "./openapi.ts";
 import type { Settings } from "./settings.ts";
@@ -45,11 +49,15 @@ export interface ServerOptions {
   readonly progress?: (line: string) => void;
   /** Events are sent when somebody says so (Server.delivery), not by themselves. */
   readonly deliversByHand?: boolean;
+  /** For tests: how often the certificate's files are looked at. */
+  readonly lookMs?: number;
 }
 
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
+  /** The requests that it has under way. */
+  readonly calls: Calls;
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
@@ -57,16 +65,26 @@ export interface Server {
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
   readonly sboms: SbomReaders;
+  /** Reads again what is read while the server runs: the certificate. Resolves when it is in force, or was refused. */
+  reload(): Promise<void>;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share: counted before anything is read of the request. */
+/** The open feed, of which each address has its share: counted before anything is read of the request. `offered`: by name. */
 const limitedDocuments =
-  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (
+    offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,
+    clientLimits: ClientLimits,
+  ): ((path: string) => Endpoint | undefined) =>
   (path) => {
     let found: Partial<OsvEndpoint> | undefined;
-    for (const each of offered) found ??= each(path);
+    let name = "";
+    for (const [each, find] of Object.entries(offered)) {
+      found = find(path);
+      name = each;
+      if (found !== undefined) break;
+    }
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
@@ -75,7 +93,7 @@ const limitedDocuments =
         clientLimits.take("open-reads", request.origin.address, requests);
         return handle(request);
       };
-    return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+    return { ...rest, name, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
 /** A blob is read through a repo that has it. */
@@ -86,12 +104,15 @@ const openDocumentOf =
     return blob && (await blobs.read(blob.key));
   };
 
-export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const application = await openApplication({ settings, ...options });
+  const metrics = settings.metrics && openMetrics({ log: given.log });
+  const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
+  const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
+  let metricsPort: PrivatePort | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
@@ -104,13 +125,34 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const mcp = openMcpEndpoints(application, settings, options.log);
-    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
+    const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
+    const metricsListen = settings.metrics?.listen;
+    if (scrape && metricsListen)
+      metricsPort = await openPrivatePort({ ...metricsListen, serviceDomain: settings.serviceDomain, log: options.log }, { [metricsPath]: scrape }).catch(
+        (thrown: unknown) => {
+          throw listenFault(metricsListen, thrown, "GANTRY_METRICS_LISTEN");
+        },
+      );
+    const openMetricsPath = (path: string): Endpoint | undefined =>
+      scrape && !metricsListen && path === metricsPath ? { GET: ({ headers }) => scrape(headers.authorization) } : undefined;
+    const open = {
+      [metricsPath]: openMetricsPath,
+      docs,
+      csaf,
+      documents: openDocuments(feed),
+      osv: openOsv(feed),
+      secdb: openSecdb(feed),
+      vex: openVexRepository(feed),
+      openapi: openOpenApi(),
+    };
     const openFeed = limitedDocuments(open, authn.clientLimits);
+    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
+    const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
       {
         host: settings.host,
         port: settings.port,
-        ...(settings.tls ? { tls: settings.tls } : {}),
+        ...(settings.tls ? { tls: { cert: settings.tls.cert, key: settings.tls.key } } : {}),
         serviceDomain: settings.serviceDomain,
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
@@ -123,11 +165,13 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve,
         issuer: signIn,
         documents: (path) => mcp(path) ?? openFeed(path),
+        calls,
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);
     });
+    const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
       { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
@@ -137,30 +181,45 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
+    const ownProcess = metrics && watchProcess(metrics, version);
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
     return {
       application,
       transport,
+      calls,
       firstOrganization,
       feeds,
       delivery,
       sboms,
+      reload: async () => certificate?.renew(),
       async close() {
+        certificate?.stop();
         maintenance.stop();
         memory.stop();
+        ownProcess?.stop();
         patternReport.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), untagged.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([
+          feeds?.stop(),
+          sboms.stop(),
+          tagEnds.stop(),
+          untagged.stop(),
+          transport.close(),
+          metricsPort?.close(),
+          delivery.stop(),
+          patternReport.ended,
+        ]);
         await application.close();
         clearTimeout(late);
       },
     };
   } catch (thrown) {
     await feeds?.stop();
+    await metricsPort?.close();
     await application.close();
     throw thrown;
   }

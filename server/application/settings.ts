@@ -4,14 +4,15 @@
 import { readFileSync } from "node:fs";
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
-import { createSecureContext } from "node:tls";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { type LogLevel, logLevels } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
@@ -31,7 +32,7 @@ export interface Settings extends DatabaseSettings {
   readonly port: number;
   readonly publicUrl: string;
   readonly serviceDomain: string;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: (Certificate & CertificateFiles) | undefined;
   readonly egressAllow: string;
   /** GANTRY_CA_FILE: an absolute path, whose content can be read. */
   readonly caFile: string | undefined;
@@ -70,6 +71,12 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** GANTRY_LOG_LEVEL: the least that the log tells. */
+  readonly logLevel: LogLevel;
+  /** GANTRY_REQUEST_LOG: one line of the log for each request. */
+  readonly logsRequests: boolean;
+  /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
+  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | undefined; readonly token: string | undefined } | undefined;
 }
 
 /** What is set; an empty value is one that is not. */
@@ -88,16 +95,17 @@ const splitList = (value: string | undefined): string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 
-const readListen = (value: string = settingTexts.GANTRY_LISTEN.byDefault): { host: string; port: number } => {
+const readListen = (
+  value: string = settingTexts.GANTRY_LISTEN.byDefault,
+  variable: "GANTRY_LISTEN" | "GANTRY_METRICS_LISTEN" = "GANTRY_LISTEN",
+): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
   // Port 0 would be another one with every start, and the public URL would not know it.
-  if (!match || port < 1 || port > 65535)
-    throw settingFault("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
+  if (!match || port < 1 || port > 65535) throw settingFault(variable, `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
   const host = match[1] ?? match[2] ?? "";
   // To whom the server answers is nothing to guess.
-  if (host === "")
-    throw settingFault("GANTRY_LISTEN", `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
+  if (host === "") throw settingFault(variable, `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
   return { host, port };
 };
 
@@ -123,21 +131,7 @@ const readSettingFile = (variable: SettingName, path: string): string => {
   }
 };
 
-/** Certificate and key are tried together here, so that wrong ones stop the start before anything else is done. */
-const readCertificate = (certFile: string, keyFile: string): { cert: string; key: string } => {
-  const files = { cert: readSettingFile("GANTRY_TLS_CERT", certFile), key: readSettingFile("GANTRY_TLS_KEY", keyFile) };
-  try {
-    createSecureContext({ cert: files.cert });
-  } catch (error) {
-    throw settingFault("GANTRY_TLS_CERT", `holds no certificate in PEM: ${error instanceof Error ? error.message : certFile}`);
-  }
-  try {
-    createSecureContext(files);
-  } catch (error) {
-    throw settingFault("GANTRY_TLS_KEY", `holds no key in PEM of the certificate in GANTRY_TLS_CERT: ${error instanceof Error ? error.message : keyFile}`);
-  }
-  return files;
-};
+const readTls = (files: CertificateFiles): Certificate & CertificateFiles => ({ ...files, ...readCertificate(files) });
 
 const readListMax = (value: string | undefined): number => {
   if (value === undefined) return limits.unpagedListMax;
@@ -225,6 +219,24 @@ const readConnections = (value: string | undefined): number => {
   return connections;
 };
 
+const readLogLevel = (value: string = settingTexts.GANTRY_LOG_LEVEL.byDefault): LogLevel => {
+  const level = logLevels.find((each) => each === value);
+  if (level === undefined) throw settingFault("GANTRY_LOG_LEVEL", `must be one of ${logLevels.join(", ")}, not ${JSON.stringify(value)}`);
+  return level;
+};
+
+const readMetrics = (given: Given): Settings["metrics"] => {
+  const { GANTRY_METRICS_LISTEN: listen, GANTRY_METRICS_TOKEN_FILE: file } = given;
+  if (listen === undefined && file === undefined) return undefined;
+  const token = file === undefined ? undefined : readSettingFile("GANTRY_METRICS_TOKEN_FILE", file).trim();
+  if (token !== undefined && !(token.length >= limits.metricsTokenLengthMin && /^[!-~]+$/.test(token)))
+    throw settingFault(
+      "GANTRY_METRICS_TOKEN_FILE",
+      `must hold one token of at least ${limits.metricsTokenLengthMin} characters without blanks (make one with: openssl rand -base64 24)`,
+    );
+  return { listen: listen === undefined ? undefined : readListen(listen, "GANTRY_METRICS_LISTEN"), token };
+};
+
 const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
 
 /** By default the server's own address says who publishes. */
@@ -304,7 +316,7 @@ export const readSettings = (environment: Environment): Settings => {
     publisher: readPublisher(given, publicUrl),
     securityContact: readSecurityContact(given),
     serviceDomain: readDomain(given.GANTRY_SERVICE_DOMAIN ?? settingTexts.GANTRY_SERVICE_DOMAIN.byDefault),
-    tls: cert && key ? readCertificate(cert, key) : undefined,
+    tls: cert && key ? readTls({ certFile: resolve(cert), keyFile: resolve(key) }) : undefined,
     egressAllow: given.GANTRY_EGRESS_ALLOW ?? "",
     caFile: readCaFile(given.GANTRY_CA_FILE),
     issuerHosts: given.GANTRY_ISSUER_HOSTS ?? "",
@@ -324,7 +336,10 @@ export const readSettings = (environment: Environment): Settings => {
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
+    logLevel: readLogLevel(given.GANTRY_LOG_LEVEL),
+    metrics: readMetrics(given),
   };
 };

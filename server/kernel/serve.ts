@@ -30,9 +30,10 @@ import { networkOf } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
+import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
-import { namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
+import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
@@ -53,6 +54,7 @@ export const makeServe =
     let call: Call | undefined;
     let entered: Party | undefined;
     const turns = kernel.turnsOf(unread.method);
+    describeCall({ operation: (unread.view ?? unread.method).name });
     try {
       const isAnonymous = unread.method.anonymous && (await kernel.services.authn.isAnonymous(unread.authorization));
       if (unread.method.open || isAnonymous) {
@@ -63,10 +65,11 @@ export const makeServe =
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = admitted ?? (await callerOf(kernel, unread));
+      describeCall({ caller: caller.uid });
       const party = callingParty(caller);
       if (!admitted) kernel.rates.take(party);
       if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);
-      if (!turns.tryEnter(party)) await turns.wait(party);
+      if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
       entered = party;
       // A SCIM token was read with this very request, and has nothing that could be remembered.
       for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
@@ -90,6 +93,7 @@ export const makeServe =
         }
       }
     } catch (thrown) {
+      refuseCall(thrown);
       if (thrown instanceof Fault && isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
       if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
       else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
@@ -115,6 +119,7 @@ const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
   const { method } = call;
   const subject = resourcePathOrEmpty(method, request);
+  describeCall({ path: subject });
   services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
@@ -150,6 +155,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
   const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, rights, { rows: looked, proven }));
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
+  describeCall({ path: path ?? filteredPlaceOf(call) });
   const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
   const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
   if (!place?.isOpen && !place?.isMissing) {
@@ -172,6 +178,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
     permitted,
     require: (wanted, at) => {
       const capabilities = [...wanted];
+      if (path === undefined) describeCall({ path: at });
       requireAt(rights, capabilities, at);
       permitted.push({ capabilities, path: at });
     },

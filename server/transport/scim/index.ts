@@ -148,15 +148,18 @@ export const scimTransport = (context: ServerContext): ((request: HttpRequest) =
     }
     if (request.hasBody && request.verb !== "GET" && request.verb !== "DELETE" && contentTypeOf(request) === "form")
       throw new Fault("INVALID_ARGUMENT", "send application/scim+json", { httpStatus: 415, headers: { accept: "application/scim+json" } });
+    request.call.operation = found.method.name;
     const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(scimCall(context, request, found, query, untimed, isSearch)));
     return responseOf(request, found, reply);
   };
 
   return async (request) => {
+    request.call.protocol = "scim";
     try {
       return await answer(request);
     } catch (thrown) {
       const fault = toFault(thrown);
+      request.call.refuse(fault);
       const about = { domain: platformDomain, serviceDomain: config.serviceDomain, requestId: request.requestId };
       logFault(config.log, fault, about, `${request.verb} ${splitTarget(request.target).path}`);
       const { status, body } = scimError(fault);
