@@ -522,6 +522,19 @@ export const limits = {
   scimTokenLifetimeMaxMs: (2 * 365 + 1) * 24 * 60 * 60 * 1000,
   scimOverlapMs: 60 * 60 * 1000,
   scimOverlapMaxMs: 24 * 60 * 60 * 1000,
+  /** The body of a SCIM request: a group of some 3,000 members at once. */
+  scimBodyBytesMax: 256 * 1024,
+  /** RFC 7644, 3.4.2.4: users of one answer, where the client says nothing and at most; Entra ID and Okta ask for 100 and 200. */
+  scimPageSize: 100,
+  scimPageMax: 500,
+  /** Terms of one filter, and brackets inside each other: clients send one or two. */
+  scimFilterTermsMax: 50,
+  scimFilterDepthMax: 10,
+  /** Operations of one PATCH. */
+  scimOperationsMax: 1_000,
+  /** Characters of userName, displayName and an e-mail address, which are in indexes of at most 2,700 bytes; addresses of one user that are looked for. */
+  scimNameLengthMax: 512,
+  scimEmailsMax: 50,
   /**
    * For how long rights from the groups of a sign-in are given to others, ahead: whether the giver is still in them nobody asks
    * until the next sign-in, and who was taken out of them must not stay by what she gave herself in other hands.
@@ -972,4 +985,9 @@ export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set
  * nothing else. A process answers some 15,000 (measured): one identity has an eighth of it, one organization a third.
  */
-export const requestRates = { "identity-requests": 2_000, "organization-requests": 5_000 } as const;
+export const requestRates = {
+  "identity-requests": 2_000,
+  "organization-requests": 5_000,
+  // Of one identity provider by SCIM. Directories are written by a few connections at a time; Entra ID wants 25 requests a second taken.
+  "scim-writes": 100,
+} as const;

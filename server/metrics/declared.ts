@@ -21,7 +21,7 @@ export interface Declared {
 }
 
 /** "http": what is beside the contract, such as pages, keys and the open feed. */
-export const callProtocols = ["rest", "grpc", "oci", "mcp", "http"] as const;
+export const callProtocols = ["rest", "grpc", "oci", "scim", "mcp", "http"] as const;
 
 /** Of one process: pipelined ones for cheap reads, those for reads of many rows, those for transactions. */
 export const databasePools = ["reads", "wide_reads", "writes"] as const;

@@ -383,6 +383,26 @@ export {
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
+  countScimUsers,
+  deleteScimRemoval,
+  deleteScimUser,
+  findScimIdentity,
+  findScimUser,
+  insertScimUser,
+  listScimUsers,
+  lockScimStanding,
+  lockScimUser,
+  type ScimCondition,
+  type ScimOperator,
+  type ScimUserAttribute,
+  type ScimUserKeys,
+  type ScimUserQuery,
+  type ScimUserRow,
+  updateScimUser,
+  writeScimIdentity,
+  writeScimRemoval,
+} from "./scim-users.ts";
+export {
   findBoundPeople,
   findIdentitiesOf,
   findIdentity,
@@ -406,6 +426,7 @@ export {
   findProvidersOfOnlyOrganization,
   findProvidersOfOrganization,
   findScim,
+  findScimAccess,
   listClientIds,
   listProviderIssuers,
   lockScim,
@@ -413,6 +434,7 @@ export {
   type Provider,
   scimTokenColumns,
   scimRevokedColumns,
+  type ScimAccess,
   type ScimState,
 } from "./identity-providers.ts";
 export {
@@ -537,10 +559,10 @@ export { findReadme, type Readme } from "./readmes.ts";
 export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
-export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { deleteRefreshToken, deleteRefreshTokensThrough, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
 export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
-export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,
@@ -562,7 +584,7 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
-export { insertSession } from "./sessions.ts";
+export { deleteSessionsThrough, insertSession } from "./sessions.ts";
 export { deleteSomeExpiredSignIns, insertSignIn, type SignInRow, takeSignIn } from "./sign-ins.ts";
 export {
   areSigningKeysOlder,
