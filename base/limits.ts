@@ -875,6 +875,23 @@ export const limits = {
   mcpNotesMax: 10,
   /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
   mcpListLifetimeMs: 60 * 60 * 1000,
+
+  /**
+   * Metrics. A scrape's text is made at most so often, however many ask; what needs the database is asked for at most as often
+   * as the second says, and may take as long as the third: Prometheus waits for ten seconds.
+   */
+  metricsKeptMs: 1_000,
+  metricRowsKeptMs: 15_000,
+  metricReadMs: 3_000,
+  /** Connections to a port of its own: of a few scrapers and a person. */
+  privateConnectionsMax: 64,
+  /** Fewest characters of the token for metrics: what nobody guesses, as openssl rand -base64 24 makes it with 32. */
+  metricsTokenLengthMin: 24,
+  /** Different values of one label, and the length of one: the contract has some 700 operations, the longest name of which has 85 characters. */
+  metricLabelValuesMax: 1_000,
+  metricLabelLengthMax: 128,
+  /** How often it is looked how late the event loop is: five times a second costs nothing that can be measured. */
+  eventLoopLookMs: 200,
 } as const;
 
 /**

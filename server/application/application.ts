@@ -10,6 +10,7 @@ import type { Log } from "#base/log.ts";
 import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
+import { type Metrics, unmeasured } from "#metrics";
 import { resources } from "#resources";
 import { bindSealed, openVault, type Vault } from "#store";
 import { openOwnBlobPlace } from "./blob-place.ts";
@@ -32,13 +33,22 @@ export interface Application {
 export interface ApplicationOptions {
   readonly settings: Settings;
   readonly log: Log;
+  /** What its parts count with; absent: nothing is counted. */
+  readonly metrics?: Metrics;
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
   /** Beside a running server: share its embedded database. */
   readonly join?: boolean;
 }
 
-export const openApplication = async ({ settings, log, clock = systemClock, progress = () => {}, join = false }: ApplicationOptions): Promise<Application> => {
+export const openApplication = async ({
+  settings,
+  log,
+  metrics = unmeasured,
+  clock = systemClock,
+  progress = () => {},
+  join = false,
+}: ApplicationOptions): Promise<Application> => {
   // What is wrong in a setting is told before anything is made, migrated or waited for.
   checkAuthnOptions(settings);
   const ownVault = (): Promise<Vault> =>
@@ -76,6 +86,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       audit,
       clock,
       log,
+      metrics,
       seal: vault,
       version,
       publicUrl: settings.publicUrl,

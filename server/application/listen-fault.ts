@@ -1,6 +1,7 @@
-// Why the server cannot listen where GANTRY_LISTEN says, in a line that names the setting.
+// Why the server cannot listen where a setting says, in a line that names the setting.
 
 import { Fault } from "#base/fault.ts";
+import type { SettingName } from "./setting-names.ts";
 import type { Settings } from "./settings.ts";
 
 /** By the system's error code. */
@@ -13,8 +14,8 @@ const listenFailures: Readonly<Record<string, string>> = {
 };
 
 /** FAILED_PRECONDITION for an error of listening; any other error as it is. */
-export const listenFault = ({ host, port }: Pick<Settings, "host" | "port">, thrown: unknown): unknown => {
+export const listenFault = ({ host, port }: Pick<Settings, "host" | "port">, thrown: unknown, variable: SettingName = "GANTRY_LISTEN"): unknown => {
   const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
   const reason = listenFailures[code];
-  return reason === undefined ? thrown : new Fault("FAILED_PRECONDITION", `GANTRY_LISTEN: cannot listen on ${host}:${port}: ${reason}`, { cause: thrown });
+  return reason === undefined ? thrown : new Fault("FAILED_PRECONDITION", `${variable}: cannot listen on ${host}:${port}: ${reason}`, { cause: thrown });
 };

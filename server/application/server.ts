@@ -22,9 +22,10 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
+import { openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
-import { httpStatusOf, openTransport, type Transport } from "#transport";
+import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
@@ -33,6 +34,7 @@ import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";
 import { watchMemory } from "./memory.ts";
+import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
 import { openOpenApi } from "./openapi.ts";
 import type { Settings } from "./settings.ts";
@@ -94,9 +96,11 @@ const openDocumentOf =
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const application = await openApplication({ settings, ...options });
+  const metrics = settings.metrics && openMetrics({ log: options.log });
+  const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
+  let metricsPort: PrivatePort | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
@@ -110,7 +114,17 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const mcp = openMcpEndpoints(application, settings, options.log);
     const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
-    const openFeed = limitedDocuments(open, authn.clientLimits);
+    const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
+    const metricsListen = settings.metrics?.listen;
+    if (scrape && metricsListen)
+      metricsPort = await openPrivatePort({ ...metricsListen, serviceDomain: settings.serviceDomain, log: options.log }, { [metricsPath]: scrape }).catch(
+        (thrown: unknown) => {
+          throw listenFault(metricsListen, thrown, "GANTRY_METRICS_LISTEN");
+        },
+      );
+    const openMetricsPath = (path: string): Endpoint | undefined =>
+      scrape && !metricsListen && path === metricsPath ? { GET: ({ headers }) => scrape(headers.authorization) } : undefined;
+    const openFeed = limitedDocuments([openMetricsPath, ...open], authn.clientLimits);
     const transport = await openTransport(
       {
         host: settings.host,
@@ -143,6 +157,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
+    const ownProcess = metrics && watchProcess(metrics, version);
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
@@ -158,17 +173,28 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         certificate?.stop();
         maintenance.stop();
         memory.stop();
+        ownProcess?.stop();
         patternReport.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), sboms.stop(), tagEnds.stop(), untagged.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([
+          feeds?.stop(),
+          sboms.stop(),
+          tagEnds.stop(),
+          untagged.stop(),
+          transport.close(),
+          metricsPort?.close(),
+          delivery.stop(),
+          patternReport.ended,
+        ]);
         await application.close();
         clearTimeout(late);
       },
     };
   } catch (thrown) {
     await feeds?.stop();
+    await metricsPort?.close();
     await application.close();
     throw thrown;
   }

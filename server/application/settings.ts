@@ -70,6 +70,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
+  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | undefined; readonly token: string | undefined } | undefined;
 }
 
 /** What is set; an empty value is one that is not. */
@@ -88,16 +90,17 @@ const splitList = (value: string | undefined): string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 
-const readListen = (value: string = settingTexts.GANTRY_LISTEN.byDefault): { host: string; port: number } => {
+const readListen = (
+  value: string = settingTexts.GANTRY_LISTEN.byDefault,
+  variable: "GANTRY_LISTEN" | "GANTRY_METRICS_LISTEN" = "GANTRY_LISTEN",
+): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
   // Port 0 would be another one with every start, and the public URL would not know it.
-  if (!match || port < 1 || port > 65535)
-    throw settingFault("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
+  if (!match || port < 1 || port > 65535) throw settingFault(variable, `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
   const host = match[1] ?? match[2] ?? "";
   // To whom the server answers is nothing to guess.
-  if (host === "")
-    throw settingFault("GANTRY_LISTEN", `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
+  if (host === "") throw settingFault(variable, `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
   return { host, port };
 };
 
@@ -211,6 +214,18 @@ const readConnections = (value: string | undefined): number => {
   return connections;
 };
 
+const readMetrics = (given: Given): Settings["metrics"] => {
+  const { GANTRY_METRICS_LISTEN: listen, GANTRY_METRICS_TOKEN_FILE: file } = given;
+  if (listen === undefined && file === undefined) return undefined;
+  const token = file === undefined ? undefined : readSettingFile("GANTRY_METRICS_TOKEN_FILE", file).trim();
+  if (token !== undefined && !(token.length >= limits.metricsTokenLengthMin && /^[!-~]+$/.test(token)))
+    throw settingFault(
+      "GANTRY_METRICS_TOKEN_FILE",
+      `must hold one token of at least ${limits.metricsTokenLengthMin} characters without blanks (make one with: openssl rand -base64 24)`,
+    );
+  return { listen: listen === undefined ? undefined : readListen(listen, "GANTRY_METRICS_LISTEN"), token };
+};
+
 const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
 
 /** By default the server's own address says who publishes. */
@@ -312,5 +327,6 @@ export const readSettings = (environment: Environment): Settings => {
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
+    metrics: readMetrics(given),
   };
 };

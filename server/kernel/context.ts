@@ -13,6 +13,7 @@ import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
 import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
+import type { Metrics } from "#metrics";
 import type { Condition, Read, Store, Write } from "#store";
 import type { Call, ReplyContent, ReplyFile } from "./call.ts";
 import type { Mask } from "./mask.ts";
@@ -28,6 +29,7 @@ export interface Services {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** Of this server: "1.2.3". */
   readonly version: string;
   /** The address under which clients know the server; the source of its events. */

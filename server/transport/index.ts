@@ -2,6 +2,7 @@
 
 export type { IssuerEndpoints } from "./issuer-endpoints.ts";
 export { type Transport, openTransport } from "./listen.ts";
+export { openPrivatePort, type PrivatePort } from "./private-port.ts";
 export { readJsonText } from "./body.ts";
 export { withDeadline } from "./deadline.ts";
 export { type ErrorContext, errorBody, httpStatusOf, logFault } from "./render.ts";

@@ -1,0 +1,6 @@
+// The public entry of metrics: what is declared, what parts count with, and what a scrape reads.
+
+export { type FinishedCall, openCallMetrics } from "./calls.ts";
+export { declared, type MetricName } from "./declared.ts";
+export { watchProcess } from "./process.ts";
+export { type Metrics, type OpenMetrics, openMetrics, unmeasured } from "./registry.ts";

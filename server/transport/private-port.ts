@@ -1,0 +1,77 @@
+// A port of its own for documents that are for those alone who run the server: HTTP/1.1 in clear text, GET and HEAD, nothing
+// of the API. Whoever may connect to it is a matter of where it listens.
+
+import { createServer } from "node:http";
+import type { EndpointAnswer } from "#base/endpoint.ts";
+import { Fault, toFault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { newRequestId } from "./http-message.ts";
+import { errorBody, errorHeaders, httpStatusOf, logFault, platformDomain } from "./render.ts";
+import type { Config } from "./server-context.ts";
+
+export interface PrivatePort {
+  readonly close: () => Promise<void>;
+}
+
+/** What is asked for at a path, by the Authorization header that came along. */
+export type PrivateDocument = (authorization: string | undefined) => Promise<EndpointAnswer>;
+
+/** Opens the port. Rejects where it cannot be had. */
+export const openPrivatePort = async (
+  config: Pick<Config, "host" | "port" | "serviceDomain" | "log">,
+  documents: Readonly<Record<string, PrivateDocument>>,
+): Promise<PrivatePort> => {
+  const find = async (verb: string, path: string, authorization: string | undefined): Promise<EndpointAnswer> => {
+    const document = Object.hasOwn(documents, path) ? documents[path] : undefined;
+    if (document === undefined) throw new Fault("NOT_FOUND", `there is nothing at ${path}`);
+    if (verb !== "GET" && verb !== "HEAD")
+      throw new Fault("UNIMPLEMENTED", `${verb} is not offered here`, { httpStatus: 405, headers: { allow: "GET, HEAD" } });
+    return document(authorization);
+  };
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.idleTimeoutMs,
+      connectionsCheckingInterval: 1000,
+    },
+    (message, response) => {
+      // What is sent along is not read, and ends the connection.
+      if (message.headers["content-length"] !== undefined || message.headers["transfer-encoding"] !== undefined) response.shouldKeepAlive = false;
+      const requestId = newRequestId();
+      const verb = message.method ?? "GET";
+      const path = (message.url ?? "/").split("?")[0] ?? "/";
+      const send = (status: number, headers: readonly string[], body: string): void => {
+        response.writeHead(status, ["x-request-id", requestId, "x-content-type-options", "nosniff", ...headers]);
+        response.end(verb === "HEAD" ? undefined : body);
+      };
+      find(verb, path, message.headers.authorization)
+        .then(({ status, headers, body }) => send(status, Object.entries(headers).flat(), String(body)))
+        .catch((thrown: unknown) => {
+          const fault = toFault(thrown);
+          const about = { domain: platformDomain, serviceDomain: config.serviceDomain, requestId };
+          logFault(config.log, fault, about, `${verb} ${path}`);
+          send(httpStatusOf(fault), ["content-type", "application/json", "cache-control", "no-store", ...errorHeaders(fault)], errorBody(fault, about));
+        });
+    },
+  );
+  server.maxConnections = limits.privateConnectionsMax;
+  server.timeout = limits.idleTimeoutMs;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: config.host, port: config.port }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  server.on("error", (error) => config.log("listener", { error }));
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), limits.drainMs).unref();
+      }),
+  };
+};
