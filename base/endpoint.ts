@@ -43,4 +43,6 @@ export interface Endpoint {
   readonly textBytesMax?: number;
   /** Open to whoever shows no token: with an Authorization header the operation of the contract at this path answers. */
   readonly yieldsToToken?: boolean;
+  /** What the log and the metrics call it: one name for all paths of its kind, of which strangers may ask for many. */
+  readonly name?: string;
 }

@@ -63,8 +63,8 @@ export type Detail =
   | { readonly kind: "terms"; readonly missing: readonly { readonly id: string; readonly label: string; readonly url: string }[] }
   /** google.rpc.RetryInfo: when the same call is worth another try. */
   | { readonly kind: "retry"; readonly delayMs: number }
-  /** google.rpc.QuotaFailure: `subject` is what the limit is of, as the operator names it. */
-  | { readonly kind: "quota"; readonly subject: string; readonly description: string }
+  /** google.rpc.QuotaFailure: `subject` is what the limit is of. `name`: what the operator calls the quota, for the log. */
+  | { readonly kind: "quota"; readonly subject: string; readonly description: string; readonly name: string }
   /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
   | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string };
@@ -147,11 +147,11 @@ export const throttled = (message: string, { name, quota, windowMs, retryMs }: R
 };
 
 /** RESOURCE_EXHAUSTED that does not pass by waiting: QuotaFailure alone, so that clients do not try again in vain. */
-export const quotaExceeded = (message: string, subject: string, description: string): Fault =>
+export const quotaExceeded = (message: string, subject: string, description: string, name = ""): Fault =>
   new Fault("RESOURCE_EXHAUSTED", message, {
     details: [
       { kind: "reason", reason: "QUOTA_EXCEEDED" },
-      { kind: "quota", subject, description },
+      { kind: "quota", subject, description, name },
     ],
   });
 

@@ -22,8 +22,9 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
-import { openMetrics, watchProcess } from "#metrics";
+import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
+import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -55,6 +56,8 @@ export interface ServerOptions {
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
+  /** The requests that it has under way. */
+  readonly calls: Calls;
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
@@ -68,12 +71,20 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share: counted before anything is read of the request. */
+/** The open feed, of which each address has its share: counted before anything is read of the request. `offered`: by name. */
 const limitedDocuments =
-  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (
+    offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,
+    clientLimits: ClientLimits,
+  ): ((path: string) => Endpoint | undefined) =>
   (path) => {
     let found: Partial<OsvEndpoint> | undefined;
-    for (const each of offered) found ??= each(path);
+    let name = "";
+    for (const [each, find] of Object.entries(offered)) {
+      found = find(path);
+      name = each;
+      if (found !== undefined) break;
+    }
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
@@ -82,7 +93,7 @@ const limitedDocuments =
         clientLimits.take("open-reads", request.origin.address, requests);
         return handle(request);
       };
-    return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+    return { ...rest, name, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
 /** A blob is read through a repo that has it. */
@@ -93,10 +104,11 @@ const openDocumentOf =
     return blob && (await blobs.read(blob.key));
   };
 
-export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const metrics = settings.metrics && openMetrics({ log: options.log });
+  const metrics = settings.metrics && openMetrics({ log: given.log });
+  const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
@@ -113,7 +125,6 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
     const mcp = openMcpEndpoints(application, settings, options.log);
-    const open = [docs, csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed), openOpenApi()];
     const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
     const metricsListen = settings.metrics?.listen;
     if (scrape && metricsListen)
@@ -124,7 +135,19 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       );
     const openMetricsPath = (path: string): Endpoint | undefined =>
       scrape && !metricsListen && path === metricsPath ? { GET: ({ headers }) => scrape(headers.authorization) } : undefined;
-    const openFeed = limitedDocuments([openMetricsPath, ...open], authn.clientLimits);
+    const open = {
+      [metricsPath]: openMetricsPath,
+      docs,
+      csaf,
+      documents: openDocuments(feed),
+      osv: openOsv(feed),
+      secdb: openSecdb(feed),
+      vex: openVexRepository(feed),
+      openapi: openOpenApi(),
+    };
+    const openFeed = limitedDocuments(open, authn.clientLimits);
+    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
+    const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
       {
         host: settings.host,
@@ -142,6 +165,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve,
         issuer: signIn,
         documents: (path) => mcp(path) ?? openFeed(path),
+        calls,
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
@@ -164,6 +188,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     return {
       application,
       transport,
+      calls,
       firstOrganization,
       feeds,
       delivery,

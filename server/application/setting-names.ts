@@ -47,8 +47,10 @@ export const settingTexts = {
   GANTRY_AWS_STS_URL: { says: "where signed AWS requests are verified", byDefault: "the AWS STS host that they name" },
   GANTRY_DELIVERY_DELAYS: { says: "seconds before each attempt to deliver an event", byDefault: "0,5,300,1800,7200,18000,36000,36000" },
   GANTRY_AUDIT_MONTHS: { says: "months of the audit log that are kept, the running one included", byDefault: "13" },
+  GANTRY_REQUEST_LOG: { says: "true: one line of the log for each request", byDefault: "false" },
   GANTRY_FREE_MAIL_DOMAINS: { says: "further mail domains that are nobody's company", byDefault: "none" },
   GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },
+  GANTRY_LOG_LEVEL: { says: "the least that is told in the log: info, warn or error", byDefault: "info" },
   GANTRY_METRICS_LISTEN: { says: "address and port of its own for metrics, without TLS", byDefault: "none" },
   GANTRY_METRICS_TOKEN_FILE: { says: "a file with the token that reading metrics takes; without GANTRY_METRICS_LISTEN they are beside the API" },
 } as const satisfies Readonly<Record<string, SettingText>>;

@@ -19,6 +19,6 @@ export const namingQuota = async <T>({ shape }: BoundResource, uid: string, stat
     const message =
       `the organization ${organization} may have ${quota} ${name.replaceAll("-", " ")} (quota ${name}), and there is no room for more: ` +
       "delete some, or ask the operator of the server, who raises it with gantry admin quota";
-    throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${quota} in one organization`);
+    throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${quota} in one organization`, name);
   }
 };

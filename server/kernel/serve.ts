@@ -30,9 +30,10 @@ import { networkOf } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
+import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
-import { namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
+import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
@@ -53,6 +54,7 @@ export const makeServe =
     let call: Call | undefined;
     let entered: Party | undefined;
     const turns = kernel.turnsOf(unread.method);
+    describeCall({ operation: (unread.view ?? unread.method).name });
     try {
       const isAnonymous = unread.method.anonymous && (await kernel.services.authn.isAnonymous(unread.authorization));
       if (unread.method.open || isAnonymous) {
@@ -63,9 +65,10 @@ export const makeServe =
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = admitted ?? (await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address));
+      describeCall({ caller: caller.uid });
       const party = callingParty(caller);
       if (!admitted) kernel.rates.take(party);
-      if (!turns.tryEnter(party)) await turns.wait(party);
+      if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
       entered = party;
       for (let fresh = unread.content !== undefined; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
@@ -88,6 +91,7 @@ export const makeServe =
         }
       }
     } catch (thrown) {
+      refuseCall(thrown);
       if (thrown instanceof Fault && isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
       if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
       else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
@@ -104,6 +108,7 @@ export const makeServe =
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
   const { method } = call;
   const subject = resourcePathOrEmpty(method, request);
+  describeCall({ path: subject });
   services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
@@ -139,6 +144,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
   const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, rights, { rows: looked, proven }));
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
+  describeCall({ path: path ?? filteredPlaceOf(call) });
   const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
   const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
   if (!place?.isOpen && !place?.isMissing) {
@@ -161,6 +167,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
     permitted,
     require: (wanted, at) => {
       const capabilities = [...wanted];
+      if (path === undefined) describeCall({ path: at });
       requireAt(rights, capabilities, at);
       permitted.push({ capabilities, path: at });
     },

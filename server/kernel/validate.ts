@@ -56,6 +56,13 @@ export const namedGroupsOf = ({ method: { groupFilter, input }, request }: Call)
   });
 };
 
+/** For the log: what a request is about that has no resource path, as its filters say it; "" where they name no place. */
+export const filteredPlaceOf = ({ request }: Call): string => {
+  const filter = part(request, "uidp");
+  const named = ["descendantsOf", "childrenOf", "ancestorsOf"].map((name) => text(filter, name)).find((uid) => uid !== "") ?? "";
+  return isUid(named) ? named : "";
+};
+
 /** A request that may be carried out. */
 export interface ValidRequest {
   /** Free of what only the server may set. */

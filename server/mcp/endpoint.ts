@@ -169,6 +169,7 @@ export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoin
   };
 
   const metadata = (path: string): Endpoint => ({
+    name: metadataPath,
     GET: async () => ({
       status: 200,
       headers: { "content-type": "application/json", "cache-control": "public, max-age=3600", "x-content-type-options": "nosniff" },
@@ -190,6 +191,7 @@ export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoin
     if (!found) return undefined;
     if (below !== undefined) return metadata(below);
     return {
+      name: "mcp",
       textBytesMax: limits.bodyBytesMax,
       POST: async (request) => {
         requireAddress(request);

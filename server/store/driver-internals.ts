@@ -8,6 +8,7 @@
 // everything up to Sync once something fails, so that it never runs outside of it.
 
 import type { Writable } from "node:stream";
+import { countStatement, currentCall } from "#calls";
 import pg from "pg";
 import type { Param, Row } from "./handle.ts";
 import { beginExchange, endExchange } from "./exchange.ts";
@@ -104,12 +105,14 @@ class PreparedStatement extends pg.Query {
 export const sendStatement = (client: pg.ClientBase, name: string | undefined, text: string, values: readonly Param[], begins = false): Promise<Row[]> =>
   new Promise((resolve, reject) => {
     beginExchange(client);
+    const call = currentCall();
+    const sentMs = performance.now();
     const answered = (rows: Row[]): void => {
-      endExchange(client);
+      countStatement(call, sentMs, endExchange(client));
       resolve(rows);
     };
     const failed = (error: unknown): void => {
-      endExchange(client);
+      countStatement(call, sentMs, endExchange(client));
       reject(error);
     };
     client.query(new PreparedStatement(name ?? "", text, values, begins, answered, failed));

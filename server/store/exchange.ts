@@ -88,12 +88,14 @@ export const beginExchange = (client: pg.ClientBase): void => {
   if (watch.timer === undefined) startTimer(watch, watch.limitMs);
 };
 
-/** It was answered, or its connection has ended. */
-export const endExchange = (client: pg.ClientBase): void => {
+/** It was answered, or its connection has ended. Returns when its turn began, by performance.now(); 0 where nobody watches. */
+export const endExchange = (client: pg.ClientBase): number => {
   const watch = watches.get(client);
-  if (watch === undefined) return;
+  if (watch === undefined) return 0;
+  const { turnMs } = watch;
   watch.inFlight--;
   watch.turnMs = watch.heardMs = performance.now();
+  return turnMs;
 };
 
 /** Sends something by the driver's own means. */

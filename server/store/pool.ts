@@ -6,6 +6,7 @@ import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queu
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { countStatement, currentCall, waitForDatabase } from "#calls";
 import pg from "pg";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
@@ -205,7 +206,7 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
       // Not awaited where it is connected: what is sent at the end of a tick shall be written in it.
       const client =
         connection.ready ??
-        (await connecting.catch((error: unknown) => {
+        (await waitForDatabase(connecting).catch((error: unknown) => {
           throw unreachable(error);
         }));
       try {
@@ -272,7 +273,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
     // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
     // until there are none.
     const work = { places: Math.min(rows, limits.pageRowsEach) };
-    if (!pageTurns.tryEnter(party, work)) await pageTurns.wait(party, work);
+    if (!pageTurns.tryEnter(party, work)) await waitForDatabase(pageTurns.wait(party, work));
     try {
       return await cheap.query(text, values);
     } finally {
@@ -281,7 +282,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   };
 
   const queryWide = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
-    if (!wideTurns.tryEnter(party)) await wideTurns.wait(party);
+    if (!wideTurns.tryEnter(party)) await waitForDatabase(wideTurns.wait(party));
     const startedMs = performance.now();
     try {
       const rows = await wide.query(text, values);
@@ -342,7 +343,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
 
   /** One try of one transaction. `retry` says that another is worth it. */
   const attempt = async <T>(work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
-    const client = await connect();
+    const client = await waitForDatabase(connect());
     // The database's own first error, whatever `work` makes of it.
     let failure: unknown;
     const noteFailure = async <Answer>(sent: Promise<Answer>): Promise<Answer> => {
@@ -376,7 +377,10 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
       // this commit with a rollback, and report no error.
       if (failure !== undefined) throw databaseFault(failure);
       if (first !== undefined) {
+        const call = currentCall();
+        const sentMs = performance.now();
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
+        countStatement(call, sentMs, sentMs);
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
       client.release();
@@ -400,7 +404,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
 
   const write = async <T>(party: Party, work: (rows: Write) => Promise<T>, row: string | undefined): Promise<T> => {
     const place = { places: 1, row };
-    if (!turns.tryEnter(party, place)) await turns.wait(party, place);
+    if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
     try {
       for (let tries = 1; ; tries++) {
         const outcome = await attempt(work);

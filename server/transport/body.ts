@@ -71,6 +71,7 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest, by
     const onData = (chunk: Buffer): void => {
       if (!context.reserveBytes(chunk.length)) return finish(tooManyBodies());
       reservedBytes += chunk.length;
+      request.call.receivedBytes += chunk.length;
       if (reservedBytes > bytesMax) return finish(bodyTooLarge(bytesMax));
       chunks.push(chunk);
     };

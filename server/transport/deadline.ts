@@ -1,19 +1,9 @@
-// How long a call may take, what gRPC clients say about it, and the log line of a slow one. Work that is too late goes on
+// How long a call may take, and what gRPC clients say about it. Work that is too late goes on
 // to its own end (the store's statement limit); only its answer is dropped.
 
 import { Fault } from "#base/fault.ts";
-import type { Log } from "#base/log.ts";
-
-/** A call that takes longer is worth a line in the log. */
-const slowCallMs = 1000;
 
 export const deadlineExceeded = (): Fault => new Fault("DEADLINE_EXCEEDED", "the call took longer than it may");
-
-/** `started` by performance.now(). */
-export const logSlowCall = (log: Log, started: number, call: string, requestId: string): void => {
-  const ms = performance.now() - started;
-  if (ms > slowCallMs) log("slow", { requestId, call, ms: Math.round(ms) });
-};
 
 /** Awaits what has a time limit of its own, such as a body: meanwhile the deadline's clock stands still. */
 export type Untimed = <T>(work: Promise<T>) => Promise<T>;

@@ -2,11 +2,11 @@
 // purpose, because every request pays for it: no URL, no Headers, no AbortController; node's own objects are handed on as
 // they are.
 
-import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import { Fault } from "#base/fault.ts";
+import { Fault, toFault } from "#base/fault.ts";
+import type { CallRecord } from "#calls";
 
 /** A request whose body has not been read. */
 export interface HttpRequest {
@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly sendContinue?: () => void;
   /** The exchange goes on: it is given as much time again. For content, which takes as long as it takes. */
   readonly progress: () => void;
+  /** What is known of the request, for whoever is told of it when it is over. */
+  readonly call: CallRecord;
   readonly requestId: string;
   /** Why the request is refused whatever it asks for. */
   readonly fault?: Fault;
@@ -54,21 +56,6 @@ const isAtOnce = (body: HttpResponse["body"]): body is string | Uint8Array => ty
 export const headerOf = (request: HttpRequest, name: string): string | undefined => {
   const value = request.headers[name];
   return typeof value === "string" ? value : value?.[0];
-};
-
-// A pool, because a system call for each id would cost more than the rest of the transport.
-const randomPool = Buffer.alloc(8 * 1024);
-const idBytes = 12;
-let usedBytes = randomPool.length;
-
-/** Names one request in the answer, in an error and in the log. */
-export const newRequestId = (): string => {
-  if (usedBytes + idBytes > randomPool.length) {
-    randomBytes(randomPool.length).copy(randomPool);
-    usedBytes = 0;
-  }
-  usedBytes += idBytes;
-  return randomPool.toString("hex", usedBytes - idBytes, usedBytes);
 };
 
 const refusedRequest = (why: string): Fault => new Fault("INVALID_ARGUMENT", why);
@@ -130,7 +117,7 @@ const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMes
 };
 
 /** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
-export const requestOfHttp1 = (message: IncomingMessage, requestId: string, progress: () => void, sendContinue?: () => void): HttpRequest => {
+export const requestOfHttp1 = (message: IncomingMessage, call: CallRecord, progress: () => void, sendContinue?: () => void): HttpRequest => {
   const { headers } = message;
   const length = headers["content-length"];
   const fault = http1Fault(message);
@@ -143,7 +130,8 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, prog
     source: message,
     hasBody: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
     progress,
-    requestId,
+    call,
+    requestId: call.requestId,
     ...(sendContinue ? { sendContinue } : {}),
     ...(fault ? { fault } : {}),
   };
@@ -154,10 +142,11 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, prog
  * stopping or what follows cannot be told apart.
  */
 export const http1Sender =
-  (to: ServerResponse, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
+  (to: ServerResponse, call: CallRecord, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
   (response) => {
     const { status, headers, body } = response;
     if (to.headersSent || to.destroyed) return dropBody(response);
+    call.answer(status);
     headers.push(...fixedHeaders);
     // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
     if (status === 408 || isLast()) headers.push("connection", "close");
@@ -168,10 +157,11 @@ export const http1Sender =
     if (!isAtOnce(body)) {
       to.writeHead(status, headers);
       if (to.req.method === "HEAD") to.end();
-      else void sendPieces(body, to);
+      else void sendPieces(body, to, call);
       return;
     }
     const length = Buffer.byteLength(body);
+    if (to.req.method !== "HEAD") call.sentBytes = length;
     headers.push("content-length", String(length));
     to.writeHead(status, headers).end(body, encodingOf(body, length));
   };
@@ -191,7 +181,7 @@ const writePiece = (to: Writable, piece: string | Uint8Array): Promise<boolean> 
  * Sends piece by piece, as fast as the peer reads, and asks for the next when the one before was taken: who gives them may use its memory
  * again. Where one cannot be had, the connection or stream ends without its end.
  */
-const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writable, sent: () => void = () => {}): Promise<void> => {
+const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writable, call: CallRecord, sent: () => void = () => {}): Promise<void> => {
   // Whatever it is, it ends in "close".
   to.on("error", () => {});
   const source = pieces[Symbol.asyncIterator]();
@@ -205,9 +195,11 @@ const sendPieces = async (pieces: AsyncIterable<string | Uint8Array>, to: Writab
         return;
       }
       if (!(await writePiece(to, next.value))) return;
+      call.sentBytes += Buffer.byteLength(next.value);
     }
-  } catch {
+  } catch (thrown) {
     // The peer sees it by the end that is missing.
+    call.refuse(toFault(thrown));
   } finally {
     if (!isWhole) {
       to.destroy();
@@ -242,7 +234,7 @@ export const requestOfHttp2 = (
   headers: IncomingHttpHeaders,
   address: string,
   fault: Fault | undefined,
-  requestId: string,
+  call: CallRecord,
   progress: () => void,
 ): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
@@ -252,7 +244,8 @@ export const requestOfHttp2 = (
   source: stream,
   hasBody: !stream.endAfterHeaders,
   progress,
-  requestId,
+  call,
+  requestId: call.requestId,
   ...(fault ? { fault } : {}),
 });
 
@@ -271,10 +264,11 @@ export const headerObject = (status: number, flat: readonly string[]): OutgoingH
 };
 
 export const http2Sender =
-  (stream: ServerHttp2Stream, verb: string, fixedHeaders: readonly string[]): SendResponse =>
+  (stream: ServerHttp2Stream, { verb, call }: Pick<HttpRequest, "verb" | "call">, fixedHeaders: readonly string[]): SendResponse =>
   (response) => {
     const { status, headers, body } = response;
     if (stream.headersSent || stream.destroyed || stream.closed) return dropBody(response);
+    call.answer(status);
     headers.push(...fixedHeaders);
     const leaveRest = (): void => {
       if (stream.readableEnded) return;
@@ -285,12 +279,13 @@ export const http2Sender =
     if (!isAtOnce(body)) {
       stream.respond(headerObject(status, headers), { endStream: verb === "HEAD" });
       if (verb === "HEAD") leaveRest();
-      else void sendPieces(body, stream, leaveRest);
+      else void sendPieces(body, stream, call, leaveRest);
       return;
     }
     const length = Buffer.byteLength(body);
     if (!isBodiless(status)) headers.push("content-length", String(length));
     const empty = isBodiless(status) || length === 0 || verb === "HEAD";
+    if (!empty) call.sentBytes = length;
     stream.respond(headerObject(status, headers), { endStream: empty });
     if (!empty) stream.end(body, encodingOf(body, length));
     leaveRest();

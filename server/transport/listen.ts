@@ -12,10 +12,11 @@ import { constants, createServer as createHttp2Server, type ServerHttp2Session }
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { type CallRecord, openCalls } from "#calls";
 import { addressLimit, type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
 import { withDeadline } from "./deadline.ts";
 import { healthService } from "./health.ts";
-import { http1Sender, http2Fault, http2Sender, newRequestId, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
+import { http1Sender, http2Fault, http2Sender, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
 import { type OpenPathName, openPathsOf } from "./open-endpoints.ts";
 import { peek } from "./peek.ts";
@@ -66,13 +67,18 @@ const parseFault = (error: Error & { code?: string }): Fault => {
 };
 
 /** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
-const refuseSocket = (socket: Socket, fault: Fault, { config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
+const refuseSocket = (socket: Socket, fault: Fault, { calls, config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
   // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process.
   socket.on("error", () => {});
   socket.resume();
-  const requestId = newRequestId();
+  const call = calls.begin("http");
+  const { requestId } = call;
   const body = errorBody(fault, { domain: platformDomain, serviceDomain, requestId });
   const status = httpStatusOf(fault);
+  call.refuse(fault);
+  call.answer(status);
+  call.sentBytes = Buffer.byteLength(body);
+  calls.end(call, false);
   const fixed = fixedHeaders.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
   socket.end(
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
@@ -96,6 +102,25 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     const connection = connections.of(this.req.socket);
     if (connection && --connection.busy >= 0 && !connection.leavesUnread) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
   }
+  /** By socket: calls that are under way on it. Node tells nothing of a response that was behind another one when its connection ended. */
+  const underWay = new WeakMap<Socket, Set<CallRecord>>();
+  const beginCall = ({ socket }: IncomingMessage, response: ServerResponse): CallRecord => {
+    const call = context.calls.begin("http");
+    const others = underWay.get(socket);
+    others?.add(call);
+    response.on("close", () => {
+      others?.delete(call);
+      context.calls.end(call, !response.writableFinished);
+    });
+    return call;
+  };
+  const watchCalls = (socket: Socket): void => {
+    const calls = new Set<CallRecord>();
+    underWay.set(socket, calls);
+    socket.once("close", () => {
+      for (const call of calls) context.calls.end(call, true);
+    });
+  };
   /** Returns what gives the exchange as much time again. */
   const noteRequest = (message: IncomingMessage, response: ServerResponse): (() => void) => {
     const connection = connections.of(message.socket);
@@ -155,10 +180,10 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     return true;
   };
   const serve = (message: IncomingMessage, response: ServerResponse): void => {
-    const request = requestOfHttp1(message, newRequestId(), noteRequest(message, response));
+    const request = requestOfHttp1(message, beginCall(message, response), noteRequest(message, response));
     if (request.hasBody) noteEarlyAnswer(message, response);
     const isLast = (): boolean => context.draining() || request.fault !== undefined || (request.hasBody && leavesUnread(message));
-    rest(request, http1Sender(response, context.fixedHeaders, isLast));
+    rest(request, http1Sender(response, request.call, context.fixedHeaders, isLast));
   };
   const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
     let continued = false;
@@ -166,11 +191,11 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       continued = true;
       response.writeContinue();
     };
-    const request = requestOfHttp1(message, newRequestId(), noteRequest(message, response), sendContinue);
+    const request = requestOfHttp1(message, beginCall(message, response), noteRequest(message, response), sendContinue);
     // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
     rest(
       request,
-      http1Sender(response, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
+      http1Sender(response, request.call, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
     );
   };
   const server = createHttp1Server(
@@ -214,6 +239,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   return {
     accept: (socket) => {
       connections.add(socket, nextRequestMs);
+      watchCalls(socket);
       server.emit("connection", socket);
     },
     drain: () => {
@@ -241,10 +267,13 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       connection.endsAtMs = Number.POSITIVE_INFINITY;
       const fault = http2Fault(headers, raw, bounds.headerBytesMax);
       const isCall = !fault && isGrpc(headers);
-      const mayStay = isCall && rpc(stream, headers, address);
+      const call = context.calls.begin(isCall ? "grpc" : "http");
+      const mayStay = isCall && rpc(stream, headers, address, call);
       if (mayStay) connection.busy++;
       else connection.streams.set(stream, performance.now());
       stream.once("close", () => {
+        // Node ends what was cut, too.
+        context.calls.end(call, stream.aborted || !stream.headersSent || !stream.writableFinished);
         if (mayStay) connection.busy--;
         else connection.streams.delete(stream);
         if (isUnused()) endsIn(connection, connection.farewell ? bounds.idleTimeoutMs : bounds.hangUpMs);
@@ -257,8 +286,8 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
         // Behind the others, which began before: the oldest stands first.
         if (connection.streams.delete(stream)) connection.streams.set(stream, performance.now());
       };
-      const request = requestOfHttp2(stream, headers, address, fault, newRequestId(), progress);
-      rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
+      const request = requestOfHttp2(stream, headers, address, fault, call, progress);
+      rest(request, http2Sender(stream, request, context.fixedHeaders));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (isUnused()) return;
@@ -340,6 +369,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
     config,
     bounds,
+    calls: dependencies.calls ?? openCalls({ log: config.log }),
     budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
     fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),

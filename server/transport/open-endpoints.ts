@@ -17,6 +17,8 @@ interface OpenPath {
   readonly handlers: Handlers;
   /** Whoever sends an Authorization header is answered by the operation of the contract at this path. */
   readonly yieldsToToken: boolean;
+  /** What the log and the metrics call it. */
+  readonly name: string;
 }
 
 const jsonResponse = ({ requestId }: HttpRequest, status: number, body: JsonObject, caching = "no-store"): HttpResponse => ({
@@ -70,6 +72,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           },
           ...sourceOf(context, request),
         });
+        if (fault !== undefined) request.call.refuse(fault);
         // The same refusal as the error body that every path has (AIP-193).
         if (fault !== undefined && isProgram(request)) throw fault;
         return { status, headers: ["x-request-id", request.requestId, ...Object.entries(headers).flat()], body };
@@ -92,6 +95,7 @@ const oauthResponse = async (
     return jsonResponse(request, 200, await grant(await readForm(context, request), sourceOf(context, request)));
   } catch (thrown) {
     const fault = toFault(thrown);
+    request.call.refuse(fault);
     logFault(context.config.log, fault, { domain: "oidc", serviceDomain: context.config.serviceDomain, requestId: request.requestId }, `POST ${path}`);
     const { status, body } = oauthError(fault);
     const response: HttpResponse = { ...jsonResponse(request, status, {}), body };
@@ -107,9 +111,9 @@ export const openEndpoints = (context: ServerContext): ((path: string) => OpenPa
   const fixed = fixedEndpoints(context);
   return (path) => {
     const handlers = fixed.get(path);
-    if (handlers) return { handlers, yieldsToToken: false };
+    if (handlers) return { handlers, yieldsToToken: false, name: path };
     const document = context.dependencies.documents?.(path);
-    return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false };
+    return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false, name: document.name ?? "documents" };
   };
 };
 

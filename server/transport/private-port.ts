@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { EndpointAnswer } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { newRequestId } from "./http-message.ts";
+import { newRequestId } from "#calls";
 import { errorBody, errorHeaders, httpStatusOf, logFault, platformDomain } from "./render.ts";
 import type { Config } from "./server-context.ts";
 

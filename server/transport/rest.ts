@@ -4,6 +4,7 @@
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { runInCall } from "#calls";
 import { type CallHeaders, type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
 import { currentPath, domains, methodByName, methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -11,7 +12,7 @@ import { readRest } from "#contract/read.ts";
 import type { Reply, ReplyFile } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
-import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
+import { type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
 import { credentialsOf, distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
@@ -187,6 +188,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
 
   const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isVersion1 = false): HttpResponse => {
     const fault = toFault(thrown);
+    request.call.refuse(fault);
     const about = { domain, isVersion1, serviceDomain: config.serviceDomain, requestId: request.requestId };
     logFault(config.log, fault, about, `${request.verb} ${path}`);
     const headers = jsonHeaders(request.requestId);
@@ -213,13 +215,19 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const endpoint = endpointAt(path);
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
-      if (handle) return await handle(request);
+      if (endpoint && handle) {
+        if (endpoint.name === "mcp") request.call.protocol = "mcp";
+        request.call.operation = endpoint.name;
+        return await handle(request);
+      }
       // What has no version 2 has a path of its own under the beta segment.
       const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
       // Whoever sends no token is answered by the open endpoints, or by nothing.
       const found = routed && "method" in routed && routed.method.givesFile && headerOf(request, "authorization") === undefined ? undefined : routed;
       if (found && "method" in found) {
         domain = found.method.domain;
+        request.call.protocol = "rest";
+        request.call.operation = found.method.name;
         isVersion1 = found.method.version === "v1";
         // A content type that is not read stands in the headers: it is refused whoever asks.
         if (readsBody(request, found)) contentTypeOf(request);
@@ -238,7 +246,6 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   };
 
   return (request, send) => {
-    const started = performance.now();
     const preflight = cors.preflight(request);
     const finish = (response: HttpResponse): void => {
       try {
@@ -248,10 +255,10 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         // A header that HTTP cannot carry; nothing has been sent yet.
         send(errorResponse(request, splitTarget(request.target).path, domainOfPath(request.target), thrown));
       }
-      // The path only: a query may hold what no log should.
-      logSlowCall(config.log, started, `${request.verb} ${splitTarget(request.target).path}`, request.requestId);
     };
-    if (preflight) finish(preflight);
-    else void respond(request).then(finish);
+    if (preflight) {
+      request.call.operation = "preflight";
+      finish(preflight);
+    } else runInCall(request.call, () => void respond(request).then(finish));
   };
 };

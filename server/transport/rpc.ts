@@ -7,15 +7,16 @@
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { Fault, toFault, unimplemented } from "#base/fault.ts";
+import { type CallRecord, runInCall } from "#calls";
 import { type UnreadCall, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readGrpc, type Reading } from "#contract/read.ts";
 import { tooManyBodies } from "./body.ts";
 import { decodeWithin } from "./budget.ts";
-import { deadlineExceeded, grpcTimeoutMs, logSlowCall } from "./deadline.ts";
+import { deadlineExceeded, grpcTimeoutMs } from "./deadline.ts";
 import { decompress, type Frame, frameMessage, framePrefix, frameReader, prefixBytes } from "./frames.ts";
-import { headerObject, newRequestId } from "./http-message.ts";
+import { headerObject } from "./http-message.ts";
 import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 import type { CallPacking } from "./whole-lists.ts";
@@ -57,6 +58,8 @@ interface UnaryAnswer {
 export interface UnaryProcedure {
   readonly kind: "unary";
   readonly domain: string;
+  /** The operation of the contract that it serves, whatever its path called that; undefined: its path is its name. */
+  readonly operation?: string;
   /** True where only callers with a token are read: they may send more than anybody may. */
   readonly guarded?: boolean;
   /** True for version 1. */
@@ -141,6 +144,7 @@ const grpcCall = (
 const operationProcedure = (context: ServerContext, method: MethodFact): UnaryProcedure => ({
   kind: "unary",
   domain: method.domain,
+  operation: method.name,
   guarded: !method.open,
   isVersion1: method.version === "v1",
   answer: async (call) => {
@@ -180,7 +184,7 @@ const untilDrained = async (stream: ServerHttp2Stream): Promise<void> => {
 export const grpcTransport = (
   context: ServerContext,
   openServices: ReadonlyMap<string, Procedure>,
-): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => boolean) => {
+): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string, call: CallRecord) => boolean) => {
   const { bounds, config } = context;
   const procedures = new Map(openServices);
   const headersOfAll = headerObject(200, [...grpcHeaders, ...context.fixedHeaders]);
@@ -198,13 +202,14 @@ export const grpcTransport = (
     return procedure;
   };
 
-  return (stream, headers, address) => {
+  return (stream, headers, address, call) => {
     const path = headers[":path"] ?? "";
-    const requestId = newRequestId();
+    const { requestId } = call;
     const procedure = procedureOf(path);
+    if (procedure) call.operation = (procedure.kind === "unary" ? procedure.operation : undefined) ?? path.slice(1);
+    call.isStream = procedure?.kind === "streaming";
     const mayStay = procedure?.kind === "streaming" && procedure.neverIdle === true;
     const encoding = firstOf(headers["grpc-encoding"]);
-    const started = performance.now();
     const messageBytesMax = procedure?.kind === "unary" && procedure.guarded ? bounds.grpcMessageBytesMax : bounds.openBytesMax;
     const errorContext = (): ErrorContext => ({
       domain: procedure?.domain ?? domainOfMethodPath(path),
@@ -225,11 +230,12 @@ export const grpcTransport = (
       clearTimeout(timer);
       if (reservedBytes > 0) context.releaseBytes(reservedBytes);
       for (const closed of onClose) closed();
-      if (procedure?.kind === "unary") logSlowCall(config.log, started, path, requestId);
       return true;
     };
     const end = (fault?: Fault): void => {
       if (!finish()) return;
+      if (fault) call.refuse(fault);
+      call.answer();
       if (fault) logFault(config.log, fault, errorContext(), path);
       if (!stream.destroyed && !stream.closed) {
         try {
@@ -253,6 +259,8 @@ export const grpcTransport = (
       if (over || stream.destroyed || stream.closed) return release?.();
       if (release) stream.once("close", release);
       stream.respond(metadata ? { ...initialHeaders(requestId), ...metadata } : initialHeaders(requestId), withTrailers);
+      call.answer();
+      call.sentBytes = parts.reduce((sum, { length }) => sum + length, framed.length);
       finish();
       stream.once("wantTrailers", sendSuccessTrailers);
       if (parts.length === 0) stream.end(framed);
@@ -288,6 +296,7 @@ export const grpcTransport = (
         onClose.push(abort);
         stream.on("data", (chunk: Buffer) => {
           if (!reading) return;
+          call.receivedBytes += chunk.length;
           try {
             reserve(chunk.length);
             const frames = reader.push(chunk);
@@ -322,7 +331,7 @@ export const grpcTransport = (
       try {
         const answer = await unary.answer({ headers, address, requestId, readMessage });
         // The timer has the resolution of a millisecond, and an answer may come within one (grpc-timeout: "1n").
-        if (deadlineMs !== undefined && performance.now() - started >= deadlineMs) end(deadlineExceeded());
+        if (deadlineMs !== undefined && performance.now() - call.startedMs >= deadlineMs) end(deadlineExceeded());
         else sendAnswer(answer);
       } catch (thrown) {
         end(toFault(thrown));
@@ -337,7 +346,10 @@ export const grpcTransport = (
         send: (message) => {
           if (over || stream.destroyed || stream.closed) return;
           if (!stream.headersSent) stream.respond(initialHeaders(requestId), withTrailers);
-          stream.write(frameMessage(message));
+          call.answer();
+          const framed = frameMessage(message);
+          call.sentBytes += framed.length;
+          stream.write(framed);
         },
         end,
         onClose: (closed) => void onClose.push(closed),
@@ -348,6 +360,7 @@ export const grpcTransport = (
       let before: Promise<void> = Promise.resolve();
       stream.on("data", (chunk: Buffer) => {
         if (over) return;
+        call.receivedBytes += chunk.length;
         try {
           reserve(chunk.length);
           const frames = reader.push(chunk);
@@ -396,8 +409,7 @@ export const grpcTransport = (
     // Node's longest timer; a longer deadline is none.
     if (deadlineMs !== undefined && deadlineMs < 2 ** 31) timer = setTimeout(() => end(deadlineExceeded()), deadlineMs);
 
-    if (procedure.kind === "unary") void serveUnary(procedure);
-    else serveStream(procedure);
+    runInCall(call, () => void (procedure.kind === "unary" ? serveUnary(procedure) : serveStream(procedure)));
     return mayStay;
   };
 };

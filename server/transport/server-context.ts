@@ -3,6 +3,7 @@
 
 import type { BlockList } from "node:net";
 import type { Endpoint } from "#base/endpoint.ts";
+import type { Calls } from "#calls";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
@@ -39,12 +40,15 @@ export interface Dependencies {
   readonly documents?: (path: string) => Endpoint | undefined;
   /** False while the server cannot do its work (the store is away). */
   readonly ready: () => Promise<boolean>;
+  /** Is told of every request; without it there is the line of a slow one alone. */
+  readonly calls?: Calls;
 }
 
 export interface ServerContext {
   readonly dependencies: Dependencies;
   readonly config: Config;
   readonly bounds: Bounds;
+  readonly calls: Calls;
   /** What one message may hold. */
   readonly budget: Budget;
   /** What every response carries: names and values in turn. */

@@ -60,6 +60,7 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
       if (chunk) {
         request.progress();
         received += chunk.byteLength;
+        request.call.receivedBytes += chunk.byteLength;
         turnBytes += chunk.byteLength;
         yield chunk;
         // HTTP/1.1 copies each into a buffer of its own; HTTP/2 cuts several out of one (young-memory.ts has those).

@@ -115,6 +115,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
   const operationResponse = async (request: HttpRequest, path: string, query: string, headers: readonly string[]): Promise<HttpResponse> => {
     const found = route(request.verb === "HEAD" ? "GET" : request.verb, path);
     if (found && "method" in found) {
+      request.call.operation = found.method.name;
       const call = distributionCall(context, request, found, query);
       try {
         // Content takes as long as it takes; everything else has a call's time.
@@ -134,6 +135,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
   };
 
   const failed = (request: HttpRequest, fault: Fault, name: string, headers: readonly string[]): HttpResponse => {
+    request.call.refuse(fault);
     const about = { domain: platformDomain, serviceDomain: config.serviceDomain, requestId: request.requestId };
     logFault(config.log, fault, about, `${request.verb} ${splitTarget(request.target).path}`);
     return distributionError(fault, challengeOf(request, name), headers);
@@ -142,6 +144,8 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
   return async (request) => {
     const headers = [...apiVersion, "x-request-id", request.requestId, "x-content-type-options", "nosniff"];
     const { path, query } = splitTarget(request.target);
+    request.call.protocol = "oci";
+    if (path === registryTokenPath) request.call.operation = path;
     try {
       if (request.fault) throw request.fault;
       if (request.target.length > bounds.urlBytesMax)

@@ -11,6 +11,7 @@ const storageFault = (organization: string, quota: number): Fault =>
       "delete images, whose layers go within a day, or ask the operator of the server, who raises it with gantry admin quota",
     `organization:${organization}`,
     `blob-bytes: at most ${quota} in one organization`,
+    "blob-bytes",
   );
 
 /** Throws RESOURCE_EXHAUSTED where the organization of `place` has used up its bytes: before any more are sent. */
