@@ -21,7 +21,13 @@ const { name, version }: { name: string; version: string } = JSON.parse(readFile
 
 const run = (program: string, args: readonly string[], cwd: string): string =>
   // What npm warns of is the machine's; an error says why it ends.
-  execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1e9, env: { ...process.env, npm_config_loglevel: "error" } });
+  execFileSync(program, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+    maxBuffer: 1e9,
+    env: { ...process.env, npm_config_loglevel: "error" },
+  });
 
 /** Seconds since 1970 that everything is dated with. Throws where no commit holds what is given out. */
 const releaseTime = (): number => {
@@ -108,7 +114,12 @@ const main = async (args: readonly string[]): Promise<void> => {
     copyFileSync(join(work, filename), join(release, filename));
     const sums = globSync("*", { cwd: release })
       .sort()
-      .map((file) => `${createHash("sha256").update(readFileSync(join(release, file))).digest("hex")}  ${file}\n`);
+      .map(
+        (file) =>
+          `${createHash("sha256")
+            .update(readFileSync(join(release, file)))
+            .digest("hex")}  ${file}\n`,
+      );
     writeFileSync(join(release, "SHA256SUMS"), sums.join(""));
     process.stdout.write(sums.join(""));
   } finally {

@@ -136,15 +136,21 @@ const longTest = (): void => {
     const [volume = ""] = words("VOLUME");
     const pidFile = join(folder, "pid");
     const container = join(folder, "container.sh");
+    const powerless = `setpriv --reuid ${uid} --regid ${gid} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all --`;
+    const given = settings(image, { HOME: volume, GANTRY_LISTEN: `127.0.0.1:${port}` });
+    const command = [...words("ENTRYPOINT"), ...words("CMD")].map(quote).join(" ");
     writeFileSync(
       container,
       `${overlaid(image.upper)}
       # What docker run --read-only --tmpfs /tmp --volume gantry:/data does.
-      mkdir '${folder}/mount/data' && cp -a .${volume}/. '${folder}/mount/data/' && chown --reference=.${volume} '${folder}/mount/data' && chmod 700 '${folder}/mount/data'
+      mkdir '${folder}/mount/data'
+      cp -a .${volume}/. '${folder}/mount/data/'
+      chown --reference=.${volume} '${folder}/mount/data'
+      chmod 700 '${folder}/mount/data'
       mount --bind '${folder}/mount/data' .${volume}
       mount -t tmpfs tmpfs tmp
       mount -o remount,ro,bind .
-      exec env -i ${settings(image, { HOME: volume, GANTRY_LISTEN: `127.0.0.1:${port}` })} chroot . sh -ec ${quote(`cd ${image.workdir}; exec setpriv --reuid ${uid} --regid ${gid} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all -- ${[...words("ENTRYPOINT"), ...words("CMD")].map(quote).join(" ")}`)}`,
+      exec env -i ${given} chroot . sh -ec ${quote(`cd ${image.workdir}; exec ${powerless} ${command}`)}`,
     );
     chmodSync(container, 0o755);
     const child = spawn("unshare", ["--mount", "--pid", "--fork", "sh", "-e", container], { stdio: ["ignore", "pipe", "pipe"] });

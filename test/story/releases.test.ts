@@ -148,7 +148,7 @@ const writeNextMigrations = async (folder: string, next: readonly (readonly [nam
   return folder;
 };
 
-test("a server goes on writing while the next version migrates: no change is refused or lost; then the version before starts again, until a breaking migration", async () => {
+test("a server goes on writing while the next version migrates, and no change is lost; it starts again on that schema until a breaking one", async () => {
   const work = mkdtempSync(join(tmpdir(), "gantry-next-"));
   const database = await emptyDatabase();
   try {
