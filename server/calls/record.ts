@@ -7,6 +7,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Code, Fault } from "#base/fault.ts";
+import type { Attributes, CallTrace } from "./trace.ts";
 
 /** "http": what is beside the contract, such as pages, keys, the open feed. */
 export type CallProtocol = "rest" | "grpc" | "oci" | "mcp" | "http";
@@ -33,6 +34,8 @@ const codeOfStatus = (status: number): Code => codesOfStatuses[status] ?? (statu
 /** Times are of performance.now(). */
 export class CallRecord {
   readonly requestId: string;
+  /** Undefined: the call is not traced. */
+  readonly trace: CallTrace | undefined;
   readonly startedMs = performance.now();
   protocol: CallProtocol;
   /** The operation that was called, of version 1 where that was; of what is beside the contract a fixed name. */
@@ -66,9 +69,10 @@ export class CallRecord {
   /** True where it ended before its answer did: the peer went away, or the server cut it off. */
   isCut = false;
 
-  constructor(requestId: string, protocol: CallProtocol) {
+  constructor(requestId: string, protocol: CallProtocol, trace?: CallTrace) {
     this.requestId = requestId;
     this.protocol = protocol;
+    this.trace = trace;
   }
 
   /** How long it took to its answer, or to its end where there was none. */
@@ -126,33 +130,56 @@ export const refuseCall = (thrown: unknown): void => {
   if (thrown instanceof Fault) currentCall()?.refuse(thrown);
 };
 
-/** Counts what the call waits for its turn. */
-export const waitForTurn = async <T>(turn: Promise<T>): Promise<T> => {
+/** Runs `work`, and says of the call for which it runs how long it took. */
+const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: number, untilMs: number) => void): Promise<T> => {
   const call = currentCall();
   const fromMs = performance.now();
   try {
-    return await turn;
+    return await work;
   } finally {
-    if (call) call.turnMs += performance.now() - fromMs;
+    if (call) took(call, fromMs, performance.now());
   }
 };
+
+/** Counts what the call waits for its turn. */
+export const waitForTurn = <T>(turn: Promise<T>): Promise<T> =>
+  timed(turn, (call, fromMs, untilMs) => {
+    call.turnMs += untilMs - fromMs;
+    call.trace?.part("wait for a turn", fromMs, untilMs);
+  });
+
+/** Of a connection that is there it is nothing to tell. */
+const toldWaitMs = 0.2;
 
 /** Counts what the call waits until it may send a statement. */
-export const waitForDatabase = async <T>(place: Promise<T>): Promise<T> => {
-  const call = currentCall();
-  const fromMs = performance.now();
-  try {
-    return await place;
-  } finally {
-    if (call) call.databaseWaitMs += performance.now() - fromMs;
-  }
-};
+export const waitForDatabase = <T>(place: Promise<T>): Promise<T> =>
+  timed(place, (call, fromMs, untilMs) => {
+    call.databaseWaitMs += untilMs - fromMs;
+    if (untilMs - fromMs > toldWaitMs) call.trace?.part("wait for the database", fromMs, untilMs);
+  });
 
-/** A statement was answered. `turnMs`: when the database could begin with it, which is where the one before on its connection ended. */
-export const countStatement = (call: CallRecord | undefined, sentMs: number, turnMs: number): void => {
+export interface StatementTime {
+  /** The text, in which no value stands. */
+  readonly text: string;
+  readonly sentMs: number;
+  /** When the database could begin with it, which is where the one before on its connection ended. */
+  readonly turnMs: number;
+  readonly failed: boolean;
+}
+
+/** A statement of the call was answered. */
+export const countStatement = (call: CallRecord | undefined, { text, sentMs, turnMs, failed }: StatementTime): void => {
   if (!call) return;
   const beganMs = Math.max(sentMs, turnMs);
+  const endedMs = performance.now();
   call.statements++;
   call.databaseWaitMs += beganMs - sentMs;
-  call.databaseMs += performance.now() - beganMs;
+  call.databaseMs += endedMs - beganMs;
+  if (!call.trace) return;
+  const attributes = { "db.system.name": "postgresql", "db.query.text": text, "gantry.waited_ms": beganMs - sentMs };
+  call.trace.part(/^\s*(\w+)/.exec(text)?.[1] ?? "statement", beganMs, endedMs, attributes, failed ? "refused" : undefined);
 };
+
+/** Tells of a part of the call for which this runs, where it is traced; times by performance.now(). */
+export const tracePart = (name: string, fromMs: number, attributes: Attributes, failed?: string): void =>
+  currentCall()?.trace?.part(name, fromMs, performance.now(), attributes, failed);
