@@ -876,6 +876,10 @@ export const limits = {
   /** How long a client may keep the list of tools: it follows from the contract, which a new version of the server changes. */
   mcpListLifetimeMs: 60 * 60 * 1000,
 
+  /** What repeats in the log is told once in so long; so many kinds of it are told apart, and the oldest ends where there are more. */
+  logRepeatMs: 60_000,
+  logKindsMax: 1_000,
+
   /**
    * Metrics. A scrape's text is made at most so often, however many ask; what needs the database is asked for at most as often
    * as the second says, and may take as long as the third: Prometheus waits for ten seconds.

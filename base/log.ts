@@ -1,6 +1,8 @@
 // One structured line per event on standard error. Secrets are never handed to it.
 
-export type Log = (event: string, facts?: Readonly<Record<string, unknown>>) => void;
+import { type LogEventName, logEventOf } from "./log-events.ts";
+
+export type Log = (event: LogEventName, facts?: Readonly<Record<string, unknown>>) => void;
 
 const serializableFact = (value: unknown): unknown =>
   value instanceof Error
@@ -11,7 +13,7 @@ const serializableFact = (value: unknown): unknown =>
 export const jsonLog =
   (write: (line: string) => void): Log =>
   (event, facts = {}) => {
-    const line: Record<string, unknown> = { time: new Date().toISOString(), event };
+    const line: Record<string, unknown> = { time: new Date().toISOString(), level: logEventOf(event).level, event };
     for (const [key, value] of Object.entries(facts)) line[key] = serializableFact(value);
     write(`${JSON.stringify(line)}\n`);
   };

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { readSettings, type Server, settingNames, type SettingText, settingTexts, startServer } from "#application";
+import { sampleLog } from "#base/sampled-log.ts";
 import { newCommand } from "../command.ts";
 import { openServiceNotices } from "../service-notices.ts";
 import { stopSignal } from "../stop-signal.ts";
@@ -19,13 +20,14 @@ ${settingLines.join("\n")}
 
 gantry config shows what is in force; gantry doctor checks whether it works.`;
 
-export const serveCommand = ({ environment, log, err }: Terminal): Command =>
+export const serveCommand = ({ environment, log: everything, err }: Terminal): Command =>
   newCommand({
     name: "serve",
     description,
     notes: "Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve",
   }).action(async () => {
     const settings = readSettings(environment);
+    const { log, close: closeLog } = sampleLog(everything, settings.logLevel);
     const notices = openServiceNotices(environment, log);
     let server: Server | undefined;
     const reload = async (): Promise<void> => {
@@ -47,4 +49,5 @@ export const serveCommand = ({ environment, log, err }: Terminal): Command =>
     err.write("Stopping: finishing what is in flight\n");
     await notices.stopping();
     await server.close();
+    closeLog();
   });

@@ -22,7 +22,7 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
-import { openCallMetrics, openMetrics, watchProcess } from "#metrics";
+import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { type Calls, openCalls } from "#calls";
 import { openSignIn } from "#signin";
@@ -104,10 +104,11 @@ const openDocumentOf =
     return blob && (await blobs.read(blob.key));
   };
 
-export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const metrics = settings.metrics && openMetrics({ log: options.log });
+  const metrics = settings.metrics && openMetrics({ log: given.log });
+  const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;

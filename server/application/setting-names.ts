@@ -50,6 +50,7 @@ export const settingTexts = {
   GANTRY_REQUEST_LOG: { says: "true: one line of the log for each request", byDefault: "false" },
   GANTRY_FREE_MAIL_DOMAINS: { says: "further mail domains that are nobody's company", byDefault: "none" },
   GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },
+  GANTRY_LOG_LEVEL: { says: "the least that is told in the log: info, warn or error", byDefault: "info" },
   GANTRY_METRICS_LISTEN: { says: "address and port of its own for metrics, without TLS", byDefault: "none" },
   GANTRY_METRICS_TOKEN_FILE: { says: "a file with the token that reading metrics takes; without GANTRY_METRICS_LISTEN they are beside the API" },
 } as const satisfies Readonly<Record<string, SettingText>>;

@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { type LogLevel, logLevels } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import type { CsafOptions } from "#feeds";
@@ -70,6 +71,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** GANTRY_LOG_LEVEL: the least that the log tells. */
+  readonly logLevel: LogLevel;
   /** GANTRY_REQUEST_LOG: one line of the log for each request. */
   readonly logsRequests: boolean;
   /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
@@ -216,6 +219,12 @@ const readConnections = (value: string | undefined): number => {
   return connections;
 };
 
+const readLogLevel = (value: string = settingTexts.GANTRY_LOG_LEVEL.byDefault): LogLevel => {
+  const level = logLevels.find((each) => each === value);
+  if (level === undefined) throw settingFault("GANTRY_LOG_LEVEL", `must be one of ${logLevels.join(", ")}, not ${JSON.stringify(value)}`);
+  return level;
+};
+
 const readMetrics = (given: Given): Settings["metrics"] => {
   const { GANTRY_METRICS_LISTEN: listen, GANTRY_METRICS_TOKEN_FILE: file } = given;
   if (listen === undefined && file === undefined) return undefined;
@@ -330,6 +339,7 @@ export const readSettings = (environment: Environment): Settings => {
     logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),
+    logLevel: readLogLevel(given.GANTRY_LOG_LEVEL),
     metrics: readMetrics(given),
   };
 };

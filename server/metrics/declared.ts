@@ -4,6 +4,8 @@
 // Names follow Prometheus: base units at the end, `_total` of what only grows. No label has a uid, an address or a name that
 // a tenant chose: a series lives as long as the process does, and whoever reads metrics need not be whoever reads rows.
 
+import { logLevels } from "#base/log-events.ts";
+
 /** The values that a label may have; "open": names of the contract or of our code, bounded by limits.metricLabelValuesMax. */
 export type LabelValues = readonly string[] | "open";
 
@@ -72,6 +74,13 @@ export const declared = {
     kind: "counter",
     help: "Calls that were refused, by the reason that the caller was told, and the quota, rate or share that was spent.",
     labels: { reason: "open", quota: "open" },
+    of: "process",
+  },
+
+  gantry_log_events_total: {
+    kind: "counter",
+    help: "Events of the log, also those that it leaves out because they repeat or are below its level.",
+    labels: { event: "open", level: logLevels },
     of: "process",
   },
 

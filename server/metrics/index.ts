@@ -2,5 +2,6 @@
 
 export { type FinishedCall, openCallMetrics } from "./calls.ts";
 export { declared, type MetricName } from "./declared.ts";
+export { countLog } from "./log.ts";
 export { watchProcess } from "./process.ts";
 export { type Metrics, type OpenMetrics, openMetrics, unmeasured } from "./registry.ts";

@@ -242,9 +242,9 @@ const seenAs = (row: JsonObject): string =>
   isObject(row.identity) && isObject(row.role) ? ["group", "identity", "role"].map((each) => text(part(row, each), "uid")).join(" ") : text(row, "uid");
 
 /** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
-const shares = shortOrLong(12, 4);
+const shares = shortOrLong(24, 4);
 /** Of what holders of issuers' tokens ask, too. */
-const issuerShares = shortOrLong(3, 1);
+const issuerShares = shortOrLong(6, 1);
 let round = 0;
 
 const decide = async (share = shares): Promise<Decisions> => {

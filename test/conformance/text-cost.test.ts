@@ -1,6 +1,6 @@
 // No text costs more than it is long: every field of every request is given the longest texts that it takes, of every
 // hostile shape, and the work grows with their length as it should. A new field gets this unasked. The short form takes a
-// third of the shapes for each field, another third wherever the same field comes again; all of them for Markdown.
+// sixth of the shapes for each field, another sixth wherever the same field comes again; all of them for Markdown.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -55,16 +55,16 @@ const shapesOf = (field: FieldFact): readonly (readonly [string, HostileText])[]
   return [...shapes, ["its example again and again", (length) => `${example.repeat(Math.ceil(length / example.length)).slice(0, length - 1)}!`]];
 };
 
-const thirds = shortOrLong(3, 1);
+const shares = shortOrLong(6, 1);
 const random = randomNumbers(36);
 const turns = new Map<FieldFact, number>();
 const tried = new Set<string>();
 
 /** Of the shapes for a field those whose turn it is: with the next form, and in the next operation, others. */
 const chosenFor = (field: FieldFact): readonly (readonly [string, HostileText])[] => {
-  const turn = turns.get(field) ?? Math.floor(random() * thirds);
+  const turn = turns.get(field) ?? Math.floor(random() * shares);
   turns.set(field, turn + 1);
-  const chosen = shapesOf(field).filter((_, index) => isMarkdown(field) || (index + turn) % thirds === 0);
+  const chosen = shapesOf(field).filter((_, index) => isMarkdown(field) || (index + turn) % shares === 0);
   for (const [name] of chosen) tried.add(name);
   return chosen;
 };

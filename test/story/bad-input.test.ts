@@ -12,6 +12,7 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { restRequest } from "../client.ts";
+import { shortOrLong } from "../length.ts";
 import { distributionRequest } from "../distribution.ts";
 import { full, openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
@@ -29,6 +30,8 @@ const strings = [
 ];
 /** A part of them, for what the same code has seen whole already. */
 const some = strings.filter((_, index) => index % 8 === 0);
+/** What each write is sent, in each of its fields. */
+const sent = strings.filter((_, index) => index % shortOrLong(3, 1) === 0);
 
 let world: World;
 let token: string;
@@ -427,7 +430,7 @@ const casesOf = (write: Write): Case[] => {
     const body = bodyWith(write, chosen, text, `${write.name.includes("/Update") ? "updated" : "hostile"} ${counter++}`);
     return { leaves: chosen, text, exact, sending: sendingOf(write.name, write.around(body)) };
   };
-  return (write.strings ?? strings).flatMap((text) => {
+  return (write.strings ?? sent).flatMap((text) => {
     const fitting = oneEach(plain.filter((leaf) => allowed(leaf, text)));
     const refused = oneEach(plain.filter((leaf) => !allowed(leaf, text)));
     return [

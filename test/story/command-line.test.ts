@@ -192,6 +192,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_SERVICE_DOMAIN", "Example Test", /must be a domain name/],
   ["GANTRY_OPEN_ORGANIZATIONS", "yes please", /must be true or false/],
   ["GANTRY_V1_LIST_MAX", "0", /must be a number from 1 to 9999999/],
+  ["GANTRY_LOG_LEVEL", "loud", /^GANTRY_LOG_LEVEL must be one of info, warn, error/],
   ["GANTRY_METRICS_LISTEN", "9464", /^GANTRY_METRICS_LISTEN must be HOST:PORT/],
   ["GANTRY_METRICS_LISTEN", ":9464", /^GANTRY_METRICS_LISTEN names no host/],
   ["GANTRY_METRICS_TOKEN_FILE", "/no/such/file", /cannot be read/],

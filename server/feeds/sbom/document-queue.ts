@@ -21,7 +21,7 @@ interface WaitingDocument {
 
 interface DocumentKind<Waiting extends WaitingDocument, Reading> {
   /** "sbom": the first word of its lines in the log. */
-  readonly name: string;
+  readonly name: "sbom" | "report";
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
   readonly postpone: (rows: Write, waiting: Waiting, untilMs: number) => Promise<void>;

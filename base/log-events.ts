@@ -1,0 +1,91 @@
+// Every event that a server tells in its log: how bad it is, and which facts make two of them the same, told once. The table
+// in docs/operations.md ("Logs") says what each means; a test holds it to this list in both directions.
+
+/** From the least to the worst. */
+export const logLevels = ["info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+interface LogEvent {
+  /** error: an operator has to do something; warn: something failed and is tried again, or is worth a look; info: it happened. */
+  readonly level: LogLevel;
+  /** Events with the same of these facts are the same: of many within limits.logRepeatMs the first is told, and then how many more there were. */
+  readonly like?: readonly string[];
+  /** So many of them are told by themselves; 1 where nothing is said. */
+  readonly each?: number;
+}
+
+export const logEvents = {
+  fault: { level: "error", like: ["call", "code", "message", "cause"], each: 20 },
+  request: { level: "info" },
+  slow: { level: "warn", like: ["operation"] },
+  "rates.failed": { level: "warn", like: ["cause"] },
+  "schema.mismatch": { level: "error" },
+  "schema.index.unfinished": { level: "warn" },
+  "authn.key.made": { level: "info" },
+  "csaf.key.made": { level: "info" },
+  "csaf.key.lost": { level: "error" },
+  "authn.issuer.failed": { level: "warn", like: ["issuer", "cause"] },
+  "authn.aws.failed": { level: "warn", like: ["cause"] },
+  "authn.client.refused": { level: "info", like: ["client", "why"] },
+  "authn.issuer_patterns.unfit": { level: "warn" },
+  "authn.pattern.oversized": { level: "warn" },
+  "authn.patterns.oversized": { level: "warn" },
+  "authn.patterns.unread": { level: "warn" },
+  "authn.authorities.failed": { level: "error", like: ["file", "cause"] },
+  "authn.seen.failed": { level: "warn", like: ["cause"] },
+  "signin.refused": { level: "info", like: ["code", "message", "cause"] },
+  "signin.provider.failed": { level: "warn", like: ["issuer", "cause"] },
+  "signin.question.failed": { level: "warn", like: ["cause"] },
+  "signin.code.misused": { level: "warn" },
+  "signin.code.reused": { level: "warn" },
+  "signin.refresh.reused": { level: "warn" },
+  "store.connection.lost": { level: "warn", like: ["error"] },
+  "store.postgres": { level: "warn", like: ["message"] },
+  "store.postgres.lost": { level: "error" },
+  "store.postgres.revived": { level: "info" },
+  "store.postgres.failed": { level: "error", like: ["error"] },
+  "store.postgres.taken": { level: "error", like: ["holder"] },
+  "store.postgres.orphan": { level: "warn" },
+  listener: { level: "warn", like: ["error"] },
+  connections: { level: "warn", like: ["address"] },
+  "metrics.failed": { level: "warn", like: ["metric", "cause"] },
+  "blobs.missing": { level: "error", like: ["key"] },
+  "blobs.upload.lost": { level: "warn", like: ["cause"] },
+  "blobs.removal.failed": { level: "warn", like: ["cause"] },
+  "blobs.unnamed.removed": { level: "info" },
+  "registry.pulls.failed": { level: "warn", like: ["cause"] },
+  "registry.pulls.lost": { level: "warn", like: [] },
+  "manifests.untagged.failed": { level: "warn", like: ["cause"] },
+  "tags.end.failed": { level: "warn", like: ["cause"] },
+  "feed.imported": { level: "info" },
+  "feed.failed": { level: "warn" },
+  "feed.refused": { level: "warn", like: ["source", "cause"], each: 20 },
+  "feeds.outdated": { level: "warn" },
+  "images.unmatched": { level: "warn", like: ["organization", "cause"] },
+  "sbom.failed": { level: "warn", like: ["cause"] },
+  "sbom.unreadable": { level: "info" },
+  "report.failed": { level: "warn", like: ["cause"] },
+  "report.unreadable": { level: "info" },
+  "sbom.turn.failed": { level: "warn", like: ["cause"] },
+  "delivery.failed": { level: "warn", like: ["cause"] },
+  "delivery.broken": { level: "error", like: ["cause"] },
+  "delivery.completion.failed": { level: "warn", like: ["cause"] },
+  "delivery.tick.failed": { level: "warn", like: ["cause"] },
+  "delivery.set_aside": { level: "error", like: ["cause"], each: 20 },
+  "delivery.enqueue.set_aside": { level: "error", like: ["cause"], each: 20 },
+  "delivery.enqueue.failed": { level: "warn", like: ["cause"] },
+  "delivery.share.full": { level: "info", like: ["organization"] },
+  "outbox.event.set_aside": { level: "error", like: ["cause"], each: 20 },
+  "audit.event.set_aside": { level: "error", like: ["cause"], each: 20 },
+  "audit.refusals.lost": { level: "error", like: ["cause"], each: 20 },
+  "audit.tick.failed": { level: "warn", like: ["cause"] },
+  "maintenance.failed": { level: "warn" },
+  "tls.certificate.read": { level: "info" },
+  "tls.certificate.failed": { level: "error", like: ["reason"] },
+  "service.notice.failed": { level: "warn" },
+} as const satisfies Readonly<Record<string, LogEvent>>;
+
+export type LogEventName = keyof typeof logEvents;
+
+/** What the list says of an event. */
+export const logEventOf = (event: LogEventName): LogEvent => logEvents[event];
