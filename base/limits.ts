@@ -912,7 +912,7 @@ export const limits = {
   traceQueueSpans: 4_096,
   /** Spans in one request to it, and how long they are gathered at most. */
   traceBatchSpans: 512,
-  traceBatchMs: 2_000,
+  traceBatchMs: 1_000,
   /** A collector that takes longer gets the next ones. */
   traceExportMs: 10_000,
   /** Of what is left when the server stops. */

@@ -23,7 +23,11 @@ export interface Sampling {
   readonly delivery: () => boolean;
 }
 
-export const openSampling = ({ sampler, share, perSecond }: SamplingSettings, random: () => number = Math.random, nowMs = () => performance.now()): Sampling => {
+export const openSampling = (
+  { sampler, share, perSecond }: SamplingSettings,
+  random: () => number = Math.random,
+  nowMs = () => performance.now(),
+): Sampling => {
   const buckets = openBuckets({ burst: perSecond, perSecond }, 3);
   const ownShare = sampler.endsWith("always_on") ? 1 : sampler.endsWith("always_off") ? 0 : share;
   const looksAtParent = sampler.startsWith("parentbased_");
