@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 export interface ReceivedSpan {
   readonly traceId: string;
@@ -38,6 +38,13 @@ export interface OtlpReceiver {
   close(): Promise<void>;
 }
 
+const passOver = (reader: BinaryReader, type: WireType): void => {
+  if (type === WireType.Varint) reader.uint64();
+  else if (type === WireType.Bit64) reader.fixed64();
+  else if (type === WireType.Bit32) reader.fixed32();
+  else reader.bytes();
+};
+
 /** Calls what stands for each field's number, and passes over the others. */
 const readFields = (bytes: Uint8Array, fields: Readonly<Record<number, (reader: BinaryReader) => void>>): void => {
   const reader = new BinaryReader(bytes);
@@ -45,7 +52,7 @@ const readFields = (bytes: Uint8Array, fields: Readonly<Record<number, (reader: 
     const [number, type] = reader.tag();
     const field = fields[number];
     if (field) field(reader);
-    else reader.skip(type as WireType, number);
+    else passOver(reader, type);
   }
 };
 
@@ -60,10 +67,10 @@ const readAttribute = (bytes: Uint8Array, into: Record<string, Value>): void => 
     1: (reader) => (key = reader.string()),
     2: (reader) =>
       readFields(reader.bytes(), {
-        1: (any) => (value = any.string()),
-        2: (any) => (value = any.bool()),
-        3: (any) => (value = Number(any.int64())),
-        4: (any) => (value = any.double()),
+        1: (held) => (value = held.string()),
+        2: (held) => (value = held.bool()),
+        3: (held) => (value = Number(held.int64())),
+        4: (held) => (value = held.double()),
       }),
   });
   into[key] = value;

@@ -11,9 +11,9 @@ import { AlwaysOnSampler, BatchSpanProcessor, type SpanExporter, TracerProvider 
 import type { Code } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import type { CallRecord } from "./record.ts";
+import type { Attributes, CallRecord, CallTrace } from "./record.ts";
 import { openSampling, type SamplingSettings } from "./sampling.ts";
-import type { Attributes, CallTrace, Traces } from "./trace.ts";
+import type { Traces } from "./trace.ts";
 import { readTraceparent, type TraceParent, tracedRequestId, traceOfRequest, traceparentOf } from "./traceparent.ts";
 
 export interface TracesSettings extends SamplingSettings {

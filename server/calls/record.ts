@@ -7,10 +7,22 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Code, Fault } from "#base/fault.ts";
-import type { Attributes, CallTrace } from "./trace.ts";
 
 /** "http": what is beside the contract, such as pages, keys, the open feed. */
 export type CallProtocol = "rest" | "grpc" | "oci" | "mcp" | "http";
+
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+/** A call that is traced. */
+export interface CallTrace {
+  /** For what is sent for the call. */
+  readonly traceparent: string;
+  /** The request's id, from which the trace is found. */
+  readonly requestId: string;
+  /** Tells of a part of the call that is over; times by performance.now(). `failed`: why, in a word. */
+  part(name: string, fromMs: number, untilMs: number, attributes?: Attributes, failed?: string): void;
+  end(call: CallRecord): void;
+}
 
 /** Who asks for what nobody serves: one name, so that strangers make none. */
 export const unknownOperation = "unknown";

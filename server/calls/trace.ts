@@ -1,19 +1,6 @@
-// What the record of a call, the store and the deliveries see of traces; otlp.ts is the one file that knows OpenTelemetry.
+// What the server and its deliveries see of traces; otlp.ts is the one file that knows OpenTelemetry.
 
-import type { CallRecord } from "./record.ts";
-
-export type Attributes = Readonly<Record<string, string | number | boolean>>;
-
-/** A call that is traced. */
-export interface CallTrace {
-  /** For what is sent for the call. */
-  readonly traceparent: string;
-  /** The request's id, from which the trace is found. */
-  readonly requestId: string;
-  /** Tells of a part of the call that is over; times by performance.now(). `failed`: why, in a word. */
-  part(name: string, fromMs: number, untilMs: number, attributes?: Attributes, failed?: string): void;
-  end(call: CallRecord): void;
-}
+import type { Attributes, CallTrace } from "./record.ts";
 
 /** A delivery of an event, in the trace of the call that caused it. */
 export interface DeliveryTrace {
