@@ -85,9 +85,11 @@ export const openOtlp = (settings: TracesSettings, { version, log }: { readonly 
     return {
       traceparent: traceparentOf(own),
       requestId: tracedRequestId(own),
-      part(name, fromMs, untilMs, attributes = {}, failed) {
+      part(name, fromMs, untilMs, attributes, failed) {
         if (++parts > limits.tracePartsMax) return;
-        const child = tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: timeOf(fromMs), attributes }, context);
+        // What has attributes is asked of others; without any it is waiting.
+        const kind = attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
+        const child = tracer.startSpan(name, { kind, startTime: timeOf(fromMs), attributes: attributes ?? {} }, context);
         if (failed !== undefined) child.setAttribute("error.type", failed).setStatus({ code: SpanStatusCode.ERROR });
         child.end(timeOf(untilMs));
       },

@@ -2,7 +2,7 @@
 // request log, the metrics and the traces. The transport makes it; whatever works for the request finds it by itself.
 //
 // By AsyncLocalStorage, and not handed on: statements are sent for a call from authn, authz, from caches and from batches of
-// many calls' rows, where no call is known and none should be. Measured on Node 24: 0.6 µs for a call with five waits, 9 ns
+// many calls' rows, where no call is known and none should be. Measured on Node 24: 1 µs for the whole record of a call, 9 ns
 // to find it; a read takes 50 µs and more.
 
 import { AsyncLocalStorage } from "node:async_hooks";
