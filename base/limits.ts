@@ -960,6 +960,27 @@ export const limits = {
   metricLabelLengthMax: 128,
   /** How often it is looked how late the event loop is: five times a second costs nothing that can be measured. */
   eventLoopLookMs: 200,
+
+  // ---- traces (server/calls) --------------------------------------------------------------------------------------------
+  /**
+   * Calls of which a server keeps traces in a second, where GANTRY_TRACES_PER_SECOND says nothing else: as many again that callers ask for,
+   * and as many deliveries. A call's statements are planned anew where it is traced, some 0.3 ms of the database's each.
+   */
+  tracesPerSecond: 20,
+  tracesPerSecondMax: 1_000,
+  /** Parts of one call that are told: an import has thousands of statements. */
+  tracePartsMax: 200,
+  /** A statement's text, at most. */
+  traceTextMax: 2_048,
+  /** Spans that wait for the collector, some 2 KiB each: beyond them they are dropped. */
+  traceQueueSpans: 4_096,
+  /** Spans in one request to it, and how long they are gathered at most. */
+  traceBatchSpans: 512,
+  traceBatchMs: 1_000,
+  /** A collector that takes longer gets the next ones. */
+  traceExportMs: 10_000,
+  /** Of what is left when the server stops. */
+  tracesCloseMs: 2_000,
 } as const;
 
 /**

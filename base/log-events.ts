@@ -53,6 +53,7 @@ export const logEvents = {
   "store.postgres.orphan": { level: "warn" },
   listener: { level: "warn", like: ["error"] },
   connections: { level: "warn", like: ["address"] },
+  "traces.failed": { level: "warn", like: ["cause"] },
   "metrics.failed": { level: "warn", like: ["metric", "cause"] },
   "blobs.missing": { level: "error", like: ["key"] },
   "blobs.upload.lost": { level: "warn", like: ["cause"] },

@@ -367,7 +367,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
         const call = currentCall();
         const sentMs = performance.now();
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
-        countStatement(call, sentMs, sentMs);
+        countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
       client.release();
