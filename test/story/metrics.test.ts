@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { declared, type MetricName } from "#metrics";
 import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
+import { readAlerts, readDashboard, readQuery } from "../monitoring.ts";
 import { openPusher } from "../pusher.ts";
 import { type Family, readScrape, valueOf } from "../scrape.ts";
 import { freePort, openWorld, type World } from "../world.ts";
@@ -136,6 +137,23 @@ test("every metric that is declared has a value on a server that has worked, and
   assert.deepEqual(empty, withoutSeries);
   for (const [name, { series }] of families)
     for (const { labels, value } of series) assert.ok(Number.isFinite(value) && value >= 0, `${name}${JSON.stringify(labels)} is ${value}`);
+});
+
+test("what the dashboard and the alerts ask for is in the scrape, with its labels", async () => {
+  const families = await scrape();
+  const queries = [...readDashboard(), ...readAlerts()];
+  for (const query of queries)
+    for (const { name, matchers } of readQuery(query).selectors) {
+      if (name === "up") continue;
+      const family = families.get(name) ?? families.get(name.replace(/_(?:bucket|sum|count)$/, ""));
+      assert.ok(family, `${query.at}: ${name}`);
+      if (withoutSeries.some((each) => each === name)) continue;
+      const wanted = matchers.map(({ label }) => label).filter((label) => label !== "job" && label !== "instance");
+      assert.ok(
+        family.series.some((series) => series.name === name && wanted.every((label) => Object.hasOwn(series.labels, label))),
+        `${query.at}: ${name} with ${wanted.join(", ")}`,
+      );
+    }
 });
 
 test("what is counted is what was done", async () => {
