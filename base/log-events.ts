@@ -93,7 +93,7 @@ export const logEvents = {
   "audit.target.resumed": { level: "info" },
   "maintenance.failed": { level: "warn" },
   "tls.certificate.read": { level: "info" },
-  "tls.certificate.failed": { level: "error", like: ["reason"] },
+  "tls.certificate.failed": { level: "error" },
   "service.notice.failed": { level: "warn" },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 
