@@ -1,6 +1,7 @@
 // Backup and restore as an operator does them: while clients write, into an empty place, compared over the API.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -356,7 +357,9 @@ test("who remembers a later state than the one that was restored is told, and mi
   world.clock.now = Date.now();
   const lastOf = (found: readonly JsonObject[], field: string): string => text(found.at(-1) ?? {}, field);
   for (let count = 0; count < 3; count++) await makeGroup(world, `before-${count}`);
-  await writeTestRecords(world, [advisory("CGA-kept", { artifactName: "curl", origin: "curl", events: [eventAt("2024-01-01T00:00:00Z", { fixNotPlanned: {} })] })]);
+  await writeTestRecords(world, [
+    advisory("CGA-kept", { artifactName: "curl", origin: "curl", events: [eventAt("2024-01-01T00:00:00Z", { fixNotPlanned: {} })] }),
+  ]);
   const atBackup = await eventsAfter(world, "0");
   const path = join(folder, "positions.tar");
   done(await admin(["backup", path]));
@@ -482,6 +485,21 @@ test("an embedded database is backed up beside its server and without it, and co
   const again = await serve({ ...env, ...elsewhere });
   assert.equal((await again.client.pull(`${organizationName}/app`, "1")).blobs.length, 3);
   await again.kill();
+});
+
+test("a disk that is full is one line, and nothing is left that could be taken for a backup", async () => {
+  const full = await mkdtemp(join(folder, "full-"));
+  for (const name of ["backup.tar", "folder/"]) {
+    // Files of this process may grow to 16 KiB: what the system then says is what it says of a full disk.
+    const run = `ulimit -f 32 && trap '' XFSZ && exec "$0" "$@"`;
+    const { status, stderr } = spawnSync("sh", ["-c", run, process.execPath, gantryFile, "admin", "backup", join(full, name)], {
+      env: { PATH: process.env.PATH, TMPDIR: tmpdir(), ...asAdmin(environment) },
+      encoding: "utf8",
+    });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /^gantry: the backup cannot be written to \S+: (files there may not become so large|there is no space left)\n$/m);
+    assert.deepEqual(await readdir(full), []);
+  }
 });
 
 test("blobs in S3 come back in S3, and in files", { skip: objectStorageMissing() }, async () => {
