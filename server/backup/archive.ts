@@ -106,8 +106,8 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
   let isFinished = false;
   const add: ArchiveWriter["add"] = async (name, sizeBytes, content) => {
     const hash = hashing();
-    const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
     try {
+      const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
       await Readable.toWeb(Readable.from(ofSize(name, sizeBytes, content, hash.update))).pipeTo(entry);
     } catch (thrown) {
       throw failure ?? thrown;

@@ -155,7 +155,7 @@ test("what was acknowledged before a backup began is there after everything is l
     }
   };
   const writers = ["a", "b", "c"].map(writer);
-  while (acknowledged.length < shortOrLong(15, 500)) await new Promise((resolve) => setImmediate(resolve));
+  while (acknowledged.length < shortOrLong(9, 500)) await new Promise((resolve) => setImmediate(resolve));
   const acknowledgedBefore = [...acknowledged];
   const path = join(folder, "while-writing.tar");
   const made = await admin(["backup", path]);
@@ -257,11 +257,6 @@ test("a restore into a place that is not empty, or with another key, is refused 
   refused(/the passphrase is not the one/, await admin(["restore", "--passphrase-file", await fileOf("wrong", "a horse and its stable\n"), path], keyless));
   refused(/is not there/, await admin(["restore", join(folder, "absent.tar")], place));
   await untouched();
-
-  // With the passphrase the key comes back, too, readable by its owner alone.
-  done(await admin(["restore", "--passphrase-file", join(folder, "passphrase"), path], keyless));
-  assert.equal(await readFile(keyFile, "utf8"), `${await readFile(environment.GANTRY_SECRET_KEY_FILE ?? "", "utf8")}\n`);
-  assert.equal((await stat(keyFile)).mode & 0o777, 0o600);
 });
 
 const fileOf = async (name: string, content: string): Promise<string> => {
@@ -477,11 +472,15 @@ test("an embedded database is backed up beside its server and without it, and co
   done(await command(["backup", "--with-key", "--passphrase-file", passphrase, path]));
   refused(/there is a database in .* already/, await command(["restore", path]));
   await served.kill();
+  const key = await readFile(join(data, "secret.key"), "utf8");
   done(await command(["backup", join(folder, "alone/")]));
   await rm(data, { recursive: true, force: true });
 
   const elsewhere = { GANTRY_DATA: join(folder, "elsewhere") };
   done(await command(["restore", "--passphrase-file", passphrase, path], elsewhere));
+  // With the passphrase the key comes back, too, readable by its owner alone.
+  assert.equal(await readFile(join(elsewhere.GANTRY_DATA, "secret.key"), "utf8"), key);
+  assert.equal((await stat(join(elsewhere.GANTRY_DATA, "secret.key"))).mode & 0o777, 0o600);
   const again = await serve({ ...env, ...elsewhere });
   assert.equal((await again.client.pull(`${organizationName}/app`, "1")).blobs.length, 3);
   await again.kill();
@@ -502,7 +501,7 @@ test("a disk that is full is one line, and nothing is left that could be taken f
   }
 });
 
-test("blobs in S3 come back in S3, and in files", { skip: objectStorageMissing() }, async () => {
+test("blobs in S3 come back in S3", { skip: objectStorageMissing() }, async () => {
   const storage = await startObjectStorage();
   const database = await freshDatabase();
   databases.push(database);
@@ -517,13 +516,11 @@ test("blobs in S3 come back in S3, and in files", { skip: objectStorageMissing()
     const path = join(folder, "s3.tar");
     assert.match(done(await admin(["backup", path], from)), / 3 blobs /);
     refused(/the place is not empty/, await admin(["restore", path], await emptyPlace({ GANTRY_BLOBS: storage.settingOf("one/") })));
-    for (const more of [{ GANTRY_BLOBS: storage.settingOf("two/") }, {}]) {
-      const place = await emptyPlace(more);
-      done(await admin(["restore", path], place));
-      const other = await openWorld(place);
-      assert.equal((await openRegistryClient(other.url, () => other.token()).pull(`${organizationName}/app`, "1")).blobs.length, 3);
-      await other.close();
-    }
+    const place = await emptyPlace({ GANTRY_BLOBS: storage.settingOf("two/") });
+    done(await admin(["restore", path], place));
+    const other = await openWorld(place);
+    assert.equal((await openRegistryClient(other.url, () => other.token()).pull(`${organizationName}/app`, "1")).blobs.length, 3);
+    await other.close();
   } finally {
     await origin.close();
     await storage.stop();
