@@ -300,8 +300,17 @@ test("a backup of a version before is restored as it was, and brought to this ve
   done(await admin(["backup", path], old));
   const { migrations } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { migrations: unknown[] };
   assert.equal(migrations.length, until);
+  // As a role that owns the database and is no superuser.
   const place = await emptyPlace();
-  done(await admin(["restore", path], place));
+  const role = `gantry_test_owner_${process.pid}`;
+  const url = new URL(ownerUrlOf(place.DATABASE_URL ?? ""));
+  await asOwner(place.DATABASE_URL ?? "", `create role ${role}`);
+  await asOwner(place.DATABASE_URL ?? "", `alter database ${url.pathname.slice(1)} owner to ${role}`);
+  url.searchParams.set("options", `-c role=${role}`);
+  done(await runGantry(["admin", "restore", path], { environment: { ...place, GANTRY_MIGRATE_URL: url.href } }));
+  assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", "select distinct tableowner from pg_tables where schemaname = 'public'"), [[role]]);
+  for (const statement of [`reassign owned by ${role} to current_user`, `drop owned by ${role}`, `drop role ${role}`])
+    await asOwner(place.DATABASE_URL ?? "", statement);
   assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", `select name from groups where uid = '${organization}'`), [["kept"]]);
   assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", "select count(*) from schema_migrations"), [[String((await readMigrations()).length)]]);
 
