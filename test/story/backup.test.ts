@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
-import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import { collect, removeLeftContents } from "#registry";
@@ -26,6 +26,7 @@ import { digestOf } from "../distribution.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 import { advisory, eventAt, writeTestRecords } from "./records.ts";
+import { openSink } from "./sink.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -344,7 +345,7 @@ test("while a backup reads blobs no server removes the bytes of one, and a resto
 
 // ---- positions that somebody remembers ---------------------------------------------------------------------------
 
-test("who remembers a later state than the one that was restored is told, and misses nothing that comes", async () => {
+test("who remembers a later state than the one that was restored is told, and misses nothing that comes", async (t) => {
   const { organization } = world;
   const makeGroup = (at: World, name: string) => at.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
   const eventsAfter = async (at: World, afterPosition: string): Promise<JsonObject[]> => {
@@ -360,6 +361,9 @@ test("who remembers a later state than the one that was restored is told, and mi
   // The command's own clock is the machine's.
   world.clock.now = Date.now();
   const lastOf = (found: readonly JsonObject[], field: string): string => text(found.at(-1) ?? {}, field);
+  const sink = await openSink();
+  t.after(() => sink.close());
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: organization, subscription: { sink: sink.url } });
   for (let count = 0; count < 3; count++) await makeGroup(world, `before-${count}`);
   await writeTestRecords(world, [
     advisory("CGA-kept", { artifactName: "curl", origin: "curl", events: [eventAt("2024-01-01T00:00:00Z", { fixNotPlanned: {} })] }),
@@ -394,6 +398,16 @@ test("who remembers a later state than the one that was restored is told, and mi
     const entries = await entriesOf(other, { uidp: { descendantsOf: organization }, afterSequence: rememberedEntry });
     assert.equal(text(entries[0] ?? {}, "type"), "dev.gantry.organization.restored.v1");
     assert.ok(entries.some((entry) => text(entry, "type") === "dev.chainguard.api.iam.group.created.v1"));
+
+    // Sinks are sent what waited when the backup was made, what comes, and that the state is an earlier one.
+    await other.server.delivery.enqueue();
+    await other.server.delivery.finish();
+    const arrived = sink.got.map(({ headers }) => headers["ce-type"]);
+    assert.ok(arrived.includes("dev.gantry.organization.restored.v1"), arrived.join(", "));
+    assert.match(String(sink.got.find(({ headers }) => headers["ce-type"] === "dev.gantry.organization.restored.v1")?.headers["ce-statetime"]), /^\d{4}-.*Z$/);
+    const names = sink.got.map(({ body }) => text(part(JSON.parse(body) as JsonObject, "body"), "name"));
+    for (const name of ["before-0", "before-2", "after"]) assert.ok(names.includes(name), `${name}: ${names.join(", ")}`);
+    assert.ok(!names.includes("lost-0"));
 
     // A list that was begun in the later state begins anew, and says so.
     const restarted = await other.call("iam.GroupsService/ListGroups", { ...listing, pageToken: nextPageToken ?? "" });
