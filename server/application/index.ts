@@ -9,6 +9,7 @@ export { findImportGroup } from "./import-group.ts";
 export {
   changeQuota,
   examineInstallation,
+  exportAudit,
   exportOciLayout,
   importFeed,
   importOciLayout,
@@ -26,6 +27,7 @@ export {
   startServer,
   unsetTagPolicy,
   verifyAudit,
+  verifyRecords,
   verifyRegistry,
 } from "./on-demand.ts";
 export { settingsInForce } from "./settings-in-force.ts";

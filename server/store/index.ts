@@ -143,6 +143,7 @@ export {
   findEntriesSealedAfter,
   findEntryHashes,
   findFirstKeptMonth,
+  findFirstSealedSince,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
