@@ -80,13 +80,25 @@ Examples:  gantry audit export --file audit-2026-11.jsonl
       const { out, err } = terminal;
       const stream: Writable = file === undefined ? out : await openNewFile(file);
       const bar = openProgressBar(err);
+      // Whoever reads may have enough (head), and a disk may be full: the export ends, and what it has opened is closed.
+      let failure: NodeJS.ErrnoException | undefined;
+      stream.on("error", (error) => {
+        failure = error;
+      });
       const write = async (line: string): Promise<void> => {
+        if (failure) throw failure;
         if (!stream.write(`${line}\n`)) await once(stream, "drain");
       };
-      const entries = await withApplication(terminal, (application) => exportAudit(application, { ...options, write, progress: bar.update }));
+      const entries = await withApplication(terminal, (application) => exportAudit(application, { ...options, write, progress: bar.update })).catch(
+        (thrown: unknown) => {
+          if (thrown !== failure) throw thrown;
+          if (failure?.code === "EPIPE" && file === undefined) return 0;
+          throw new Fault("INVALID_ARGUMENT", `the entries could not be written: ${failure?.message ?? ""}`, { cause: thrown });
+        },
+      );
       bar.end();
       if (file === undefined) return;
       stream.end();
       await once(stream, "finish");
-      err.write(`${entries === 1 ? "1 entry" : `${entries} entries`} written to ${file}\n`);
+      out.write(`${entries === 1 ? "1 entry" : `${entries} entries`} written to ${file}\n`);
     });

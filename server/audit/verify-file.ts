@@ -36,7 +36,7 @@ interface ChainSeen {
 }
 
 /** What is wrong with an entry that comes behind these; undefined: nothing. Takes it in. */
-const problemOf = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
+const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
   const { sequence, hash, previousHash } = record;
   if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} is not what was written`;
   if (known?.sequence === sequence && known.hash !== hash) return `entry ${sequence} is not the one that was known before`;
@@ -82,7 +82,7 @@ export const verifyRecords = async (lines: AsyncIterable<string>, known: Readonl
     };
     chains.set(organization, chain);
     // Nothing behind the first break can be verified.
-    chain.problem ??= problemOf(chain, record, known.get(organization));
+    chain.problem ??= takeRecord(chain, record, known.get(organization));
   }
   const verdicts = [...chains]
     .sort(([one], [other]) => (one < other ? -1 : 1))

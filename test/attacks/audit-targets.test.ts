@@ -156,7 +156,7 @@ test("attack 191: a target that takes everything and answers nothing holds up no
   }
 });
 
-test("attack 193: the log goes where the operator wrote and nowhere else: no redirect, no address that is not listed, and no secret in what is told", async () => {
+test("attack 193: the log goes where the operator wrote alone: by no redirect, to no address that is not listed, and no secret is told", async () => {
   const [elsewhere, lake] = [await openSink(), await openSink()];
   const authorizationFile = path("authorization");
   await writeFile(authorizationFile, "Bearer very-secret\n");
