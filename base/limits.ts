@@ -79,6 +79,13 @@ export const limits = {
   databaseAnswerMs: 17_000,
   /** Whether the server is ready is said within this time: what load balancers wait, and many times what the database takes. */
   readinessMs: 5_000,
+  /**
+   * Hosts in DATABASE_URL; how often each is asked whether it is the primary, and how long it has for its answer: one that
+   * swallows packets holds up nobody who asks another. Both together are well below the 5 s in which a new primary is to be found.
+   */
+  databaseHostsMax: 8,
+  primaryLookMs: 1_000,
+  hostAnswerMs: 2_000,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */
@@ -867,6 +874,16 @@ export const limits = {
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
+  /** Of a backup: rows of a table go out in pieces of so many bytes before they are compressed; a piece is whole rows, one of them at least. */
+  backupPieceBytes: 8 * 1024 * 1024,
+  /** What a piece of a backup may become when it is read: PostgreSQL's longest row is 1 GiB, and a piece of rows. */
+  backupPieceMaxBytes: 1024 * 1024 * 1024 + 16 * 1024 * 1024,
+  /** What describes a backup is read whole: a table's columns are some 500 bytes, a broken blob 75. */
+  backupTextMaxBytes: 4 * 1024 * 1024,
+  /** Blobs that a backup may lack before it gives up: more is no broken disk, but the wrong place. */
+  backupBrokenMax: 10_000,
+  /** A backup that PostgreSQL does not hear of for so long has ended: blobs are collected again. It tells of itself four times as often. */
+  backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB that verification holds together. */
   verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */
@@ -910,6 +927,10 @@ export const limits = {
   metricsKeptMs: 1_000,
   metricRowsKeptMs: 15_000,
   metricReadMs: 3_000,
+  /** The bytes of all blobs are a sum over all of them: a million in 0.2 s. */
+  metricTotalsKeptMs: 5 * 60 * 1000,
+  /** Rows that are counted of what waits: 10,000 in 3 ms. */
+  backlogRowsMax: 10_000,
   /** Connections to a port of its own: of a few scrapers and a person. */
   privateConnectionsMax: 64,
   /** Fewest characters of the token for metrics: what nobody guesses, as openssl rand -base64 24 makes it with 32. */

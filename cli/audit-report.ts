@@ -2,7 +2,7 @@
 
 import { createReadStream, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Application, type AuditVerdict, verifyAudit, verifyRecords } from "#application";
+import { type Application, type AuditRestore, type AuditVerdict, verifyAudit, verifyRecords } from "#application";
 import { Fault } from "#base/fault.ts";
 import type { Progress } from "./progress-bar.ts";
 
@@ -18,7 +18,10 @@ export interface AuditReport {
 
 type KnownEnds = Map<string, { readonly sequence: number; readonly hash: string }>;
 
-/** One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems}; {problems} of all together. */
+/**
+ * One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems, notes}; {problems, restores} of all
+ * together.
+ */
 const readKnownEnds = (file: string): KnownEnds => {
   let content: string;
   try {
@@ -35,8 +38,8 @@ const readKnownEnds = (file: string): KnownEnds => {
         last?: { sequence?: unknown; hash?: unknown } | null;
         problems?: unknown;
       };
-      // A log whose seal was missing then, and what was wrong with all together, has no end to compare with.
-      if (last == null && Array.isArray(problems) && problems.length > 0) continue;
+      // A log whose seal was missing then, or that a restore had taken, and what is said of all together, has no end to compare with.
+      if (last == null && Array.isArray(problems)) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
         throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
@@ -47,18 +50,28 @@ const readKnownEnds = (file: string): KnownEnds => {
   return known;
 };
 
-const verdictLine = ({ organization, name, entries, last, problems }: AuditVerdict): string =>
-  problems.length === 0
-    ? `${organization} ${name}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`}, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
-    : `${organization} ${name}  NOT WHOLE: ${problems.join("; ")}`;
+const stateOf = ({ entries, last, notes }: AuditVerdict): string => {
+  const count = entries === 1 ? "1 entry" : `${entries} entries`;
+  return [...(last ? [`whole: ${count}, the last is ${last.sequence} with hash ${last.hash}`] : []), ...notes].join("; ");
+};
 
-const verdictJson = ({ organization, entries, last, problems }: AuditVerdict): string =>
-  JSON.stringify({ organization, entries, last: last ?? null, problems });
+const verdictLine = (verdict: AuditVerdict): string => {
+  const { organization, name, problems } = verdict;
+  return `${organization} ${name}  ${problems.length === 0 ? stateOf(verdict) : `NOT WHOLE: ${problems.join("; ")}`}`;
+};
+
+const verdictJson = ({ organization, entries, last, problems, notes }: AuditVerdict): string =>
+  JSON.stringify({ organization, entries, last: last ?? null, problems, ...(notes.length > 0 ? { notes } : {}) });
+
+const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRestore): string => {
+  const from = backupId === "" ? "an earlier state of the database" : `backup ${backupId}`;
+  return `all logs together  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
+};
 
 /** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
 export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {
   const verdicts: AuditVerdict[] = [];
-  const together = await verifyAudit(application, {
+  const all = await verifyAudit(application, {
     group,
     known: known === undefined ? new Map() : readKnownEnds(known),
     progress,
@@ -67,8 +80,11 @@ export const reportAudit = async (application: Application, { group, known, json
       write(json ? verdictJson(verdict) : verdictLine(verdict));
     },
   });
-  if (!json) for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
-  else if (together.length > 0) write(JSON.stringify({ problems: together }));
+  const { problems: together, restores } = all;
+  if (!json) {
+    for (const restore of restores) write(restoreLine(restore));
+    for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
+  } else if (together.length > 0 || restores.length > 0) write(JSON.stringify({ problems: together, ...(restores.length > 0 ? { restores } : {}) }));
   if (verdicts.length === 0 && !json) write("nothing has been logged yet");
   return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
 };

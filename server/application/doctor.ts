@@ -9,7 +9,7 @@ import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
 import { type AuditTarget, readTargetsFile } from "#audit-targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readMigrationState } from "#store";
+import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
 import { type Application, openApplication } from "./application.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
@@ -235,6 +235,32 @@ const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Prom
   }
 };
 
+/** Of a list of hosts, what each is: one that is away is missed when it should take over. */
+async function* examineHosts(databaseUrl: string): AsyncGenerator<Finding> {
+  const hosts = readHosts("DATABASE_URL", databaseUrl);
+  if (hosts.length === 1) return;
+  const states = await readHostStates(hosts);
+  const newest = Math.max(...states.map((state) => (state.is === "primary" ? state.timeline : 0)));
+  for (const [index, { name }] of hosts.entries()) {
+    const state = states[index];
+    const subject = "host";
+    if (state === undefined || state.is === "away") {
+      yield { is: "unsure", subject, says: `${name} is away: ${textOf(state?.error)}`, remedy: "until it is back it cannot take over" };
+    } else if (state.is === "standby") {
+      yield { is: "good", subject, says: `${name} is a standby` };
+    } else if (state.timeline < newest) {
+      yield {
+        is: "bad",
+        subject,
+        says: `${name} takes itself for the primary, of timeline ${state.timeline}; another one was promoted since`,
+        remedy: "stop it at once, and make a standby of it (pg_rewind): servers that start while the other is away would use it",
+      };
+    } else {
+      yield { is: "good", subject, says: `${name} is the primary${state.timeline > 0 ? `, of timeline ${state.timeline}` : ""}` };
+    }
+  }
+}
+
 /** Everything in its order, each as soon as it is known. Throws nothing that a finding can say. */
 export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
   const { settings, log, progress } = options;
@@ -242,6 +268,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);
+  if (settings.databaseUrl !== undefined) yield* examineHosts(settings.databaseUrl);
   const { finding, isCurrent } = await examineDatabase(options);
   yield finding;
   if (!isCurrent) return;

@@ -83,9 +83,12 @@ export const runMaintenance = async (
         const swept = await part.run();
         if (swept.deleted > 0) metrics.count("gantry_retention_deleted_rows_total", { table: part.name }, swept.deleted);
         if (swept.more) more.push(part);
-        else pauses.end(part.name);
+        else {
+          pauses.end(part.name);
+          metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "done" });
+        }
       } catch (cause) {
-        metrics.count("gantry_maintenance_failures_total", { part: part.name });
+        metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "failed" });
         log("maintenance.failed", { part: part.name, failures: pauses.fail(part.name, nowMs), cause });
       }
     }

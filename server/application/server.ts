@@ -35,6 +35,7 @@ import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";
+import { watchRows } from "./metrics-rows.ts";
 import { watchMemory } from "./memory.ts";
 import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
@@ -124,7 +125,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
@@ -163,6 +164,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         trustedProxies: settings.trustedProxies,
         bounds: { connectionsPerAddress: settings.connectionsPerAddress },
         log: options.log,
+        metrics,
         version,
       },
       {
@@ -188,6 +190,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
+    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [] });
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();

@@ -15,7 +15,7 @@ export interface SettingText {
 export const settingTexts = {
   GANTRY_LISTEN: { says: "address and port", byDefault: "127.0.0.1:8080" },
   GANTRY_DATA: { says: "data directory", byDefault: "./gantry-data" },
-  DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one" },
+  DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one: an address, with one host or several" },
   GANTRY_MIGRATE_URL: { says: "the connection of the role that owns that database, for migrations", byDefault: "DATABASE_URL" },
   GANTRY_PUBLIC_URL: { says: "the address that clients use; also the issuer of tokens", byDefault: "from GANTRY_LISTEN" },
   GANTRY_TLS_CERT: { says: "certificate file: the port speaks TLS" },

@@ -7,6 +7,7 @@ import { timestamp } from "#base/time.ts";
 import { type Column, columns, expression, nullableObject, nullableText, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteUnneededRows, findFirstTimeMs, type Retention } from "./retention.ts";
+import { timeText } from "./time-text.ts";
 
 /**
  * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
@@ -62,12 +63,13 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
 };
 
 /**
- * The position of a group's last event: where it is the same as before, nothing of which its events tell has changed since. Undefined where
- * it has none, or one on its way without a position; and where so many of others' are on their way that they are not looked through.
+ * The id of a group's last event: where it is the same as before, nothing of which its events tell has changed since. (A position
+ * would be given again after a fail-over that lost events.) Undefined where it has none, or one on its way without a position; and
+ * where so many of others' are on their way that they are not looked through.
  */
-export const findGroupPosition = async (rows: Read, group: string): Promise<string | undefined> => {
+export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
   const [row] = await rows.query(
-    `select position from outbox
+    `select event_id from outbox
      where left(uid, -17) = $1 and uid is not null and not (
        select count(*) = $2 or coalesce(bool_or(group_uid = $1), false) from (select group_uid from outbox where position is null limit $2) as waiting)
      order by position desc limit 1`,
@@ -148,7 +150,8 @@ const numberText = `
   with waiting as (
     select id, row_number() over (order by id) as step from unnest($1::bigint[]) as next(id)
   ), last as (
-    select coalesce(max(${eventOrder}), 0) as position from outbox
+    -- A database that was restored goes on behind every position that was ever given (server/audit/restores.ts).
+    select greatest(coalesce(max(${eventOrder}), 0), (select max(base) from restores)) as position from outbox
   )
   update outbox as event
   set position = last.position + waiting.step,
@@ -165,6 +168,12 @@ export const numberEvents = (rows: Write, ids: readonly string[]): Promise<Numbe
 export const findLastPosition = async (rows: Read): Promise<number> => {
   const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   return Number(row?.[0]);
+};
+
+/** When the last event was, RFC 3339; "" for none. */
+export const findLastEventTime = async (rows: Read): Promise<string> => {
+  const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
+  return row?.[0] ?? "";
 };
 
 /** A jsonb column that holds an object; anything else is an empty one. */

@@ -42,6 +42,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   package_origins: rowsComeAndChange,
   provider_arrivals: rowsComeAndGo,
   quotas: ["select"],
+  restores: ["select"],
   revoked_grants: rowsComeAndGo,
   schema_migrations: ["select"],
   sessions: rowsComeAndGo,
