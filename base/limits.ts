@@ -802,6 +802,7 @@ export const limits = {
   sealedMax: 500,
   sealPollMs: 500,
   verifiedMax: 2_000,
+  exportedEntriesMax: 500,
   /** The longest path of an entry, 29 levels deep: an index holds 2,704 bytes, and beside it there is a subject of any length. */
   auditPathLengthMax: 40 + 29 * 17,
   /** Refused calls written down in a minute: of one identity, and of all who could not be made out. Further ones are counted. */

@@ -1,7 +1,8 @@
 // How the verification of the audit log reads at a terminal and for programs, and what an earlier run of it printed.
 
-import { readFileSync } from "node:fs";
-import { type Application, type AuditRestore, type AuditVerdict, verifyAudit } from "#application";
+import { createReadStream, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { type Application, type AuditRestore, type AuditVerdict, verifyAudit, verifyRecords } from "#application";
 import { Fault } from "#base/fault.ts";
 import type { Progress } from "./progress-bar.ts";
 
@@ -86,4 +87,33 @@ export const reportAudit = async (application: Application, { group, known, json
   } else if (together.length > 0 || restores.length > 0) write(JSON.stringify({ problems: together, ...(restores.length > 0 ? { restores } : {}) }));
   if (verdicts.length === 0 && !json) write("nothing has been logged yet");
   return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
+};
+
+/** The lines of a file, however large it is. Throws a Fault where it cannot be read. */
+async function* linesOfFile(file: string): AsyncGenerator<string> {
+  const stream = createReadStream(file, "utf8");
+  // What goes wrong ends the lines, and is thrown behind them.
+  const failure = Promise.withResolvers<Error | undefined>();
+  stream.once("error", (error) => failure.resolve(error)).once("close", () => failure.resolve(undefined));
+  yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  const error = await failure.promise;
+  if (error) throw new Fault("INVALID_ARGUMENT", `--file names a file that cannot be read: ${error.message}`, { cause: error });
+}
+
+/** The same of lines that left the server: a file that the log was sent to, or that was exported. By the file alone. */
+export const reportAuditFile = async ({
+  file,
+  known,
+  json,
+  write,
+}: Pick<AuditReport, "known" | "json" | "write"> & { readonly file: string }): Promise<boolean> => {
+  const { verdicts, otherLines } = await verifyRecords(linesOfFile(file), known === undefined ? new Map() : readKnownEnds(known));
+  for (const { root, first, last, entries, repeated, problems } of verdicts) {
+    if (json) write(JSON.stringify({ organization: root, first, entries, repeated, last, problems }));
+    else if (problems.length > 0) write(`${root}  NOT WHOLE: ${problems.join("; ")}`);
+    else write(`${root}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`} from ${first} on, the last is ${last.sequence} with hash ${last.hash}`);
+  }
+  if (otherLines > 0) write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is" : `${otherLines} lines are`} no entry, and passed over`);
+  if (verdicts.length === 0 && !json) write("there are no entries");
+  return verdicts.every(({ problems }) => problems.length === 0);
 };

@@ -11,6 +11,7 @@ export {
   backupDatabase,
   changeQuota,
   examineInstallation,
+  exportAudit,
   exportOciLayout,
   importFeed,
   importOciLayout,
@@ -31,6 +32,7 @@ export {
   startServer,
   unsetTagPolicy,
   verifyAudit,
+  verifyRecords,
   verifyBackupFile,
   verifyRegistry,
 } from "./on-demand.ts";

@@ -8,6 +8,8 @@ import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
+import type { RecordsVerdicts } from "#audit";
+import type { AuditExport } from "./audit-export.ts";
 import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.ts";
 import type { BackupWork, RestoreSummary } from "./backups.ts";
 import type { DatabaseOptions } from "./database.ts";
@@ -45,6 +47,14 @@ export const setSuspended = async (application: Application, uidOrName: string, 
 
 export const verifyAudit = async (application: Application, verification: AuditVerification): Promise<AuditVerdictOfAll> =>
   (await import("./audit-verification.ts")).verifyAudit(application, verification);
+
+export const exportAudit = async (application: Application, options: AuditExport): Promise<number> =>
+  (await import("./audit-export.ts")).exportAudit(application, options);
+
+export const verifyRecords = async (
+  lines: AsyncIterable<string>,
+  known: ReadonlyMap<string, { readonly sequence: number; readonly hash: string }>,
+): Promise<RecordsVerdicts> => (await import("#audit")).verifyRecords(lines, known);
 
 export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
   (await import("#registry")).verifyRegistry(parts, verification);

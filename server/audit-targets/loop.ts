@@ -56,7 +56,7 @@ const sendTo = (target: AuditTarget, { outbound, publicUrl, userAgent }: AuditTa
 };
 
 /** What a person reads of it: in the database, where `gantry doctor` finds it. */
-const problemOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 500);
+const shortReason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 500);
 
 interface Sending {
   /** Sends until there is no more, or until it fails. */
@@ -85,7 +85,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     await store.write(async (rows) => {
       const failures = (await countTargetFailures(rows, name)) + 1;
       const nextTime = timestamp(nowMs + setAsideMs(failures, limits.auditTargetPauseMaxMs));
-      await failTarget(rows, name, holder, { now: timestamp(nowMs), nextTime, failures, problem: problemOf(thrown) });
+      await failTarget(rows, name, holder, { now: timestamp(nowMs), nextTime, failures, problem: shortReason(thrown) });
       log("audit.target.failed", { target: name, failures, organization: first.root, sequence: first.sequence, cause: thrown });
     });
     metrics.count("gantry_audit_target_failures_total", { target: name });

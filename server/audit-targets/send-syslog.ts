@@ -21,7 +21,7 @@ const hostnameOf = (publicUrl: string): string => (URL.parse(publicUrl)?.hostnam
  * The message of a line. Nothing before the JSON is anybody's text but the operator's; the JSON is ASCII, so that it needs
  * no mark of its encoding, and has no line break for those who read lines all the same.
  */
-const messageOf = (line: string, hostname: string): string => {
+const syslogMessage = (line: string, hostname: string): string => {
   const { createTime } = JSON.parse(line) as { readonly createTime?: unknown };
   const time = typeof createTime === "string" && timeForm.test(createTime) ? createTime : "-";
   return `<${priority}>1 ${time} ${hostname} gantry - audit - ${line}`;
@@ -57,7 +57,7 @@ export const sendToSyslog =
   (outbound: Pick<Outbound, "connect">, target: ConnectTarget, publicUrl: string): Send =>
   async (lines, signal) => {
     const hostname = hostnameOf(publicUrl);
-    const frames = lines.map((line) => frame(messageOf(line, hostname)));
+    const frames = lines.map((line) => frame(syslogMessage(line, hostname)));
     const socket = await outbound.connect("audit", target).catch((thrown: unknown) => {
       throw thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown;
     });

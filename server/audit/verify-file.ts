@@ -3,7 +3,7 @@
 // end shows against what `gantry audit verify --json` says of the same log.
 
 import { limits } from "#base/limits.ts";
-import { hashEntry, type Link } from "./chain.ts";
+import { chainStart, hashEntry, type Link } from "./chain.ts";
 import { type AuditRecord, readRecord } from "./record.ts";
 
 export interface RecordsVerdict {
@@ -36,13 +36,14 @@ interface ChainSeen {
 }
 
 /** What is wrong with an entry that comes behind these; undefined: nothing. Takes it in. */
-const problemOf = (chain: ChainSeen, record: AuditRecord): string | undefined => {
+const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
   const { sequence, hash, previousHash } = record;
   if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} is not what was written`;
+  if (known?.sequence === sequence && known.hash !== hash) return `entry ${sequence} is not the one that was known before`;
   if (sequence <= chain.last.sequence) {
-    const known = chain.hashes.get(sequence);
-    if (known === undefined) return `entry ${sequence} comes again long after entry ${chain.last.sequence}, or stands in the wrong place`;
-    if (known !== hash) return `entry ${sequence} is there twice, and not the same`;
+    const before = chain.hashes.get(sequence);
+    if (before === undefined) return `entry ${sequence} comes again long after entry ${chain.last.sequence}, or stands in the wrong place`;
+    if (before !== hash) return `entry ${sequence} is there twice, and not the same`;
     chain.repeated++;
     return undefined;
   }
@@ -56,8 +57,11 @@ const problemOf = (chain: ChainSeen, record: AuditRecord): string | undefined =>
   return undefined;
 };
 
-/** Reads all lines, in their order, of any organizations mixed. */
-export const verifyRecords = async (lines: AsyncIterable<string>): Promise<RecordsVerdicts> => {
+/**
+ * Reads all lines, in their order, of any organizations mixed.
+ * @param known ends of logs as they were at some time, by organization: the lines must go through them
+ */
+export const verifyRecords = async (lines: AsyncIterable<string>, known: ReadonlyMap<string, Link> = new Map()): Promise<RecordsVerdicts> => {
   const chains = new Map<string, ChainSeen>();
   let otherLines = 0;
   for await (const line of lines) {
@@ -78,10 +82,16 @@ export const verifyRecords = async (lines: AsyncIterable<string>): Promise<Recor
     };
     chains.set(organization, chain);
     // Nothing behind the first break can be verified.
-    chain.problem ??= problemOf(chain, record);
+    chain.problem ??= takeRecord(chain, record, known.get(organization));
   }
   const verdicts = [...chains]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([root, { first, last, entries, repeated, problem }]) => ({ root, first, last, entries, repeated, problems: problem === undefined ? [] : [problem] }));
+    .map(([root, { first, last, entries, repeated, problem }]): RecordsVerdict => {
+      const end = known.get(root)?.sequence ?? 0;
+      const cut = problem === undefined && end > last.sequence ? `it ends at entry ${last.sequence}, and entry ${end} was known before` : undefined;
+      return { root, first, last, entries, repeated, problems: [problem, cut].filter((each) => each !== undefined) };
+    });
+  for (const root of known.keys())
+    if (!chains.has(root)) verdicts.push({ root, first: 0, last: chainStart, entries: 0, repeated: 0, problems: ["none of its entries is there"] });
   return { verdicts, otherLines };
 };

@@ -144,6 +144,7 @@ export {
   findEntriesSealedAfter,
   findEntryHashes,
   findFirstKeptMonth,
+  findFirstSealedSince,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,

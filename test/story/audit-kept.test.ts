@@ -133,7 +133,7 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   assert.deepEqual(await kept(1), ["2011_08"]);
 });
 
-test("a month that a target has not got stays for a quarter more and goes then, told both times; without the target it goes at once", async () => {
+test("attack 192: a month that a target has not got stays for a quarter more and goes then, told both times; without the target it goes at once", async () => {
   const lines: string[] = [];
   const world = await openWorld({}, (event, facts) => void lines.push(`${event} ${JSON.stringify(facts)}`), longAgoMs);
   closing.push(() => world.close());

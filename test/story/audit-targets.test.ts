@@ -14,8 +14,13 @@ import { readTargets } from "#audit-targets";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { openOutbound } from "#authn";
+import { hashEntry } from "../../server/audit/chain.ts";
+import type { AuditRecord } from "../../server/audit/record.ts";
 import { sendToSyslog } from "../../server/audit-targets/send-syslog.ts";
-import { sealAudit, tamper } from "../audit.ts";
+import { exportAudit } from "#application";
+import { reportAuditFile } from "../../cli/audit-report.ts";
+import type { AuditExport } from "../../server/application/audit-export.ts";
+import { sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { makeAuthority, signCertificate } from "../certificates.ts";
 import { freshDatabase } from "../database.ts";
 import { shortOrLong } from "../length.ts";
@@ -415,6 +420,109 @@ test("a server that is killed in the middle loses nothing, and only what was not
   await areWhole(world, bodiesOf(lake));
   await areWhole(world, jsonOf(plain.messages));
   assert.ok(torn <= shortOrLong(1, 4));
+});
+
+// ---- what is told ------------------------------------------------------------------------------------------------
+
+test("doctor and metrics tell which target lacks what, and why", async () => {
+  const lake = await sink();
+  const file = path("audit.jsonl");
+  const targets = await targetsFile([
+    { name: "archive", file },
+    { name: "lake", http: lake.url },
+  ]);
+  const installation = await openInstallation({ GANTRY_AUDIT_TARGETS: targets, GANTRY_METRICS_LISTEN: `127.0.0.1:${await freePort()}` });
+  closing.push(() => installation.close());
+  const { world, environment } = installation;
+  const doctor = async (): Promise<string[]> => {
+    const { stdout } = await start(gantryFile, ["doctor"], { env: environment }).ended;
+    return stdout.split("\n").filter((line) => / audit /.test(line));
+  };
+  const metric = async (name: string): Promise<string[]> => {
+    const answer = await fetch(`http://${environment.GANTRY_METRICS_LISTEN}/metrics`);
+    return (await answer.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
+  };
+  await changes(world, 4);
+  lake.answer = () => ({ status: 503 });
+  await send(world);
+  const [first, second] = await doctor();
+  assert.match(first ?? "", /^ok +audit +archive: \d+ entries arrived$/);
+  assert.match(second ?? "", /^WRONG +audit +lake: has failed 1 times since .*: it answered 503$/);
+  world.clock.now += 2 * limits.auditBehindMs;
+  assert.match((await metric("gantry_audit_target_behind_seconds")).join(), /\{target="archive"\} 0,.*\{target="lake"\} 7\d{3}/);
+  assert.match((await metric("gantry_audit_target_failures_total")).join(), /\{target="lake"\} 1/);
+  lake.answer = () => ({ status: 200 });
+  await send(world);
+  assert.match((await metric("gantry_retention_oldest_seconds")).join(), /table="outbox"/);
+  assert.match((await doctor()).join(), /lake: \d+ entries arrived$/);
+});
+
+// ---- export ------------------------------------------------------------------------------------------------------
+
+test("what is exported, by organization, number and time, is what the log holds, and can be verified by itself and against the log", async () => {
+  const installation = await openInstallation();
+  closing.push(() => installation.close());
+  const { world, environment } = installation;
+  const run = (...args: string[]) => start(gantryFile, args, { env: environment }).ended;
+  await changes(world, 6);
+  world.clock.now += 60_000;
+  const since = new Date(world.clock.now).toISOString();
+  const made = await change(world);
+  await sealAudit(world);
+  const file = path("export.jsonl");
+  const exported = await run("audit", "export", "--file", file);
+  assert.equal(exported.code, 0, exported.stderr);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  await areWhole(world, await linesOf(file));
+  assert.equal((await run("audit", "export", "--file", file)).code, 1, "a file that is there is nobody's to write over");
+
+  const root = world.organization;
+  const written = async (asked: Partial<AuditExport>): Promise<string[]> => {
+    const lines: string[] = [];
+    const write = async (line: string): Promise<void> => void lines.push(line);
+    const all = { after: 0, upTo: undefined, sinceMs: undefined, untilMs: undefined };
+    assert.equal(await exportAudit(world.server.application, { ...all, group: root, ...asked, write, progress: () => {} }), lines.length);
+    return lines;
+  };
+  const ofRoot = (await linesOf(file)).filter((line) => line.includes(`"organization":"${root}"`));
+  assert.deepEqual(await written({}), ofRoot);
+  assert.deepEqual(await written({ after: 2, upTo: 4 }), ofRoot.slice(2, 4));
+  const late = await written({ sinceMs: Date.parse(since) });
+  assert.ok(late.some((line) => line.includes(made)));
+  assert.deepEqual([...(await written({ untilMs: Date.parse(since) })), ...late], ofRoot);
+
+  const known = path("known.jsonl");
+  const { lines: ends } = await verifyLogs(world, { json: true });
+  await writeFile(known, ends.join("\n"));
+  const verify = async (lines: readonly string[]): Promise<{ readonly whole: boolean; readonly told: string }> => {
+    const other = path("lines.jsonl");
+    await writeFile(other, `${lines.join("\n")}\n`);
+    const told: string[] = [];
+    const whole = await reportAuditFile({ file: other, known, json: false, write: (line) => void told.push(line) });
+    return { whole, told: told.find((line) => line.includes("NOT WHOLE")) ?? "" };
+  };
+  assert.deepEqual(await verify(await linesOf(file)), { whole: true, told: "" });
+  const tried = async (change: (lines: string[]) => string[]): Promise<string> => {
+    const { whole, told } = await verify(change(await linesOf(file)));
+    assert.equal(whole, false);
+    return told;
+  };
+  const at = (await linesOf(file)).findIndex((line) => line.includes(`"organization":"${root}"`)) + 1;
+  assert.match(await tried((lines) => lines.with(at, (lines[at] ?? "").replace('"code":"OK"', '"code":"NO"'))), /entry 2 is not what was written/);
+  assert.match(await tried((lines) => lines.toSpliced(at, 1)), /entry 2 is missing/);
+  assert.match(await tried((lines) => lines.filter((line) => line !== ofRoot.at(-1))), /it ends at entry \d+, and entry \d+ was known before/);
+  assert.match(await tried((lines) => lines.filter((line) => !ofRoot.includes(line))), /none of its entries is there/);
+  // A chain made anew has the right hashes, and another end.
+  assert.match(
+    await tried((lines) => {
+      const last = JSON.parse(ofRoot.at(-1) ?? "{}") as AuditRecord;
+      const forged = { ...last, code: "PERMISSION_DENIED" };
+      return lines.map((line) => (line === ofRoot.at(-1) ? JSON.stringify({ ...forged, hash: hashEntry(last.previousHash, forged) }) : line));
+    }),
+    /is not the one that was known before/,
+  );
+  const wrong = await run("audit", "export", "--after", "2");
+  assert.match(wrong.stderr, /--after and --up-to need --group/);
 });
 
 // ---- the settings -----------------------------------------------------------------------------------------------
