@@ -291,7 +291,9 @@ export const fillDeletions = async (client: pg.Client, place: string, count: num
      select $1::text || '/' || ${segment("deletion")}, $1::text,
        'chainguard.platform.registry.v2.' || case when n % 100 = 0 then 'Repo' else 'Tag' end, $1::text || '/' || ${segment("deleted")}, 'name-' || n,
        time, time, time + interval '30 days', 1, '[]'
-     from (select n, timestamptz '2026-11-01 00:00:00Z' + n * interval '1 second' * (30 * 86400.0 / $2::int) as time from generate_series(1, $2::int) as n) as made`,
+     from (
+       select n, timestamptz '2026-11-01 00:00:00Z' + n * interval '1 second' * (30 * 86400.0 / $2::int) as time
+       from generate_series(1, $2::int) as n) as made`,
     [place, count],
   );
 };
