@@ -142,6 +142,12 @@ export interface DistributionFact {
   readonly makesRepo: boolean;
 }
 
+export interface ScimFact {
+  readonly verb: string;
+  /** "/scim/v2/{identity_provider_uid}/Users/{id}" */
+  readonly template: string;
+}
+
 export interface EventFact {
   readonly type: string;
   readonly extensions: readonly string[];
@@ -189,6 +195,8 @@ export interface MethodFact {
   readonly http: readonly HttpFact[];
   /** Its path in the OCI Distribution protocol; undefined: it has none. */
   readonly distribution: DistributionFact | undefined;
+  /** Its path in SCIM 2.0; undefined: it has none, and no SCIM token is taken. */
+  readonly scim: ScimFact | undefined;
   /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
   readonly givesFile: boolean;
   readonly capabilities: readonly string[];
@@ -238,6 +246,8 @@ const wellKnown: Readonly<Record<string, Kind>> = {
   "google.protobuf.Duration": "duration",
   "google.protobuf.FieldMask": "mask",
   "google.protobuf.Any": "any",
+  // A JSON object of any shape.
+  "google.protobuf.Struct": "any",
 };
 
 const scalarKind = (scalar: ScalarType): Kind => {
@@ -434,6 +444,12 @@ const distributionFact = (descriptor: DescMethod): DistributionFact | undefined 
   return { verb, template: path, takesContent, givesContent, makesRepo };
 };
 
+const scimFact = (descriptor: DescMethod): ScimFact | undefined => {
+  if (!hasOption(descriptor, options.scim)) return undefined;
+  const { verb, path } = getOption(descriptor, options.scim);
+  return { verb, template: path };
+};
+
 const scopePathOf = (input: MessageFact): string[] | undefined => {
   const field = input.fields.find((candidate) => candidate.scope);
   if (!field) return undefined;
@@ -510,7 +526,8 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
   const body = output.name === "google.protobuf.Empty" ? input : output;
   const http = httpFacts(descriptor, input);
   const distribution = distributionFact(descriptor);
-  const verb = http[0]?.verb ?? distribution?.verb;
+  const scim = scimFact(descriptor);
+  const verb = http[0]?.verb ?? distribution?.verb ?? scim?.verb;
   const [domain, version] = domainAndVersionOf(name);
   const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopePathOf(input);
   if (!access.open && !access.unscoped && access.capabilities.length > 0 && !scope) {
@@ -526,6 +543,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     output,
     http,
     distribution,
+    scim,
     givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,

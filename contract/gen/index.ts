@@ -55,6 +55,7 @@ import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
+import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -112,4 +113,5 @@ export const files = [
   file_gantry_registry_v1_distribution,
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
+  file_gantry_scim_v1_scim,
 ];

@@ -52,6 +52,8 @@ export interface Services {
   readonly blobs: BlobPlace;
   /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
   readonly anonymousPull: boolean;
+  /** When the database was restored last, in milliseconds since 1970; undefined: never. */
+  readonly restoredMs: number | undefined;
   /** GANTRY_DELETED_DAYS: for how long what was deleted can be brought back, in milliseconds; 0: not at all. */
   readonly deletedKeptMs: number;
 }

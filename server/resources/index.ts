@@ -43,6 +43,8 @@ import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
 import { vulnReport } from "./registry/vuln-report.ts";
+import { scimDiscovery } from "./scim/scim-discovery.ts";
+import { scimUser } from "./scim/scim-user.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -89,5 +91,7 @@ export const resources = [
   tag,
   tagsSummary,
   vulnReport,
+  scimDiscovery,
+  scimUser,
   advisory,
 ];

@@ -10,7 +10,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, json, text } from "./columns.ts";
 import type { Read, Row, Store, Write } from "./handle.ts";
-import { deleteRows, type Retention } from "./retention.ts";
+import { deleteRows, type Retention, sweptNothing } from "./retention.ts";
 import type { Table } from "./rows.ts";
 
 /** Where deleted rows are kept. */
@@ -173,9 +173,10 @@ export const deletionsRetention: Retention = {
   async deleteExpired(store: Store, nowMs: number) {
     const statement = `select ${expired.list} from deletions where expire_time <= $1 order by expire_time, uid limit 1`;
     const first = await expired.findOne(store.read, statement, [timestamp(nowMs)]);
-    if (!first) return false;
-    if (first.hasRows) await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid]);
-    else await deleteRows(store, { table: "deletions", where: "uid = $1 and expire_time <= $2", order: "uid" }, [first.uid, timestamp(nowMs)]);
-    return true;
+    if (!first) return sweptNothing;
+    const { deleted } = first.hasRows
+      ? await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid])
+      : await deleteRows(store, { table: "deletions", where: "uid = $1 and expire_time <= $2", order: "uid" }, [first.uid, timestamp(nowMs)]);
+    return { deleted, more: true };
   },
 };

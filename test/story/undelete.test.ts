@@ -11,6 +11,7 @@ import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { defaultPeriods } from "#base/retention-periods.ts";
 import { collect } from "#registry";
 import { findResourceCounts, retentions, findSubscriptionSecret, subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 import { asOwner } from "../database.ts";
@@ -274,11 +275,11 @@ test("what has expired is removed in pieces, and what has not stays", async () =
   world.clock.now += 29 * day;
   const later = await remove("registry.ReposService/DeleteRepo", await makeRepo("later"));
   world.clock.now += 2 * day;
-  while (await deletionsRetention.deleteExpired(store(), world.clock.now - 2 * day));
+  while ((await deletionsRetention.deleteExpired(store(), world.clock.now - 2 * day, defaultPeriods)).more);
   assert.ok((await countKept(deletion)) > rowsKept);
   let [pieces, last] = [0, await countKept(deletion)];
   for (;;) {
-    const more = await deletionsRetention.deleteExpired(store(), world.clock.now);
+    const { more } = await deletionsRetention.deleteExpired(store(), world.clock.now, defaultPeriods);
     const left = await countKept(deletion);
     assert.ok(last - left <= limits.retentionRowsMax, "no piece is larger");
     [pieces, last] = [pieces + 1, left];

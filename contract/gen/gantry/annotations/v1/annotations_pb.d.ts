@@ -223,6 +223,52 @@ export declare type DistributionJson = {
 export declare const DistributionSchema: GenMessage<Distribution, {jsonType: DistributionJson}>;
 
 /**
+ * A path of SCIM 2.0 (RFC 7644). The parameters of its queries, in RFC 7644's spelling, and the header field If-Match become the
+ * fields of the message that are called like them. The answer's `document` is what SCIM answers.
+ *
+ * @generated from message gantry.annotations.v1.Scim
+ */
+export declare type Scim = Message<"gantry.annotations.v1.Scim"> & {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb: string;
+
+  /**
+   * "/scim/v2/{identity_provider_uid}/Users/{id}": {identity_provider_uid} takes any number of segments.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * A path of SCIM 2.0 (RFC 7644). The parameters of its queries, in RFC 7644's spelling, and the header field If-Match become the
+ * fields of the message that are called like them. The answer's `document` is what SCIM answers.
+ *
+ * @generated from message gantry.annotations.v1.Scim
+ */
+export declare type ScimJson = {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb?: string;
+
+  /**
+   * "/scim/v2/{identity_provider_uid}/Users/{id}": {identity_provider_uid} takes any number of segments.
+   *
+   * @generated from field: string path = 2;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.Scim.
+ * Use `create(ScimSchema)` to create a new message.
+ */
+export declare const ScimSchema: GenMessage<Scim, {jsonType: ScimJson}>;
+
+/**
  * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
  *
  * @generated from message gantry.annotations.v1.HandsOn
@@ -1363,6 +1409,14 @@ export declare const distribution: GenExtension<MethodOptions, Distribution>;
  * @generated from extension: bool gives_file = 50107;
  */
 export declare const gives_file: GenExtension<MethodOptions, boolean>;
+
+/**
+ * Where SCIM 2.0 has the operation. One with it has no google.api.http rule, is not served over gRPC, and is answered to the
+ * SCIM token of the identity provider that its path names, and to nobody else.
+ *
+ * @generated from extension: gantry.annotations.v1.Scim scim = 50110;
+ */
+export declare const scim: GenExtension<MethodOptions, Scim>;
 
 /**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
