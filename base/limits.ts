@@ -86,6 +86,13 @@ export const limits = {
   databaseHostsMax: 8,
   primaryLookMs: 1_000,
   hostAnswerMs: 2_000,
+  /**
+   * Lists from a replica: how far it may be behind, how long it is left alone after it failed, and how many organizations a list
+   * may be of for their last events to be compared.
+   */
+  replicaLagMs: 10_000,
+  replicaPauseMs: 10_000,
+  replicaRootsMax: 4,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */
@@ -495,6 +502,14 @@ export const limits = {
    * two seconds, well below the time that a statement may take.
    */
   deletedRowsMax: 10_000,
+  /** For so many days what was deleted can be brought back: what nobody misses in a month is not missed. */
+  deletedDays: 30,
+  /** What the operator may set: longer is what backups are for. */
+  deletedDaysMax: 365,
+  /** Of what an undelete leaves out it names so many; the rest it counts. */
+  leftOutMax: 100,
+  /** Of what comes back so many are looked at together: each costs two or three statements, sent without waiting for each. */
+  returningBatchMax: 200,
   /** AIP-233 and the public platform: bindings of one batch. */
   batchMax: 25,
 
@@ -514,6 +529,19 @@ export const limits = {
   scimTokenLifetimeMaxMs: (2 * 365 + 1) * 24 * 60 * 60 * 1000,
   scimOverlapMs: 60 * 60 * 1000,
   scimOverlapMaxMs: 24 * 60 * 60 * 1000,
+  /** The body of a SCIM request: a group of some 3,000 members at once. */
+  scimBodyBytesMax: 256 * 1024,
+  /** RFC 7644, 3.4.2.4: users of one answer, where the client says nothing and at most; Entra ID and Okta ask for 100 and 200. */
+  scimPageSize: 100,
+  scimPageMax: 500,
+  /** Terms of one filter, and brackets inside each other: clients send one or two. */
+  scimFilterTermsMax: 50,
+  scimFilterDepthMax: 10,
+  /** Operations of one PATCH. */
+  scimOperationsMax: 1_000,
+  /** Characters of userName, displayName and an e-mail address, which are in indexes of at most 2,700 bytes; addresses of one user that are looked for. */
+  scimNameLengthMax: 512,
+  scimEmailsMax: 50,
   /**
    * For how long rights from the groups of a sign-in are given to others, ahead: whether the giver is still in them nobody asks
    * until the next sign-in, and who was taken out of them must not stay by what she gave herself in other hands.
@@ -940,6 +968,27 @@ export const limits = {
   metricLabelLengthMax: 128,
   /** How often it is looked how late the event loop is: five times a second costs nothing that can be measured. */
   eventLoopLookMs: 200,
+
+  // ---- traces (server/calls) --------------------------------------------------------------------------------------------
+  /**
+   * Calls of which a server keeps traces in a second, where GANTRY_TRACES_PER_SECOND says nothing else: as many again that callers ask for,
+   * and as many deliveries. A call's statements are planned anew where it is traced, some 0.3 ms of the database's each.
+   */
+  tracesPerSecond: 20,
+  tracesPerSecondMax: 1_000,
+  /** Parts of one call that are told: an import has thousands of statements. */
+  tracePartsMax: 200,
+  /** A statement's text, at most. */
+  traceTextMax: 2_048,
+  /** Spans that wait for the collector, some 2 KiB each: beyond them they are dropped. */
+  traceQueueSpans: 4_096,
+  /** Spans in one request to it, and how long they are gathered at most. */
+  traceBatchSpans: 512,
+  traceBatchMs: 1_000,
+  /** A collector that takes longer gets the next ones. */
+  traceExportMs: 10_000,
+  /** Of what is left when the server stops. */
+  tracesCloseMs: 2_000,
 } as const;
 
 /**
@@ -965,4 +1014,9 @@ export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set
  * nothing else. A process answers some 15,000 (measured): one identity has an eighth of it, one organization a third.
  */
-export const requestRates = { "identity-requests": 2_000, "organization-requests": 5_000 } as const;
+export const requestRates = {
+  "identity-requests": 2_000,
+  "organization-requests": 5_000,
+  // Of one identity provider by SCIM. Directories are written by a few connections at a time; Entra ID wants 25 requests a second taken.
+  "scim-writes": 100,
+} as const;

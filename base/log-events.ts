@@ -45,6 +45,9 @@ export const logEvents = {
   "store.host.back": { level: "info" },
   "store.host.outdated": { level: "error" },
   "store.host.foreign": { level: "error" },
+  "store.replica.away": { level: "warn" },
+  "store.replica.back": { level: "info" },
+  "store.replica.failed": { level: "warn" },
   "store.postgres": { level: "warn", like: ["message"] },
   "store.postgres.lost": { level: "error" },
   "store.postgres.revived": { level: "info" },
@@ -53,6 +56,7 @@ export const logEvents = {
   "store.postgres.orphan": { level: "warn" },
   listener: { level: "warn", like: ["error"] },
   connections: { level: "warn", like: ["address"] },
+  "traces.failed": { level: "warn", like: ["cause"] },
   "metrics.failed": { level: "warn", like: ["metric", "cause"] },
   "blobs.missing": { level: "error", like: ["key"] },
   "blobs.upload.lost": { level: "warn", like: ["cause"] },
@@ -92,7 +96,7 @@ export const logEvents = {
   "audit.target.resumed": { level: "info" },
   "maintenance.failed": { level: "warn" },
   "tls.certificate.read": { level: "info" },
-  "tls.certificate.failed": { level: "error", like: ["reason"] },
+  "tls.certificate.failed": { level: "error" },
   "service.notice.failed": { level: "warn" },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 

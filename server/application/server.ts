@@ -24,7 +24,7 @@ import {
 } from "#feeds";
 import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
-import { type Calls, openCalls } from "#calls";
+import { type Calls, openCalls, openTraces, type Traces } from "#calls";
 import { openSignIn } from "#signin";
 import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
@@ -118,6 +118,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   let metricsPort: PrivatePort | undefined;
+  let traces: Traces | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
@@ -151,7 +152,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       openapi: openOpenApi(),
     };
     const openFeed = limitedDocuments(open, authn.clientLimits);
-    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
+    traces = settings.traces && (await openTraces(settings.traces, { version, log: options.log }));
+    const calls = openCalls({ traces, log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
     const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
       {
@@ -179,7 +181,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     });
     const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
-      { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
+      { ...services, traces, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
@@ -224,13 +226,14 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           targets.stop(),
           patternReport.ended,
         ]);
+        await traces?.close();
         await application.close();
         clearTimeout(late);
       },
     };
   } catch (thrown) {
     await feeds?.stop();
-    await metricsPort?.close();
+    await Promise.all([metricsPort?.close(), traces?.close()]);
     await application.close();
     throw thrown;
   }

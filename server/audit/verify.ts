@@ -97,7 +97,7 @@ const explainKnown = (
  */
 export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, knownBefore?: Link): Promise<Verdict> => {
   const { head, first, last } = await readChain(read, vault, root);
-  const { restores } = await verifyRestores(read, vault);
+  const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
   if (!head) {
     const since = knownBefore && restores.find(({ base }) => base >= knownBefore.sequence);
     const isAbsent = last === undefined && since !== undefined;

@@ -13,6 +13,7 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
+import { tracePart } from "#calls";
 import { type Authorities, openAuthorities } from "./authorities.ts";
 import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
 import { openPauses } from "./pauses.ts";
@@ -235,6 +236,15 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
       let party = "";
       let origin = "";
       let leave = (): void => {};
+      const fromMs = performance.now();
+      // The host alone: the rest of an address may be a secret. Whom we ask learns nothing of the trace.
+      const tell = (attributes: Readonly<Record<string, number>>, failed?: string): void =>
+        tracePart(
+          `ask ${purpose}`,
+          fromMs,
+          { "server.address": URL.parse(address)?.host ?? "", "http.request.method": request.method ?? "GET", ...attributes },
+          failed,
+        );
       try {
         const url = parseTargetUrl(address);
         if (share === undefined) throw new Error(`no purpose ${purpose}`);
@@ -276,9 +286,11 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
               ? new Uint8Array()
               : await readBody(answer.body, Math.min(bytesMax, request.receive ? limits.outboundBytesMax : bytesMax));
           if (purpose === "issuer") silentHosts.succeeded(origin);
+          tell({ "http.response.status_code": answer.statusCode });
           return { status: answer.statusCode, headers, body, url: target.href };
         }
       } catch (cause) {
+        tell({}, "unreachable");
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
         if (cause instanceof NotReceived) throw cause.cause;
         if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);

@@ -92,16 +92,22 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
   const { readable, controller } = createTarPacker();
   let failure: unknown;
   const writing = (async () => {
-    for await (const piece of readable) await writeAll(file, piece);
+    for await (const piece of readable) {
+      // Known before the stream is given up, which fails whoever is adding to it.
+      await writeAll(file, piece).catch((thrown: unknown) => {
+        failure ??= thrown;
+        throw thrown;
+      });
+    }
   })().catch((thrown: unknown) => {
-    failure = thrown;
-    controller.error(thrown);
+    failure ??= thrown;
+    controller.error(failure);
   });
   let isFinished = false;
   const add: ArchiveWriter["add"] = async (name, sizeBytes, content) => {
     const hash = hashing();
-    const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
     try {
+      const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
       await Readable.toWeb(Readable.from(ofSize(name, sizeBytes, content, hash.update))).pipeTo(entry);
     } catch (thrown) {
       throw failure ?? thrown;
@@ -112,7 +118,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
     add,
     addText: (name, content) => add(name, Buffer.byteLength(content), once(content)),
     async finish() {
-      controller.finalize();
+      if (failure === undefined) controller.finalize();
       await writing;
       if (failure !== undefined) throw failure;
       await file.sync();

@@ -299,6 +299,8 @@ export interface ClaimedDelivery {
   readonly data: string;
   /** RFC 3339. */
   readonly time: string;
+  /** Of the request that caused the event; "" where none did. */
+  readonly requestId: string;
 }
 
 const claimedDelivery = columns<ClaimedDelivery>({
@@ -310,6 +312,7 @@ const claimedDelivery = columns<ClaimedDelivery>({
   secretSealed: expression("subscription.secret_sealed", text),
   previousSecretSealed: expression("case when subscription.previous_secret_expire_time > $2 then subscription.previous_secret_sealed end", nullableText),
   eventId: expression("event.event_id", text),
+  requestId: expression("event.request_id", text),
   type: expression("event.type", text),
   source: expression("event.source", text),
   subject: expression("event.subject", text),

@@ -298,7 +298,7 @@ export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
-export { type Host, readHosts } from "./hosts.ts";
+export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
 export {
   type AppliedMigration,
   beginRestore,
@@ -311,6 +311,7 @@ export {
 } from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { type HostState, readHostStates } from "./primary.ts";
+export { type CurrentCopy, findCurrentCopy } from "./replica.ts";
 export { bindSealed } from "./bind-sealed.ts";
 export { type Binding, openVault, readSecretKey, type Vault, type VaultOptions, vaultOf, writeSecretKey } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
@@ -331,6 +332,20 @@ export {
   numberEvents,
 } from "./outbox.ts";
 export { findRestores, insertRestore } from "./restores.ts";
+export {
+  type DeletedRange,
+  findDeletedRows,
+  findKeptTables,
+  insertDeletion,
+  keepDeleted,
+  type Keeping,
+  type KeptTable,
+  lockDeletion,
+  removeDeletion,
+  returnResources,
+  returnRows,
+  takeDeleted,
+} from "./deletions.ts";
 export type { Retention } from "./retention.ts";
 export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
@@ -370,6 +385,26 @@ export {
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
+  countScimUsers,
+  deleteScimRemoval,
+  deleteScimUser,
+  findScimIdentity,
+  findScimUser,
+  insertScimUser,
+  listScimUsers,
+  lockScimStanding,
+  lockScimUser,
+  type ScimCondition,
+  type ScimOperator,
+  type ScimUserAttribute,
+  type ScimUserKeys,
+  type ScimUserQuery,
+  type ScimUserRow,
+  updateScimUser,
+  writeScimIdentity,
+  writeScimRemoval,
+} from "./scim-users.ts";
+export {
   findBoundPeople,
   findIdentitiesOf,
   findIdentity,
@@ -393,6 +428,7 @@ export {
   findProvidersOfOnlyOrganization,
   findProvidersOfOrganization,
   findScim,
+  findScimAccess,
   listClientIds,
   listProviderIssuers,
   lockScim,
@@ -400,6 +436,7 @@ export {
   type Provider,
   scimTokenColumns,
   scimRevokedColumns,
+  type ScimAccess,
   type ScimState,
 } from "./identity-providers.ts";
 export {
@@ -524,10 +561,10 @@ export { findReadme, type Readme } from "./readmes.ts";
 export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
-export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { deleteRefreshToken, deleteRefreshTokensThrough, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
 export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
-export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,
@@ -549,7 +586,7 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
-export { insertSession } from "./sessions.ts";
+export { deleteSessionsThrough, insertSession } from "./sessions.ts";
 export { deleteSomeExpiredSignIns, insertSignIn, type SignInRow, takeSignIn } from "./sign-ins.ts";
 export {
   areSigningKeysOlder,

@@ -346,6 +346,10 @@ export interface BackedUpSchema {
 export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema> =>
   withClient(databaseUrl, async (client) => {
     const migrations = await readMigrations();
+    if (await poolsTransactions(client, configOf(databaseUrl))) throw migrationFailure(poolerProblem);
+    const { rows: standby } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as "is"');
+    // Locks of one server are not those of another: blobs would be collected meanwhile.
+    if (standby[0]?.is) throw migrationFailure("the database is a standby: back it up at its primary, whose servers then keep the bytes of blobs");
     await findMissing(client, migrations, { progress: () => {} });
     const applied = await findApplied(client);
     if (applied.length === 0) throw migrationFailure("there is nothing to back up: no server has used this database yet");

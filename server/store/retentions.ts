@@ -5,6 +5,7 @@ import { affectedImagesRetention } from "./affected-images.ts";
 import { authorizationCodesRetention } from "./authorization-codes.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
+import { deletionsRetention } from "./deletions.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
@@ -42,4 +43,5 @@ export const retentions: readonly Retention[] = [
   vulnReportsRetention,
   affectedImagesRetention,
   sourceDocumentsRetention,
+  deletionsRetention,
 ];

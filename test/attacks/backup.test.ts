@@ -81,6 +81,12 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
     else await isRefused(at, `changed at ${place}`);
   }
 
+  const sumsChanged = Buffer.from(bytes);
+  const inSums = bytes.indexOf("  backup.json\n") - 1;
+  sumsChanged[inSums] = sumsChanged[inSums] === 0x30 ? 0x31 : 0x30;
+  await writeFile(at, sumsChanged);
+  await isRefused(at, "SHA256SUMS changed", /its members are not those that SHA256SUMS lists/);
+
   // In a folder: every file, and with sums that fit.
   const copy = join(folder, "copy");
   const fresh = async (): Promise<void> => {
