@@ -887,6 +887,10 @@ export const limits = {
   metricsKeptMs: 1_000,
   metricRowsKeptMs: 15_000,
   metricReadMs: 3_000,
+  /** The bytes of all blobs are a sum over all of them: a million in 0.2 s. */
+  metricTotalsKeptMs: 5 * 60 * 1000,
+  /** Rows that are counted of what waits: 10,000 in 3 ms. */
+  backlogRowsMax: 10_000,
   /** Connections to a port of its own: of a few scrapers and a person. */
   privateConnectionsMax: 64,
   /** Fewest characters of the token for metrics: what nobody guesses, as openssl rand -base64 24 makes it with 32. */

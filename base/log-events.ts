@@ -82,7 +82,7 @@ export const logEvents = {
   "audit.tick.failed": { level: "warn", like: ["cause"] },
   "maintenance.failed": { level: "warn" },
   "tls.certificate.read": { level: "info" },
-  "tls.certificate.failed": { level: "error", like: ["reason"] },
+  "tls.certificate.failed": { level: "error" },
   "service.notice.failed": { level: "warn" },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 

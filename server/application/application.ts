@@ -54,7 +54,7 @@ export const openApplication = async ({
   const ownVault = (): Promise<Vault> =>
     openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
   const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
-  const store = await openDatabase({ settings, log, progress, join });
+  const store = await openDatabase({ settings, log, metrics, progress, join });
   try {
     // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
     const vault = given ?? (await ownVault());
@@ -64,6 +64,7 @@ export const openApplication = async ({
       vault,
       clock,
       log,
+      metrics,
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,

@@ -53,7 +53,7 @@ export const runMaintenance = async (
   auditMonths: number = limits.auditMonths,
   pauses: Pauses = openMaintenancePauses(),
 ): Promise<void> => {
-  const { clock, log } = kernel.services;
+  const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
   let parts = partsOf(kernel, auditMonths, nowMs).filter(({ name }) => !pauses.isPaused(name, nowMs));
   // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
@@ -62,8 +62,12 @@ export const runMaintenance = async (
     for (const part of parts) {
       try {
         if (await part.run()) more.push(part);
-        else pauses.end(part.name);
+        else {
+          pauses.end(part.name);
+          metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "done" });
+        }
       } catch (cause) {
+        metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "failed" });
         log("maintenance.failed", { part: part.name, failures: pauses.fail(part.name, nowMs), cause });
       }
     }

@@ -34,6 +34,7 @@ import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";
+import { watchRows } from "./metrics-rows.ts";
 import { watchMemory } from "./memory.ts";
 import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
@@ -161,6 +162,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         trustedProxies: settings.trustedProxies,
         bounds: { connectionsPerAddress: settings.connectionsPerAddress },
         log: options.log,
+        metrics,
         version,
       },
       {
@@ -184,6 +186,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
+    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [] });
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();

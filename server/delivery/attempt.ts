@@ -7,6 +7,7 @@ import { missingCapability, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
 import type { Traces } from "#calls";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { type Clock, timestamp } from "#base/time.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { type ClaimedDelivery, type Store, subscriptionSecretBinding, subscriptionSecretPurpose, type Vault } from "#store";
@@ -22,6 +23,7 @@ export interface AttemptServices {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Pick<Metrics, "count" | "observe">;
   readonly delaysSeconds: readonly number[];
   readonly userAgent: string;
   /** Absent: nothing is traced. */

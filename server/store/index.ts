@@ -1,5 +1,6 @@
 // The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
+export { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion } from "./backlog.ts";
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,

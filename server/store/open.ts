@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
@@ -19,6 +20,7 @@ export interface StoreOptions {
   /** How many months of the audit log are kept; undefined: as many as the database says. */
   readonly auditMonths?: number | undefined;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
   /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
@@ -76,7 +78,7 @@ export const prepareDatabase = async ({
 
 /** Opens the store of a database that prepareDatabase has just prepared. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
-  const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
+  const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs, options.metrics);
   const readiness = openReadiness(options.databaseUrl, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
   let closing: Promise<void> | undefined;

@@ -7,6 +7,7 @@ import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { countStatement, currentCall, waitForDatabase } from "#calls";
+import type { Metrics } from "#metrics";
 import pg from "pg";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
@@ -238,7 +239,11 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
     closed = true;
     await Promise.all(connections.map((connection) => connection.client?.then((client) => client.end()).catch(() => {})));
   };
-  return { query, close };
+  const inUse = (): { open: number; busy: number } => ({
+    open: connections.filter(({ ready }) => ready !== undefined).length,
+    busy: connections.filter(({ inFlight }) => inFlight > 0).length,
+  });
+  return { query, close, inUse };
 };
 
 type Reads = Pick<ReturnType<typeof openReads>, "query">;
@@ -264,10 +269,12 @@ interface SharedReads {
   query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
-const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
+const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): SharedReads => {
   const costs = openStatementCosts();
   const pageTurns = openFairQueue(pageReadTurns);
   const wideTurns = openFairQueue(wideReadTurns);
+  metrics?.watchQueue(pageTurns);
+  metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
     // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
@@ -309,7 +316,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   };
 };
 
-const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
   class WatchedClient extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       super(config);
@@ -335,6 +342,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
   pool.on("connect", (client) => client.on("error", () => {}));
 
   const turns = openFairQueue(writeTurns);
+  metrics?.watchQueue(turns);
 
   const connect = (): Promise<pg.PoolClient> =>
     pool.connect().catch((error: unknown) => {
@@ -407,9 +415,14 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
     if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
     try {
       for (let tries = 1; ; tries++) {
+        const startedMs = performance.now();
         const outcome = await attempt(work);
-        if ("result" in outcome) return outcome.result;
-        if (!outcome.retry || tries >= limits.transactionTriesMax) throw outcome.thrown;
+        metrics?.observe("gantry_database_statement_seconds", { pool: "writes" }, (performance.now() - startedMs) / 1000);
+        const isCommitted = "result" in outcome;
+        const isOver = isCommitted || !outcome.retry || tries >= limits.transactionTriesMax;
+        metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
+        if (isCommitted) return outcome.result;
+        if (isOver) throw outcome.thrown;
         // Growing and uneven, so that the losers of one race do not meet again in the next.
         await sleep(Math.random() * 5 * 2 ** tries);
       }
@@ -417,19 +430,52 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
       turns.leave(party, place);
     }
   };
-  return { write, close: () => pool.end() };
+  const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
+  return { write, close: () => pool.end(), inUse };
 };
 
+/** The same reads, with the time of each. */
+const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metrics: Metrics | undefined): Reads =>
+  metrics === undefined
+    ? reads
+    : {
+        query: async (text, values) => {
+          const startedMs = performance.now();
+          try {
+            return await reads.query(text, values);
+          } finally {
+            metrics.observe("gantry_database_statement_seconds", { pool }, (performance.now() - startedMs) / 1000);
+          }
+        },
+      };
+
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
+export const openConnections = (
+  databaseUrl: string,
+  log: Log,
+  databaseAnswerMs: number = limits.databaseAnswerMs,
+  metrics: Metrics | undefined = undefined,
+): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
   const cheap = openReads(databaseUrl, cheapReads, nameOf, watches, log);
   const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
-  const reads = shareReads(cheap, wide);
+  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(databaseUrl, nameOf, watches, log);
+  const writes = openWrites(databaseUrl, nameOf, watches, log, metrics);
+  metrics?.watch("gantry_database_connections", () =>
+    (
+      [
+        ["reads", cheap.inUse()],
+        ["wide_reads", wide.inUse()],
+        ["writes", writes.inUse()],
+      ] as const
+    ).flatMap(([pool, { open, busy }]) => [
+      { labels: { pool, state: "open" as const }, value: open },
+      { labels: { pool, state: "busy" as const }, value: busy },
+    ]),
+  );
   return {
     forParty(party) {
       const known = rowsOf.get(party);

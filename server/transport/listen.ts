@@ -368,6 +368,10 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const connections = watchConnections(bounds);
   let draining = false;
   let reservedBytes = 0;
+  let refusedConnections = 0;
+  config.metrics?.watch("gantry_connections", () => [{ labels: {}, value: sockets.size }]);
+  config.metrics?.watch("gantry_connections_refused_total", () => [{ labels: {}, value: refusedConnections }]);
+  config.metrics?.watch("gantry_request_buffer_bytes", () => [{ labels: {}, value: reservedBytes }]);
   const context: ServerContext = {
     dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
     config,
@@ -411,6 +415,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   listener.on("connection", (socket: Socket) => {
     if (!hasPeerAddress(socket)) return;
     if (!mayConnect(socket)) {
+      refusedConnections++;
       socket.destroy();
       return;
     }
