@@ -26,6 +26,7 @@ import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { type Calls, openCalls, openTraces, type Traces } from "#calls";
 import { openSignIn } from "#signin";
+import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
@@ -62,6 +63,8 @@ export interface Server {
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
+  /** Sends the audit log to where the operator wants it. */
+  readonly auditTargets: AuditTargets;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
@@ -107,6 +110,7 @@ const openDocumentOf =
 
 export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
+  const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && openMetrics({ log: given.log });
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
@@ -122,7 +126,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
@@ -181,7 +185,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
-    const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const targets = openAuditTargets({ ...services, outbound: authn.outbound, userAgent: `gantry/${version}` }, auditTargets);
+    if (options.deliversByHand !== true) targets.start();
+    const maintenance = startMaintenance(kernel, settings);
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
@@ -197,6 +203,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       firstOrganization,
       feeds,
       delivery,
+      auditTargets: targets,
       sboms,
       reload: async () => certificate?.renew(),
       async close() {
@@ -216,6 +223,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           transport.close(),
           metricsPort?.close(),
           delivery.stop(),
+          targets.stop(),
           patternReport.ended,
         ]);
         await traces?.close();

@@ -14,8 +14,10 @@ import { readTimestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
+import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
@@ -52,11 +54,15 @@ export interface Settings extends DatabaseSettings {
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
+  /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
+  readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
   /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** How long what the operator decides about is kept, the audit log aside. */
+  readonly periods: RetentionPeriods;
   /** Who publishes our own advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
   /** Whom to tell of a vulnerability of this very server. */
@@ -73,6 +79,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** For how many days what was deleted can be brought back; 0: not at all. */
+  readonly deletedDays: number;
   /** GANTRY_LOG_LEVEL: the least that the log tells. */
   readonly logLevel: LogLevel;
   /** GANTRY_REQUEST_LOG: one line of the log for each request. */
@@ -202,6 +210,13 @@ const readMonths = (value: string | undefined): number => {
   if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax)
     throw settingFault("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
   return months;
+};
+
+const readDeletedDays = (value: string | undefined): number => {
+  const days = value === undefined ? limits.deletedDays : Number(value);
+  if (!Number.isInteger(days) || days < 0 || days > limits.deletedDaysMax)
+    throw settingFault("GANTRY_DELETED_DAYS", `must be a number of days from 0 to ${limits.deletedDaysMax}, not ${JSON.stringify(value)}`);
+  return days;
 };
 
 const readUntaggedDays = (value: string | undefined): number | undefined => {
@@ -336,6 +351,7 @@ export const readSettings = (environment: Environment): Settings => {
     );
   }
   const publicUrl = publicUrlOf(given);
+  const deliveryDelaysSeconds = readDelays(given.GANTRY_DELIVERY_DELAYS);
   return {
     ...database,
     host,
@@ -358,12 +374,15 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
+    auditTargetsFile: given.GANTRY_AUDIT_TARGETS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
-    deliveryDelaysSeconds: readDelays(given.GANTRY_DELIVERY_DELAYS),
+    deliveryDelaysSeconds,
+    periods: readPeriods(given, deliveryDelaysSeconds),
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    deletedDays: readDeletedDays(given.GANTRY_DELETED_DAYS),
     traces: readTraces(given),
     logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),

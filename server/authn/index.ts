@@ -35,6 +35,7 @@ import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
+import { openScimTokens } from "./scim-tokens.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
@@ -43,7 +44,7 @@ export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
 export { checkIssuer } from "./issuers.ts";
 export { personUid } from "./people.ts";
-export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+export { type ConnectTarget, openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
 export interface AuthnOptions {
@@ -82,6 +83,8 @@ export interface Authn {
    * else's, and no identity is chosen beside the token. Throws UNAUTHENTICATED.
    */
   authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
+  /** Who asks at the SCIM address of this identity provider: the provider, by its SCIM token (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  authenticateScim(provider: string, authorization: string | undefined): Promise<Caller>;
   /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
@@ -170,6 +173,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
   const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
   const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
+  const scimTokens = openScimTokens(store, clock, issuer);
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
@@ -290,6 +294,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       if (token?.issuer !== issuer) throw unauthenticated("only tokens of this server are taken here: exchange this one first");
       return authenticateOwn(token, header, undefined, resource);
     },
+    authenticateScim: scimTokens,
     upstream: async (authorization, audiencesFor) => {
       const token = readToken(readBearer(authorization), clock());
       if (token.issuer === issuer) return undefined;

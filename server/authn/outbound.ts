@@ -6,7 +6,7 @@
 // Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
 
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
@@ -51,12 +51,21 @@ export interface OutboundReply {
   readonly url: string;
 }
 
+export interface ConnectTarget {
+  readonly host: string;
+  readonly port: number;
+  /** True: by TLS. Otherwise listed addresses alone are connected to. */
+  readonly secure: boolean;
+}
+
 export interface Outbound {
   /**
    * One request and its whole answer, of any status: a redirect that is not followed is an answer like any other. Throws
    * RESOURCE_EXHAUSTED where too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
    */
   fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
+  /** A connection for another protocol than HTTP, to an address that was checked the same way. Throws the same. */
+  connect(purpose: Purpose, target: ConnectTarget): Promise<Socket>;
   close(): Promise<void>;
 }
 
@@ -192,6 +201,7 @@ const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
   feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
   client: () => openShares({ all: limits.clientFetchesMax, each: limits.clientFetchesEachMax }, "clients"),
+  audit: () => openShares({ all: limits.auditFetchesMax, each: limits.auditFetchesEachMax }, "targets of the audit log"),
 };
 
 export interface OutboundOptions {
@@ -287,6 +297,21 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
       } finally {
         leave();
+      }
+    },
+    connect: async (purpose, { host, port, secure }) => {
+      try {
+        const { buildConnector } = await loadClient();
+        if (isClosed) throw new Error("the server has stopped");
+        const connector = guardedConnector(buildConnector, purpose, egress, resolve, authorities);
+        return await new Promise((connected, failed) =>
+          connector({ hostname: host, protocol: secure ? "https:" : "http:", port: String(port) }, (...[error, socket]) => {
+            if (error === null) connected(socket);
+            else failed(error);
+          }),
+        );
+      } catch (cause) {
+        throw new Fault("UNAVAILABLE", `${host}:${port} cannot be reached`, { cause });
       }
     },
     close: async () => {

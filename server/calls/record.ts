@@ -9,7 +9,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Code, Fault } from "#base/fault.ts";
 
 /** "http": what is beside the contract, such as pages, keys, the open feed. */
-export type CallProtocol = "rest" | "grpc" | "oci" | "mcp" | "http";
+export type CallProtocol = "rest" | "grpc" | "oci" | "scim" | "mcp" | "http";
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 

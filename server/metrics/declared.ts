@@ -21,7 +21,7 @@ export interface Declared {
 }
 
 /** "http": what is beside the contract, such as pages, keys and the open feed. */
-export const callProtocols = ["rest", "grpc", "oci", "mcp", "http"] as const;
+export const callProtocols = ["rest", "grpc", "oci", "scim", "mcp", "http"] as const;
 
 /** Of one process: pipelined ones for cheap reads, those for reads of many rows, those for transactions. */
 export const databasePools = ["reads", "wide_reads", "writes"] as const;
@@ -151,7 +151,7 @@ export const declared = {
   gantry_outbound_requests_total: {
     kind: "counter",
     help: "Requests to other servers, by what for, and whether there was an answer; refused: the share of them was in use.",
-    labels: { purpose: ["issuer", "sink", "feed", "client"], outcome: ["answered", "failed", "refused"] },
+    labels: { purpose: ["issuer", "sink", "feed", "client", "audit"], outcome: ["answered", "failed", "refused"] },
     of: "process",
   },
 
@@ -284,6 +284,40 @@ export const declared = {
     help: "Number of the last migration of the database.",
     labels: {},
     of: "database",
+  },
+
+  // ---- retention (server/application/maintenance.ts) -------------------------------------------------------------
+  gantry_retention_deleted_rows_total: {
+    kind: "counter",
+    help: "Rows that were deleted because their time was over, by table; entries of the audit log, of which whole months go.",
+    labels: { table: "open" },
+    of: "process",
+  },
+  gantry_retention_oldest_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest row that is kept, of tables for which a setting says how long.",
+    labels: { table: "open" },
+    of: "database",
+  },
+
+  // ---- the audit log out (server/audit-targets) ------------------------------------------------------------------
+  gantry_audit_target_behind_seconds: {
+    kind: "gauge",
+    help: "How long ago the first entry was sealed that a target of the audit log has not got; 0 where it has all.",
+    labels: { target: "open" },
+    of: "database",
+  },
+  gantry_audit_target_entries_total: {
+    kind: "counter",
+    help: "Entries of the audit log that a target has confirmed.",
+    labels: { target: "open" },
+    of: "process",
+  },
+  gantry_audit_target_failures_total: {
+    kind: "counter",
+    help: "Batches of the audit log that a target has not confirmed.",
+    labels: { target: "open" },
+    of: "process",
   },
 
   // ---- the process (process.ts) ----------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
+import { readHosts } from "./hosts.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { openConnections, serverParty } from "./pool.ts";
+import { openPrimary } from "./primary.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
-  /** postgresql://user:password@host/database, as DATABASE_URL has it. */
+  /** postgresql://user:password@host/database, as DATABASE_URL has it; with several hosts, the one that is the primary. */
   readonly databaseUrl: string;
   /** The owner's connection, as GANTRY_MIGRATE_URL has it; undefined: there is none beside the server's own. */
   readonly migrateUrl?: string | undefined;
@@ -38,6 +40,7 @@ const migrateWhenReady = async (variable: string, databaseUrl: string, options: 
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   }
+  readHosts(variable, databaseUrl);
   const until = Date.now() + limits.statementTimeoutMs;
   let waitIsTold = false;
   for (;;) {
@@ -78,9 +81,10 @@ export const prepareDatabase = async ({
 
 /** Opens the store of a database that prepareDatabase has just prepared. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
-  const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs, options.metrics);
-  const readiness = openReadiness(options.databaseUrl, options.readinessMs);
-  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
+  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
+  const connections = openConnections(primary, options.log, options.databaseAnswerMs, options.metrics);
+  const readiness = openReadiness(primary, options.readinessMs);
+  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;
   return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
 };

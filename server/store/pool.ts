@@ -9,11 +9,12 @@ import type { Log } from "#base/log.ts";
 import { countStatement, currentCall, waitForDatabase } from "#calls";
 import type { Metrics } from "#metrics";
 import pg from "pg";
+import { beginSession, clientConfigOf } from "./connection.ts";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
-import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
+import { exchange, type ExchangeWatches, MovedDatabase, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
-import { quotaSettings } from "./resource-counts.ts";
+import type { Primary } from "./primary.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
@@ -27,47 +28,11 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** A connection that does not answer within this time is none. */
-export const connectTimeoutMs = limits.outboundTimeoutMs;
-
-// A transaction that waits for a lock gives up before its statement does, so that the two can be distinguished.
-const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
-
 // A connection holds each prepared statement in memory for good. Ours are a few hundred; if requests lead to texts
 // without end, those beyond this number are sent without a name.
 const namedStatementsMax = 2_000;
 
-// The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
-// Set by a statement instead of startup parameters: connection poolers refuse the latter.
-// Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
-export const sessionSettings = (statementTimeoutMs: number): string => `
-  set timezone = 'UTC';
-  set datestyle = 'ISO';
-  set client_min_messages = warning;
-  set jit = off;
-  set plan_cache_mode = force_generic_plan;
-  set statement_timeout = ${statementTimeoutMs};
-  set lock_timeout = ${lockTimeoutMs};
-  set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
-  set tcp_user_timeout = ${limits.databaseAnswerMs};
-  ${quotaSettings}
-`;
-
 const commitName = "commit";
-
-/** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
-const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
-
-export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
-  connectionString: databaseUrl,
-  application_name: "gantry",
-  connectionTimeoutMillis: connectTimeoutMs,
-  keepAlive: true,
-  // From then on Node probes every second, ten times. Of the other ends of a timeout (TCP_USER_TIMEOUT) Node knows nothing.
-  keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
-  pipeline: true,
-  types: uninterpretedTypes,
-});
 
 /** Gives each statement's text a short name under which a connection keeps its plan. */
 const makeStatementNames = (): ((text: string) => string | undefined) => {
@@ -133,7 +98,7 @@ interface ReadConnection {
   inFlight: number;
 }
 
-const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openReads = (primary: Primary, kind: ReadKind, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
   const connections: ReadConnection[] = Array.from({ length: kind.connections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
@@ -146,17 +111,20 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
   const connect = (connection: ReadConnection): Promise<pg.Client> => {
     if (connection.client) return connection.client;
     const connecting = (async () => {
-      const client = new pg.Client(clientConfigOf(databaseUrl));
+      // With nothing awaited between: what is made before the primary is another one is cut then.
+      const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
       watches.add(client);
       client.on("error", (error) => {
         detach(connection, connecting);
+        primary.doubt();
         if (!closed) log("store.connection.lost", { error: error.message });
       });
       try {
         await client.connect();
-        await exchange(client, () => client.query(`${sessionSettings(kind.statementTimeoutMs)} set default_transaction_read_only = on;`));
+        await beginSession(client, { statementTimeoutMs: kind.statementTimeoutMs, settings: "set default_transaction_read_only = on;" });
       } catch (error) {
         client.end().catch(() => {});
+        primary.doubt();
         throw error;
       }
       return client;
@@ -208,7 +176,7 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
       const client =
         connection.ready ??
         (await waitForDatabase(connecting).catch((error: unknown) => {
-          throw unreachable(error);
+          throw error instanceof MovedDatabase ? error : unreachable(error);
         }));
       try {
         corkUntilEndOfTick(client);
@@ -316,38 +284,49 @@ const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): Sh
   };
 };
 
-const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
+const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
   class WatchedClient extends pg.Client {
+    /** The pool makes one when it needs it: to the host that is the primary then. */
     constructor(config?: pg.ClientConfig) {
-      super(config);
+      super({ ...config, ...(primary.known && { connectionString: primary.known.url }) });
       watches.add(this);
     }
   }
   const pool = new pg.Pool({
     Client: WatchedClient,
-    ...clientConfigOf(databaseUrl),
+    ...clientConfigOf(""),
     max: limits.writeConnections,
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
       await exchange(client, async () => {
-        await client.query(sessionSettings(limits.statementTimeoutMs));
+        await beginSession(client, { statementTimeoutMs: limits.statementTimeoutMs });
         // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
         await client.query({ name: beginName, text: "begin isolation level read committed read write" });
         await client.query({ name: commitName, text: commitName });
       });
     },
   });
-  pool.on("error", (error) => log("store.connection.lost", { error: error.message }));
+  pool.on("error", (error) => {
+    primary.doubt();
+    log("store.connection.lost", { error: error.message });
+  });
   // While a client is checked out the pool does not listen to it; without a listener its error would end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
 
   const turns = openFairQueue(writeTurns);
   metrics?.watchQueue(turns);
 
-  const connect = (): Promise<pg.PoolClient> =>
-    pool.connect().catch((error: unknown) => {
+  const connect = async (): Promise<pg.PoolClient> => {
+    try {
+      if (primary.known === undefined) await primary.find();
+      return await pool.connect();
+    } catch (error) {
+      // Nothing was sent yet, and now there is another one to connect to.
+      if (error instanceof MovedDatabase) return connect();
+      primary.doubt();
       throw unreachable(error);
-    });
+    }
+  };
 
   /** One try of one transaction. `retry` says that another is worth it. */
   const attempt = async <T>(work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
@@ -404,6 +383,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
             () => false,
           )));
       client.release(!rolledBack);
+      if (isUnusable) primary.doubt();
       if (readOnly(failure)) return { thrown: unreachable(failure), retry: false };
       // A plan that another server's migration has outdated is gone with its connection.
       return { thrown, retry: lostRace(failure) || stalePlan(failure) };
@@ -451,19 +431,20 @@ const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metri
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
 export const openConnections = (
-  databaseUrl: string,
+  primary: Primary,
   log: Log,
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
 ): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
-  const cheap = openReads(databaseUrl, cheapReads, nameOf, watches, log);
-  const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
+  primary.onMove(() => watches.cut(new MovedDatabase()));
+  const cheap = openReads(primary, cheapReads, nameOf, watches, log);
+  const wide = openReads(primary, wideReads, nameOf, watches, log);
   const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(databaseUrl, nameOf, watches, log, metrics);
+  const writes = openWrites(primary, nameOf, watches, log, metrics);
   metrics?.watch("gantry_database_connections", () =>
     (
       [
