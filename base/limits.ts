@@ -86,6 +86,13 @@ export const limits = {
   databaseHostsMax: 8,
   primaryLookMs: 1_000,
   hostAnswerMs: 2_000,
+  /**
+   * Lists from a replica: how far it may be behind, how long it is left alone after it failed, and how many organizations a list
+   * may be of for their last events to be compared.
+   */
+  replicaLagMs: 10_000,
+  replicaPauseMs: 10_000,
+  replicaRootsMax: 4,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */

@@ -56,10 +56,11 @@ export const withOwnersStore = async <T>({ settings, log, progress }: Omit<Datab
 
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
 export const openDatabase = async ({ settings, log, metrics, progress, join }: DatabaseOptions): Promise<Store> => {
-  const { databaseUrl, migrateUrl, dataDirectory } = settings;
+  const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory } = settings;
   // A command that has not been told how long the log is kept changes nothing about that.
   const auditMonths = join ? undefined : settings.auditMonths;
-  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, auditMonths, log, metrics, progress });
+  // Nor does one need what spares the primary a server's lists.
+  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl, auditMonths, log, metrics, progress });
   const embedded = await startEmbedded({ dataDirectory, log, progress, join });
   try {
     const store = await openStore({ ...addressesOf(embedded), auditMonths, log, metrics, progress });

@@ -17,6 +17,7 @@ export const settingTexts = {
   GANTRY_DATA: { says: "data directory", byDefault: "./gantry-data" },
   DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one: an address, with one host or several" },
   GANTRY_MIGRATE_URL: { says: "the connection of the role that owns that database, for migrations", byDefault: "DATABASE_URL" },
+  GANTRY_READ_REPLICA_URL: { says: "a standby of that database, which lists may be read from", byDefault: "none" },
   GANTRY_PUBLIC_URL: { says: "the address that clients use; also the issuer of tokens", byDefault: "from GANTRY_LISTEN" },
   GANTRY_TLS_CERT: { says: "certificate file: the port speaks TLS" },
   GANTRY_TLS_KEY: { says: "its key file" },

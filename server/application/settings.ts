@@ -27,6 +27,8 @@ export interface DatabaseSettings {
   readonly databaseUrl: string | undefined;
   /** The connection of the database's owner; undefined: DATABASE_URL is that one. */
   readonly migrateUrl: string | undefined;
+  /** A standby of the database that lists may be read from; undefined: there is none. */
+  readonly readReplicaUrl?: string | undefined;
   /** How many months of the audit log are kept, the running one included. */
   readonly auditMonths: number;
 }
@@ -321,13 +323,16 @@ const publicUrlOf = (given: Given): string => {
 export const readPublicUrl = (environment: Environment): string => publicUrlOf(readGiven(environment));
 
 const databaseSettingsOf = (given: Given): DatabaseSettings => {
-  const { DATABASE_URL: databaseUrl, GANTRY_MIGRATE_URL: migrateUrl } = given;
+  const { DATABASE_URL: databaseUrl, GANTRY_MIGRATE_URL: migrateUrl, GANTRY_READ_REPLICA_URL: readReplicaUrl } = given;
   if (migrateUrl !== undefined && databaseUrl === undefined)
     throw settingFault("GANTRY_MIGRATE_URL", "is for a database of your own: set DATABASE_URL, the connection that the server works with, too");
+  if (readReplicaUrl !== undefined && databaseUrl === undefined)
+    throw settingFault("GANTRY_READ_REPLICA_URL", "is for a database of your own: set DATABASE_URL, whose standby it is, too");
   return {
     dataDirectory: resolve(given.GANTRY_DATA ?? settingTexts.GANTRY_DATA.byDefault),
     databaseUrl,
     migrateUrl,
+    readReplicaUrl,
     auditMonths: readMonths(given.GANTRY_AUDIT_MONTHS),
   };
 };

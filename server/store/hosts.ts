@@ -97,3 +97,13 @@ export const readHosts = (variable: string, databaseUrl: string): readonly [Host
   if (new Set(found.map(({ name }) => name)).size < found.length) throw malformed("names a host twice");
   return [first, ...others];
 };
+
+/** The host of GANTRY_READ_REPLICA_URL: one. Throws a Fault of one line. */
+export const readReplicaHost = (replicaUrl: string): Host => {
+  const variable = "GANTRY_READ_REPLICA_URL";
+  if (splitAddress(replicaUrl) === undefined)
+    throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
+  const [host, ...others] = readHosts(variable, replicaUrl);
+  if (others.length > 0) throw new Fault("FAILED_PRECONDITION", `${variable} names several hosts: it takes one standby, whose lag is measured`);
+  return host;
+};

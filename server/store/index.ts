@@ -298,7 +298,7 @@ export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
-export { type Host, readHosts } from "./hosts.ts";
+export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
 export {
   type AppliedMigration,
   beginRestore,
@@ -311,6 +311,7 @@ export {
 } from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { type HostState, readHostStates } from "./primary.ts";
+export { type CurrentCopy, findCurrentCopy } from "./replica.ts";
 export { bindSealed } from "./bind-sealed.ts";
 export { type Binding, openVault, readSecretKey, type Vault, type VaultOptions, vaultOf, writeSecretKey } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";

@@ -8,7 +8,7 @@ import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
-import { readHosts } from "./hosts.ts";
+import { readHosts, readReplicaHost } from "./hosts.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { openConnections, serverParty } from "./pool.ts";
 import { openPrimary } from "./primary.ts";
@@ -21,6 +21,8 @@ export interface StoreOptions {
   readonly migrateUrl?: string | undefined;
   /** How many months of the audit log are kept; undefined: as many as the database says. */
   readonly auditMonths?: number | undefined;
+  /** A standby of it, as GANTRY_READ_REPLICA_URL has it, for lists; undefined: there is none. */
+  readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
   /** Receives a line for what takes its time: waiting, migrations. */
@@ -69,7 +71,7 @@ export const prepareDatabase = async ({
   migrateUrl,
   auditMonths,
   progress = () => {},
-}: Omit<StoreOptions, "log" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
+}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
   if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
   const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
   if (mayMigrate && auditMonths !== undefined) {
@@ -81,8 +83,9 @@ export const prepareDatabase = async ({
 
 /** Opens the store of a database that prepareDatabase has just prepared. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
+  const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
-  const connections = openConnections(primary, options.log, options.databaseAnswerMs, options.metrics);
+  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics);
   const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;

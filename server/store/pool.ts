@@ -13,8 +13,10 @@ import { beginSession, clientConfigOf } from "./connection.ts";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, MovedDatabase, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
-import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
-import type { Primary } from "./primary.ts";
+import type { LaggingCopy, Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
+import type { Host } from "./hosts.ts";
+import { onlyHost, type Primary } from "./primary.ts";
+import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
@@ -98,7 +100,13 @@ interface ReadConnection {
   inFlight: number;
 }
 
-const openReads = (primary: Primary, kind: ReadKind, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openReads = (
+  primary: Primary,
+  kind: ReadKind & { readonly anyServer?: boolean },
+  nameOf: (text: string) => string | undefined,
+  watches: ExchangeWatches,
+  log: Log,
+) => {
   const connections: ReadConnection[] = Array.from({ length: kind.connections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
@@ -121,7 +129,11 @@ const openReads = (primary: Primary, kind: ReadKind, nameOf: (text: string) => s
       });
       try {
         await client.connect();
-        await beginSession(client, { statementTimeoutMs: kind.statementTimeoutMs, settings: "set default_transaction_read_only = on;" });
+        await beginSession(client, {
+          statementTimeoutMs: kind.statementTimeoutMs,
+          settings: "set default_transaction_read_only = on;",
+          anyServer: kind.anyServer === true,
+        });
       } catch (error) {
         client.end().catch(() => {});
         primary.doubt();
@@ -221,16 +233,31 @@ class PartyRead implements Read {
   readonly shared: Read;
   readonly #reads: SharedReads;
   readonly #party: Party;
+  readonly #copy: ReplicaReads | undefined;
 
-  constructor(reads: SharedReads, party: Party, shared?: Read) {
+  constructor(reads: SharedReads, party: Party, { shared, copy }: { readonly shared?: Read; readonly copy?: ReplicaReads | undefined } = {}) {
     this.#reads = reads;
     this.#party = party;
     this.shared = shared ?? this;
+    this.#copy = copy;
+  }
+
+  get lagging(): LaggingCopy | undefined {
+    const asOfMs = this.#copy?.replica.asOfMs;
+    if (this.#copy === undefined || asOfMs === undefined) return undefined;
+    const { replica, reads } = this.#copy;
+    return { read: new PartyRead(reads, this.#party), asOfMs, fail: (error) => replica.fail(error) };
   }
 
   query(text: string, values: readonly Param[] = [], cost?: StatementCost): Promise<Row[]> {
     return this.#reads.query(this.#party, text, values, cost);
   }
+}
+
+/** Reads of a replica, in turns of their own. */
+interface ReplicaReads {
+  readonly replica: Replica;
+  readonly reads: SharedReads;
 }
 
 interface SharedReads {
@@ -429,9 +456,32 @@ const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metri
         },
       };
 
+/** The same kinds of connections for reads, to a replica. */
+const openReplicaReads = (
+  host: Host,
+  primary: Primary,
+  nameOf: (text: string) => string | undefined,
+  log: Log,
+  databaseAnswerMs: number,
+  metrics: Metrics | undefined,
+) => {
+  const watches = openExchangeWatches(databaseAnswerMs);
+  const replica = openReplica(host, primary, log, () => watches.cut());
+  const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
+  const [cheap, wide] = [open(cheapReads), open(wideReads)];
+  const close = async (): Promise<void> => {
+    const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
+    await Promise.all([cheap.close(), wide.close(), replica.close()]);
+    await watches.ended();
+    clearTimeout(late);
+  };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics)), close };
+};
+
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
 export const openConnections = (
   primary: Primary,
+  replicaHost: Host | undefined,
   log: Log,
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
@@ -442,6 +492,7 @@ export const openConnections = (
   const cheap = openReads(primary, cheapReads, nameOf, watches, log);
   const wide = openReads(primary, wideReads, nameOf, watches, log);
   const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
   const writes = openWrites(primary, nameOf, watches, log, metrics);
@@ -461,14 +512,14 @@ export const openConnections = (
     forParty(party) {
       const known = rowsOf.get(party);
       if (known) return known;
-      const rows: Rows = { read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) };
+      const rows: Rows = { read: new PartyRead(reads, party, { shared: ownRead, copy }), write: (work, row) => writes.write(party, work, row) };
       rowsOf.set(party, rows);
       return rows;
     },
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
-      await Promise.all([cheap.close(), wide.close(), writes.close()]);
+      await Promise.all([cheap.close(), wide.close(), writes.close(), copy?.close()]);
       await watches.ended();
       clearTimeout(late);
     },

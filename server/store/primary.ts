@@ -12,7 +12,7 @@
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
 import pg from "pg";
-import { columns, expression, flag, text } from "./columns.ts";
+import { columns, expression, flag, number, text } from "./columns.ts";
 import { beginSession, clientConfigOf } from "./connection.ts";
 import { sendStatement } from "./driver-internals.ts";
 import { type ExchangeWatches, openExchangeWatches } from "./exchange.ts";
@@ -32,12 +32,18 @@ export interface Primary {
   close(): Promise<void>;
 }
 
+/** Where a server is in the history of its cluster. "" and 0 where the database does not tell. */
+export interface Place {
+  /** The cluster's own number. */
+  readonly system: string;
+  /** Counts its promotions. */
+  readonly timeline: number;
+  /** Of what is written, or of what a standby has replayed: bytes of the write-ahead log. */
+  readonly position: number;
+}
+
 /** What a host says of itself. */
-export type HostState =
-  /** `system` is the cluster's own number, `timeline` counts its promotions; "" and 0 where the database tells neither. */
-  | { readonly is: "primary"; readonly system: string; readonly timeline: number }
-  | { readonly is: "standby" }
-  | { readonly is: "away"; readonly error: unknown };
+export type HostState = ({ readonly is: "primary" } & Place) | ({ readonly is: "standby" } & Place) | { readonly is: "away"; readonly error: unknown };
 
 /** All of them were asked, and none is a primary. With PostgreSQL's code for a server that only starts: it may be one soon. */
 export class NoPrimary extends Error {
@@ -47,15 +53,26 @@ export class NoPrimary extends Error {
 const recovery = columns({ isStandby: expression("pg_is_in_recovery()", flag) });
 const recoveryText = `select ${recovery.list}`;
 
-// A standby has no position to write at, and so is not asked for its timeline. It stands in the name of the file that is written.
-const position = columns({
-  system: expression("(select system_identifier::text from pg_control_system())", text),
+const ownSystem = expression("(select system_identifier::text from pg_control_system())", text);
+
+// A primary's timeline stands in the name of the file that is written, as a hexadecimal number.
+const written = columns({
+  system: ownSystem,
   timeline: expression("left(pg_walfile_name(pg_current_wal_lsn()), 8)", text),
+  position: expression("pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')", number),
 });
-const positionText = `select ${position.list}`;
+const writtenText = `select ${written.list}`;
+
+// A standby's, which writes nothing, is what it has made sure of; that comes some time behind what it replays.
+const replayed = columns({
+  system: ownSystem,
+  timeline: expression("(select greatest(timeline_id, min_recovery_end_timeline) from pg_control_checkpoint() cross join pg_control_recovery())", number),
+  position: expression("coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0)", number),
+});
+const replayedText = `select ${replayed.list}`;
 
 /** Functions that are missing, not implemented, or not for this role. */
-const tellsNoPosition = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.test(sqlState(thrown));
+const tellsNoPlace = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.test(sqlState(thrown));
 
 /**
  * The same beside what the others say. "outdated": it takes itself for the primary, and another one was promoted after it.
@@ -63,18 +80,24 @@ const tellsNoPosition = (thrown: unknown): boolean => /^(42883|0A000|42501)$/.te
  */
 type Standing = HostState["is"] | "unheard" | "outdated" | "foreign";
 
-interface WatchedHost {
+const nowhere: Place = { system: "", timeline: 0, position: 0 };
+
+/** A connection over which a host is asked. */
+export interface Asked {
   readonly host: Host;
   readonly ask: () => Promise<HostState>;
   readonly watches: ExchangeWatches;
   readonly close: () => void;
+}
+
+interface WatchedHost extends Asked {
   /** The last; undefined: it has not answered yet. */
   state: HostState | undefined;
   standing: Standing;
   asking: Promise<void> | undefined;
 }
 
-const watchHost = (host: Host, answerMs: number): WatchedHost => {
+export const openAsked = (host: Host, answerMs: number): Asked => {
   const watches = openExchangeWatches(answerMs);
   let connected: pg.Client | undefined;
 
@@ -102,13 +125,15 @@ const watchHost = (host: Host, answerMs: number): WatchedHost => {
 
   const read = async (client: pg.Client): Promise<HostState> => {
     const [first] = await sendStatement(client, undefined, recoveryText, []);
-    if (first === undefined || recovery.read(first).isStandby) return { is: "standby" };
+    const is = first === undefined || recovery.read(first).isStandby ? "standby" : "primary";
     try {
-      const [row] = await sendStatement(client, undefined, positionText, []);
-      const { system, timeline } = row ? position.read(row) : { system: "", timeline: "0" };
-      return { is: "primary", system, timeline: Number.parseInt(timeline, 16) || 0 };
+      const [row] = await sendStatement(client, undefined, is === "standby" ? replayedText : writtenText, []);
+      if (row === undefined) return { is, ...nowhere };
+      if (is === "standby") return { is, ...replayed.read(row) };
+      const { timeline, ...place } = written.read(row);
+      return { is, ...place, timeline: Number.parseInt(timeline, 16) || 0 };
     } catch (error) {
-      if (tellsNoPosition(error)) return { is: "primary", system: "", timeline: 0 };
+      if (tellsNoPlace(error)) return { is, ...nowhere };
       throw error;
     }
   };
@@ -131,10 +156,10 @@ const watchHost = (host: Host, answerMs: number): WatchedHost => {
   const close = (): void => {
     if (connected) drop(connected);
   };
-  return { host, ask, watches, close, state: undefined, standing: "unheard", asking: undefined };
+  return { host, ask, watches, close };
 };
 
-const awayText = (error: unknown): string => {
+export const awayText = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error), code: "" };
   return message || code || "it does not answer";
 };
@@ -150,7 +175,7 @@ const noPrimary = (hosts: readonly WatchedHost[]): unknown => {
 const doubtMs = limits.primaryLookMs / 4;
 
 const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary => {
-  const watched = hosts.map((host) => watchHost(host, answerMs));
+  const watched = hosts.map((host): WatchedHost => ({ ...openAsked(host, answerMs), state: undefined, standing: "unheard", asking: undefined }));
   const moved: (() => void)[] = [];
   let waiting: (() => void)[] = [];
   let current: WatchedHost | undefined;
@@ -262,7 +287,7 @@ const watchHosts = (hosts: readonly Host[], log: Log, answerMs: number): Primary
 };
 
 /** Of one host there is nothing to choose: whether it is a primary, each connection asks for itself. */
-const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
+export const onlyHost = (host: Host): Primary => ({ known: host, find: async () => host, doubt: () => {}, onMove: () => {}, close: async () => {} });
 
 /** Watches which of these hosts is the primary, until it is closed. */
 export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerMs: number = limits.hostAnswerMs): Primary =>
@@ -270,7 +295,7 @@ export const openPrimary = (hosts: readonly [Host, ...Host[]], log: Log, answerM
 
 /** What each of these hosts says of itself now. */
 export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[]> => {
-  const watched = hosts.map((host) => watchHost(host, limits.hostAnswerMs));
+  const watched = hosts.map((host) => openAsked(host, limits.hostAnswerMs));
   try {
     return await Promise.all(watched.map(({ ask }) => ask()));
   } finally {
