@@ -475,7 +475,7 @@ const openReplicaReads = (
     await watches.ended();
     clearTimeout(late);
   };
-  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics)), close };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), undefined), close };
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
