@@ -399,6 +399,7 @@ export {
   clientSecretPurpose,
   scimEnabledColumns,
   findProvider,
+  holdProviderRow,
   findProvidersOfOnlyOrganization,
   findProvidersOfOrganization,
   findScim,

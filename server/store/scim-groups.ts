@@ -35,7 +35,7 @@ export interface WrittenScimGroup extends Pick<ScimGroupRow, "uid" | "externalId
   readonly nowMs: number;
 }
 
-const valuesOf = ({ uid, externalId, mappedAs, displayName, document, nowMs }: WrittenScimGroup): Param[] => [
+const groupValuesOf = ({ uid, externalId, mappedAs, displayName, document, nowMs }: WrittenScimGroup): Param[] => [
   uid,
   externalId ?? null,
   mappedAs,
@@ -49,7 +49,7 @@ export const insertScimGroup = async (rows: Write, identityProviderUid: string, 
   await rows.query(
     `insert into scim_groups (uid, external_id, mapped_as, display_name, document, create_time, update_time, identity_provider_uid)
      values ($1, $2, $3, $4, $5, $6, $6, $7)`,
-    [...valuesOf(row), identityProviderUid],
+    [...groupValuesOf(row), identityProviderUid],
   );
 };
 
@@ -67,7 +67,7 @@ export const updateScimGroup = (rows: Write, row: WrittenScimGroup): Promise<Sci
     `update scim_groups set external_id = $2, mapped_as = $3, display_name = $4, document = $5, version = version + 1,
        update_time = greatest($6::timestamptz, update_time + interval '1 millisecond')
      where uid = $1 returning ${group.list}`,
-    valuesOf(row),
+    groupValuesOf(row),
   );
 
 /** With its members. */

@@ -45,11 +45,13 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
   readonly nowMs: number;
 }
 
-/** Throws ALREADY_EXISTS where the provider has a user of this name or external id. */
-export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<void> => {
-  await rows.query(
-    `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
+/** The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external id. */
+export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
+  user.findOne(
+    rows,
+    `with back as (delete from scim_removals where identity_provider_uid = $2 and external_id = $3)
+     insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning ${user.list}`,
     [
       row.uid,
       row.identityProviderUid,
@@ -63,7 +65,6 @@ export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<voi
       timestamp(row.nowMs),
     ],
   );
-};
 
 export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);

@@ -14,14 +14,13 @@ import {
   deleteScimMemberships,
   deleteScimRemoval,
   deleteScimUser,
-  findProvider,
   findScimIdentity,
   findScimUser,
+  holdProviderRow,
   type GroupOfScimUser,
   insertScimUser,
   listGroupsOfScimUsers,
   listScimUsers,
-  lockRow,
   lockScimUser,
   type Provider,
   type Read,
@@ -69,8 +68,7 @@ const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown)
 /** The provider, which stays until the transaction ends. */
 const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> => {
   const uid = text(request, "identityProviderUid");
-  const held = await lockRow(rows, { name: "identity_providers", columns: ["uid"] }, uid, "key share");
-  const provider = held && (await findProvider(rows, uid));
+  const provider = await holdProviderRow(rows, uid);
   if (!provider) throw noResource("IdentityProvider", uid);
   return provider;
 };
@@ -105,10 +103,10 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
-  await namingTaken(insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }));
-  if (externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
+  const row = await namingTaken(
+    insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }),
+  );
   if (active && identityUid !== undefined) await giveProvisionedRole(context, provider, identityUid);
-  const row = await findScimUser(rows, uid);
   if (!row) throw noUser(context);
   return { reply: toldUser(context, row, [], shownOf(request)) };
 };

@@ -90,7 +90,7 @@ export interface ReadDocument {
 /**
  * Reads a document as a client has sent it. `leftOut`: names, in lower case, of what is never kept. Throws 400 invalidValue.
  */
-export const readDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Named>, leftOut: ReadonlySet<string>): ReadDocument => {
+export const readScimDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Named>, leftOut: ReadonlySet<string>): ReadDocument => {
   const names: ReadonlyMap<string, Named> = new Map([...attributes, ["externalid", { name: "externalId" }]]);
   const kept = withNames(Object.fromEntries(Object.entries(sent).filter(([key]) => !leftOut.has(key.toLowerCase()))), names, "");
   const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");

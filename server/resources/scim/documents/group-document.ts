@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { ScimGroupRow, ScimMember } from "#store";
-import { idOf, invalidAttribute, type ReadDocument, readDocument, requireName, serversOwn, withMeta } from "./document.ts";
+import { idOf, invalidAttribute, type ReadDocument, readScimDocument, requireName, serversOwn, withMeta } from "./document.ts";
 import { valueNamed } from "./filter.ts";
 import { groupAttributes, groupSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
@@ -19,7 +19,7 @@ const leftOut: ReadonlySet<string> = new Set([...serversOwn, "members"]);
 
 /** Reads a group's document as a client has sent it, but its members. Throws 400 invalidValue. */
 export const readGroup = (sent: JsonObject): ReadGroup => {
-  const { document, externalId } = readDocument(sent, groupSchema, groupAttributes, leftOut);
+  const { document, externalId } = readScimDocument(sent, groupSchema, groupAttributes, leftOut);
   const displayName = text(document, "displayName").trim();
   if (displayName === "") throw invalidAttribute("displayName", "is required");
   requireName("displayName", displayName);

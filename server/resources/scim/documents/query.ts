@@ -113,7 +113,7 @@ const placeOf = ({ startIndex, count }: JsonObject): { readonly skip: number; re
   limit: Math.min(limits.scimPageMax, Math.max(0, Number(count ?? limits.scimPageSize))),
 });
 
-const queryOf = <Attribute extends string, Sortable extends Attribute>(
+const listQueryOf = <Attribute extends string, Sortable extends Attribute>(
   searchable: Searchable<Attribute>,
   sortable: readonly Sortable[],
   byDefault: Sortable,
@@ -138,7 +138,7 @@ const queryOf = <Attribute extends string, Sortable extends Attribute>(
 const sortableGroups = ["id", "externalId", "displayName", "meta.created", "meta.lastModified"] as const;
 
 /** What a List of users asks the store. Throws 400 invalidFilter or invalidValue. */
-export const userQueryOf = (request: JsonObject): ScimUserQuery => queryOf(users, [...sortableGroups, "userName"] as const, "id", request);
+export const userQueryOf = (request: JsonObject): ScimUserQuery => listQueryOf(users, [...sortableGroups, "userName"] as const, "id", request);
 
 /** The same of groups. */
-export const groupQueryOf = (request: JsonObject): ScimGroupQuery => queryOf(groups, sortableGroups, "id", request);
+export const groupQueryOf = (request: JsonObject): ScimGroupQuery => listQueryOf(groups, sortableGroups, "id", request);

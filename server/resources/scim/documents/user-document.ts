@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { GroupOfScimUser, ScimUserKeys, ScimUserRow } from "#store";
-import { documentOf, idOf, invalidAttribute, type ReadDocument, readDocument, requireName, serversOwn, withMeta } from "./document.ts";
+import { documentOf, idOf, invalidAttribute, type ReadDocument, readScimDocument, requireName, serversOwn, withMeta } from "./document.ts";
 import { userAttributes, userSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
@@ -19,7 +19,7 @@ const leftOut: ReadonlySet<string> = new Set([...serversOwn, "groups", "password
 
 /** Reads a user's document as a client has sent it. Throws 400 invalidValue. */
 export const readUser = (sent: JsonObject): ReadUser => {
-  const { document, externalId } = readDocument(sent, userSchema, userAttributes, leftOut);
+  const { document, externalId } = readScimDocument(sent, userSchema, userAttributes, leftOut);
   const userName = text(document, "userName").trim();
   if (userName === "") throw invalidAttribute("userName", "is required");
   const displayName = text(document, "displayName");
