@@ -118,6 +118,8 @@ export interface ResourceFact {
   readonly deletedWithParent: boolean;
   /** Each organization has a quota of them. */
   readonly counted: boolean;
+  /** Nothing is kept of it when it is deleted. */
+  readonly deletedForGood: boolean;
 }
 
 export interface HttpFact {
@@ -171,7 +173,7 @@ export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): 
 /** What an operation gives to others, and for how long. */
 export interface HandsOnFact {
   /** "role", "provider", …; "none": nothing by itself. */
-  readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization";
+  readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization" | "deletion";
   /** Where the request says when it ends: path in JSON names; undefined: it never does. */
   readonly end: readonly string[] | undefined;
   /** Rights from the groups of a sign-in may give it, too. */
@@ -393,10 +395,10 @@ const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, let
 
 const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
   if (!hasOption(descriptor, options.resource)) return undefined;
-  const { unique, deletedWithParent, counted } = getOption(descriptor, options.resource);
+  const { unique, deletedWithParent, counted, deletedForGood } = getOption(descriptor, options.resource);
   const unknown = unique.find((name) => !descriptor.fields.some((field) => field.name === name));
   if (unknown !== undefined) throw new Error(`${descriptor.typeName} is said to be unique by ${unknown}, which is none of its fields`);
-  return { unique, deletedWithParent, counted };
+  return { unique, deletedWithParent, counted, deletedForGood };
 };
 
 /** The facts of one message; computed once. Throws where its options contradict each other. */
@@ -480,6 +482,7 @@ const rightsHandedOn = {
   [options.RightsHandedOn.ROLE_HOLDERS]: "roleHolders",
   [options.RightsHandedOn.INVITE]: "invite",
   [options.RightsHandedOn.ORGANIZATION]: "organization",
+  [options.RightsHandedOn.DELETION]: "deletion",
 } as const;
 
 const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | undefined => {

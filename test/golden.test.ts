@@ -80,6 +80,7 @@ const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: strin
   roleHolders: { gives: "the role's capabilities, to whoever has it" },
   invite: { gives: "what the invite promises: asked of its maker again", ends: "the invite's expireTime", fromSessions: "as the invite" },
   organization: { gives: "ownership of the organization that it makes", fromSessions: "-" },
+  deletion: { gives: "all that comes back, each as making it would", ends: "as what comes back" },
 };
 
 /** What gives rights or credentials without being an operation of the contract. */

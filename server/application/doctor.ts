@@ -6,8 +6,10 @@ import { dirname, join } from "node:path";
 import { checkIssuer } from "#authn";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { timestamp } from "#base/time.ts";
+import { type AuditTarget, readTargetsFile } from "#audit-targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { listProviderIssuers, type MigrationState, readDatabaseTime, readMigrationState } from "#store";
+import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
 import { type Application, openApplication } from "./application.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
@@ -165,11 +167,51 @@ async function* examineIssuers({ services: { store, authn } }: Application): Asy
   }
 }
 
+/** Whether each target of the audit log has what was sealed. */
+async function* examineAuditTargets({ services: { store, clock } }: Application, file: string): AsyncGenerator<Finding> {
+  const subject = "audit";
+  let targets: readonly AuditTarget[];
+  try {
+    targets = await readTargetsFile(file);
+  } catch (thrown) {
+    yield { is: "bad", subject, says: textOf(thrown), remedy: "mend the file: the server does not start with it" };
+    return;
+  }
+  const nowMs = clock();
+  const found = await findTargets(
+    store.read,
+    targets.map(({ name }) => name),
+    timestamp(nowMs),
+  );
+  const states = new Map(found.map((state) => [state.name, state]));
+  for (const { name } of targets) {
+    const state = states.get(name);
+    const missed = state?.missedMonth ? `; entries up to ${state.missedMonth} were deleted before they arrived` : "";
+    if (!state) yield { is: "unsure", subject, says: `${name}: no server has sent to it yet`, remedy: "start the server with this GANTRY_AUDIT_TARGETS" };
+    else if (state.failures > 0)
+      yield {
+        is: "bad",
+        subject,
+        says: `${name}: has failed ${state.failures} times since ${state.failedSince}: ${state.problem}${missed}`,
+        remedy: `mend it: everything comes again in its order; what is older than GANTRY_AUDIT_MONTHS is kept ${limits.auditHeldMonths} months longer for it`,
+      };
+    else if (state.waitingSinceMs !== undefined && nowMs - state.waitingSinceMs > limits.auditBehindMs)
+      yield {
+        is: "bad",
+        subject,
+        says: `${name}: has not got what was sealed since ${timestamp(state.waitingSinceMs)}${missed}`,
+        remedy: "it takes less than what comes, or no server sends to it",
+      };
+    else yield { is: missed === "" ? "good" : "unsure", subject, says: `${name}: ${state.sent} entries arrived${missed}` };
+  }
+}
+
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
   yield await examineClock(application);
   yield await examineAddress(settings, await application.services.authn.keys());
   yield* examineIssuers(application);
+  if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 
 /** The database as it is: nothing is made in it, and nothing migrated. */
@@ -193,6 +235,32 @@ const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Prom
   }
 };
 
+/** Of a list of hosts, what each is: one that is away is missed when it should take over. */
+async function* examineHosts(databaseUrl: string): AsyncGenerator<Finding> {
+  const hosts = readHosts("DATABASE_URL", databaseUrl);
+  if (hosts.length === 1) return;
+  const states = await readHostStates(hosts);
+  const newest = Math.max(...states.map((state) => (state.is === "primary" ? state.timeline : 0)));
+  for (const [index, { name }] of hosts.entries()) {
+    const state = states[index];
+    const subject = "host";
+    if (state === undefined || state.is === "away") {
+      yield { is: "unsure", subject, says: `${name} is away: ${textOf(state?.error)}`, remedy: "until it is back it cannot take over" };
+    } else if (state.is === "standby") {
+      yield { is: "good", subject, says: `${name} is a standby` };
+    } else if (state.timeline < newest) {
+      yield {
+        is: "bad",
+        subject,
+        says: `${name} takes itself for the primary, of timeline ${state.timeline}; another one was promoted since`,
+        remedy: "stop it at once, and make a standby of it (pg_rewind): servers that start while the other is away would use it",
+      };
+    } else {
+      yield { is: "good", subject, says: `${name} is the primary${state.timeline > 0 ? `, of timeline ${state.timeline}` : ""}` };
+    }
+  }
+}
+
 /** Everything in its order, each as soon as it is known. Throws nothing that a finding can say. */
 export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
   const { settings, log, progress } = options;
@@ -200,6 +268,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);
+  if (settings.databaseUrl !== undefined) yield* examineHosts(settings.databaseUrl);
   const { finding, isCurrent } = await examineDatabase(options);
   yield finding;
   if (!isCurrent) return;

@@ -4,6 +4,7 @@ import { access } from "./access/access.ts";
 import { securityAdvisory } from "./advisory/security-advisory.ts";
 import { auditEntry } from "./audit/audit-entry.ts";
 import { auth } from "./auth/auth.ts";
+import { deletion } from "./deletions/deletion.ts";
 import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
 import { subscription } from "./events/subscription.ts";
@@ -52,6 +53,7 @@ export const resources = [
   securityAdvisory,
   auditEntry,
   auth,
+  deletion,
   delivery,
   event,
   subscription,

@@ -25,8 +25,11 @@ const count = 9_000;
 
 const write = (statement: string, values: readonly string[] = []): Promise<unknown> => store.write((rows) => rows.query(statement, values));
 
+/** How often each has grown: the upper half counts, the lower one is random (0029). */
 const versions = async (): Promise<number[]> => {
-  const rows = await store.read.query("select coalesce((select version from access_versions where root = given), 0) from unnest($1::text[]) as given", [roots]);
+  const rows = await store.read.query("select coalesce((select version >> 32 from access_versions where root = given), 0) from unnest($1::text[]) as given", [
+    roots,
+  ]);
   return rows.map(([version]) => Number(version));
 };
 

@@ -13,6 +13,14 @@ export class SilentDatabase extends Error {
   }
 }
 
+/** The error of statements whose connection was cut because another host has become the primary. */
+export class MovedDatabase extends Error {
+  readonly code = "ECONNRESET";
+  constructor() {
+    super("another host is the primary");
+  }
+}
+
 interface Watch {
   readonly client: pg.Client;
   readonly limitMs: number;
@@ -32,13 +40,13 @@ const watches = new WeakMap<pg.ClientBase, Watch>();
 export interface ExchangeWatches {
   /** Watches a client from its making to its end. */
   add(client: pg.Client): void;
-  /** Cuts every connection at once. */
-  cut(): void;
+  /** Cuts every connection at once. `error`: of what is in flight on them; that no answer came, where nothing is said. */
+  cut(error?: Error): void;
   /** Resolves when no connection is open. */
   ended(): Promise<void>;
 }
 
-const cutConnection = ({ client }: Watch): void => void client.connection.stream.destroy(new SilentDatabase());
+const cutConnection = ({ client }: Watch, error: Error = new SilentDatabase()): void => void client.connection.stream.destroy(error);
 
 const startTimer = (watch: Watch, ms: number): void => {
   watch.timer = setTimeout(watch.expire, ms);
@@ -73,8 +81,8 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
         if (open.size === 0) for (const resolve of waiting.splice(0)) resolve();
       });
     },
-    cut() {
-      for (const watch of open) cutConnection(watch);
+    cut(error) {
+      for (const watch of open) cutConnection(watch, error);
     },
     ended: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };

@@ -29,7 +29,18 @@ export interface StatementCost {
 /** Of a count: a row, whatever was looked through. */
 export const wideCount: StatementCost = { rows: 1, wide: true };
 
+/** A copy of the database that may be behind it (replica.ts). */
+export interface LaggingCopy {
+  readonly read: Read;
+  /** Milliseconds since 1970: it has all that was committed by then. */
+  readonly asOfMs: number;
+  /** It could not answer: for a while it is not asked. */
+  fail(error: unknown): void;
+}
+
 export interface Read {
+  /** A replica, where there is one that is not too far behind. For lists, which may show what was. */
+  readonly lagging?: LaggingCopy | undefined;
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
   /** The same connections in nobody's share: rows by uid are loaded together, whoever asks for them. */

@@ -1,6 +1,19 @@
 // The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
+export { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion } from "./backlog.ts";
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
+export {
+  advanceTarget,
+  type AuditTargetState,
+  claimTarget,
+  countTargetFailures,
+  failTarget,
+  findTargets,
+  findTargetsWithout,
+  markMonthMissed,
+  noteTargets,
+  releaseTarget,
+} from "./audit-targets.ts";
 export {
   type AdvisoryRow,
   type MatchableAdvisory,
@@ -128,12 +141,17 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findEntriesSealedAfter,
+  findEntryHashes,
   findFirstKeptMonth,
+  findFirstSealedSince,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
   type Month,
   monthAfter,
+  type SealedEntry,
+  type SealPlace,
   type StoredAuditEntry,
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
@@ -193,7 +211,6 @@ export {
   type AffectedImageDraft,
   affectedImageUid,
   countImagesOf,
-  deleteResolvedBefore,
   endAffectedImages,
   type AffectedPackageOfImage,
   findAffectedByPackages,
@@ -281,17 +298,30 @@ export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
-export { type MigrationState, readMigrationState } from "./migrate.ts";
+export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
+export {
+  type AppliedMigration,
+  beginRestore,
+  endRestore,
+  migrate,
+  type MigrationState,
+  readBackedUpSchema,
+  readMigrationState,
+  requireMigrations,
+} from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
+export { type HostState, readHostStates } from "./primary.ts";
+export { type CurrentCopy, findCurrentCopy } from "./replica.ts";
 export { bindSealed } from "./bind-sealed.ts";
-export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
+export { type Binding, openVault, readSecretKey, type Vault, type VaultOptions, vaultOf, writeSecretKey } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
 export {
   type AuditedEvent,
   findEventsAfter,
+  findLastEventTime,
   findLastPosition,
-  findGroupPosition,
+  findLastGroupEvent,
   findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,
@@ -301,7 +331,23 @@ export {
   type NumberedEvent,
   numberEvents,
 } from "./outbox.ts";
+export { findRestores, insertRestore } from "./restores.ts";
+export {
+  type DeletedRange,
+  findDeletedRows,
+  findKeptTables,
+  insertDeletion,
+  keepDeleted,
+  type Keeping,
+  type KeptTable,
+  lockDeletion,
+  removeDeletion,
+  returnResources,
+  returnRows,
+  takeDeleted,
+} from "./deletions.ts";
 export type { Retention } from "./retention.ts";
+export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export {
   type BindingRow,
@@ -328,7 +374,7 @@ export {
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
 export { findExpiredInvites, findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
-export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { findOrganizations, findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export {
   type AuthorizationCodeRow,
   deleteSomeEndedAuthorizationCodes,
@@ -469,7 +515,17 @@ export {
   type Teller,
   writeDocuments,
 } from "./source-documents.ts";
-export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export {
+  type BackupHold,
+  type CopiedSequence,
+  type CopiedTable,
+  holdBlobs,
+  type Loading,
+  openLoading,
+  openSnapshot,
+  type Snapshot,
+} from "./copying.ts";
 export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
 export {
@@ -587,7 +643,7 @@ export {
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
-export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
+export { checkAccessVersion, insertAccessVersion, raiseAccessVersions, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
 export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";

@@ -4,21 +4,27 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
+import { readHosts, readReplicaHost } from "./hosts.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { openConnections, serverParty } from "./pool.ts";
+import { openPrimary } from "./primary.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
-  /** postgresql://user:password@host/database, as DATABASE_URL has it. */
+  /** postgresql://user:password@host/database, as DATABASE_URL has it; with several hosts, the one that is the primary. */
   readonly databaseUrl: string;
   /** The owner's connection, as GANTRY_MIGRATE_URL has it; undefined: there is none beside the server's own. */
   readonly migrateUrl?: string | undefined;
   /** How many months of the audit log are kept; undefined: as many as the database says. */
   readonly auditMonths?: number | undefined;
+  /** A standby of it, as GANTRY_READ_REPLICA_URL has it, for lists; undefined: there is none. */
+  readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
   /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
@@ -36,6 +42,7 @@ const migrateWhenReady = async (variable: string, databaseUrl: string, options: 
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   }
+  readHosts(variable, databaseUrl);
   const until = Date.now() + limits.statementTimeoutMs;
   let waitIsTold = false;
   for (;;) {
@@ -64,7 +71,7 @@ export const prepareDatabase = async ({
   migrateUrl,
   auditMonths,
   progress = () => {},
-}: Omit<StoreOptions, "log" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
+}: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
   if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
   const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
   if (mayMigrate && auditMonths !== undefined) {
@@ -76,9 +83,11 @@ export const prepareDatabase = async ({
 
 /** Opens the store of a database that prepareDatabase has just prepared. */
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
-  const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
-  const readiness = openReadiness(options.databaseUrl, options.readinessMs);
-  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
+  const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
+  const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
+  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics);
+  const readiness = openReadiness(primary, options.readinessMs);
+  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;
   return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
 };

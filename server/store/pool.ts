@@ -7,12 +7,16 @@ import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { countStatement, currentCall, waitForDatabase } from "#calls";
+import type { Metrics } from "#metrics";
 import pg from "pg";
+import { beginSession, clientConfigOf } from "./connection.ts";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
-import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
+import { exchange, type ExchangeWatches, MovedDatabase, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
-import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
-import { quotaSettings } from "./resource-counts.ts";
+import type { LaggingCopy, Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
+import type { Host } from "./hosts.ts";
+import { onlyHost, type Primary } from "./primary.ts";
+import { openReplica, type Replica } from "./replica.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
@@ -26,47 +30,11 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** A connection that does not answer within this time is none. */
-export const connectTimeoutMs = limits.outboundTimeoutMs;
-
-// A transaction that waits for a lock gives up before its statement does, so that the two can be distinguished.
-const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
-
 // A connection holds each prepared statement in memory for good. Ours are a few hundred; if requests lead to texts
 // without end, those beyond this number are sent without a name.
 const namedStatementsMax = 2_000;
 
-// The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
-// Set by a statement instead of startup parameters: connection poolers refuse the latter.
-// Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
-export const sessionSettings = (statementTimeoutMs: number): string => `
-  set timezone = 'UTC';
-  set datestyle = 'ISO';
-  set client_min_messages = warning;
-  set jit = off;
-  set plan_cache_mode = force_generic_plan;
-  set statement_timeout = ${statementTimeoutMs};
-  set lock_timeout = ${lockTimeoutMs};
-  set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
-  set tcp_user_timeout = ${limits.databaseAnswerMs};
-  ${quotaSettings}
-`;
-
 const commitName = "commit";
-
-/** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
-const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
-
-export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
-  connectionString: databaseUrl,
-  application_name: "gantry",
-  connectionTimeoutMillis: connectTimeoutMs,
-  keepAlive: true,
-  // From then on Node probes every second, ten times. Of the other ends of a timeout (TCP_USER_TIMEOUT) Node knows nothing.
-  keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
-  pipeline: true,
-  types: uninterpretedTypes,
-});
 
 /** Gives each statement's text a short name under which a connection keeps its plan. */
 const makeStatementNames = (): ((text: string) => string | undefined) => {
@@ -132,7 +100,13 @@ interface ReadConnection {
   inFlight: number;
 }
 
-const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openReads = (
+  primary: Primary,
+  kind: ReadKind & { readonly anyServer?: boolean },
+  nameOf: (text: string) => string | undefined,
+  watches: ExchangeWatches,
+  log: Log,
+) => {
   const connections: ReadConnection[] = Array.from({ length: kind.connections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
@@ -145,17 +119,24 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
   const connect = (connection: ReadConnection): Promise<pg.Client> => {
     if (connection.client) return connection.client;
     const connecting = (async () => {
-      const client = new pg.Client(clientConfigOf(databaseUrl));
+      // With nothing awaited between: what is made before the primary is another one is cut then.
+      const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
       watches.add(client);
       client.on("error", (error) => {
         detach(connection, connecting);
+        primary.doubt();
         if (!closed) log("store.connection.lost", { error: error.message });
       });
       try {
         await client.connect();
-        await exchange(client, () => client.query(`${sessionSettings(kind.statementTimeoutMs)} set default_transaction_read_only = on;`));
+        await beginSession(client, {
+          statementTimeoutMs: kind.statementTimeoutMs,
+          settings: "set default_transaction_read_only = on;",
+          anyServer: kind.anyServer === true,
+        });
       } catch (error) {
         client.end().catch(() => {});
+        primary.doubt();
         throw error;
       }
       return client;
@@ -207,7 +188,7 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
       const client =
         connection.ready ??
         (await waitForDatabase(connecting).catch((error: unknown) => {
-          throw unreachable(error);
+          throw error instanceof MovedDatabase ? error : unreachable(error);
         }));
       try {
         corkUntilEndOfTick(client);
@@ -238,7 +219,11 @@ const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) =
     closed = true;
     await Promise.all(connections.map((connection) => connection.client?.then((client) => client.end()).catch(() => {})));
   };
-  return { query, close };
+  const inUse = (): { open: number; busy: number } => ({
+    open: connections.filter(({ ready }) => ready !== undefined).length,
+    busy: connections.filter(({ inFlight }) => inFlight > 0).length,
+  });
+  return { query, close, inUse };
 };
 
 type Reads = Pick<ReturnType<typeof openReads>, "query">;
@@ -248,11 +233,20 @@ class PartyRead implements Read {
   readonly shared: Read;
   readonly #reads: SharedReads;
   readonly #party: Party;
+  readonly #copy: ReplicaReads | undefined;
 
-  constructor(reads: SharedReads, party: Party, shared?: Read) {
+  constructor(reads: SharedReads, party: Party, { shared, copy }: { readonly shared?: Read; readonly copy?: ReplicaReads | undefined } = {}) {
     this.#reads = reads;
     this.#party = party;
     this.shared = shared ?? this;
+    this.#copy = copy;
+  }
+
+  get lagging(): LaggingCopy | undefined {
+    const asOfMs = this.#copy?.replica.asOfMs;
+    if (this.#copy === undefined || asOfMs === undefined) return undefined;
+    const { replica, reads } = this.#copy;
+    return { read: new PartyRead(reads, this.#party), asOfMs, fail: (error) => replica.fail(error) };
   }
 
   query(text: string, values: readonly Param[] = [], cost?: StatementCost): Promise<Row[]> {
@@ -260,14 +254,22 @@ class PartyRead implements Read {
   }
 }
 
+/** Reads of a replica, in turns of their own. */
+interface ReplicaReads {
+  readonly replica: Replica;
+  readonly reads: SharedReads;
+}
+
 interface SharedReads {
   query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
-const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
+const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): SharedReads => {
   const costs = openStatementCosts();
   const pageTurns = openFairQueue(pageReadTurns);
   const wideTurns = openFairQueue(wideReadTurns);
+  metrics?.watchQueue(pageTurns);
+  metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
     // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
@@ -309,37 +311,49 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   };
 };
 
-const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
   class WatchedClient extends pg.Client {
+    /** The pool makes one when it needs it: to the host that is the primary then. */
     constructor(config?: pg.ClientConfig) {
-      super(config);
+      super({ ...config, ...(primary.known && { connectionString: primary.known.url }) });
       watches.add(this);
     }
   }
   const pool = new pg.Pool({
     Client: WatchedClient,
-    ...clientConfigOf(databaseUrl),
+    ...clientConfigOf(""),
     max: limits.writeConnections,
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
       await exchange(client, async () => {
-        await client.query(sessionSettings(limits.statementTimeoutMs));
+        await beginSession(client, { statementTimeoutMs: limits.statementTimeoutMs });
         // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
         await client.query({ name: beginName, text: "begin isolation level read committed read write" });
         await client.query({ name: commitName, text: commitName });
       });
     },
   });
-  pool.on("error", (error) => log("store.connection.lost", { error: error.message }));
+  pool.on("error", (error) => {
+    primary.doubt();
+    log("store.connection.lost", { error: error.message });
+  });
   // While a client is checked out the pool does not listen to it; without a listener its error would end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
 
   const turns = openFairQueue(writeTurns);
+  metrics?.watchQueue(turns);
 
-  const connect = (): Promise<pg.PoolClient> =>
-    pool.connect().catch((error: unknown) => {
+  const connect = async (): Promise<pg.PoolClient> => {
+    try {
+      if (primary.known === undefined) await primary.find();
+      return await pool.connect();
+    } catch (error) {
+      // Nothing was sent yet, and now there is another one to connect to.
+      if (error instanceof MovedDatabase) return connect();
+      primary.doubt();
       throw unreachable(error);
-    });
+    }
+  };
 
   /** One try of one transaction. `retry` says that another is worth it. */
   const attempt = async <T>(work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
@@ -380,7 +394,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
         const call = currentCall();
         const sentMs = performance.now();
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
-        countStatement(call, sentMs, sentMs);
+        countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
       client.release();
@@ -396,6 +410,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
             () => false,
           )));
       client.release(!rolledBack);
+      if (isUnusable) primary.doubt();
       if (readOnly(failure)) return { thrown: unreachable(failure), retry: false };
       // A plan that another server's migration has outdated is gone with its connection.
       return { thrown, retry: lostRace(failure) || stalePlan(failure) };
@@ -407,9 +422,14 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
     if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
     try {
       for (let tries = 1; ; tries++) {
+        const startedMs = performance.now();
         const outcome = await attempt(work);
-        if ("result" in outcome) return outcome.result;
-        if (!outcome.retry || tries >= limits.transactionTriesMax) throw outcome.thrown;
+        metrics?.observe("gantry_database_statement_seconds", { pool: "writes" }, (performance.now() - startedMs) / 1000);
+        const isCommitted = "result" in outcome;
+        const isOver = isCommitted || !outcome.retry || tries >= limits.transactionTriesMax;
+        metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
+        if (isCommitted) return outcome.result;
+        if (isOver) throw outcome.thrown;
         // Growing and uneven, so that the losers of one race do not meet again in the next.
         await sleep(Math.random() * 5 * 2 ** tries);
       }
@@ -417,31 +437,89 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
       turns.leave(party, place);
     }
   };
-  return { write, close: () => pool.end() };
+  const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
+  return { write, close: () => pool.end(), inUse };
+};
+
+/** The same reads, with the time of each. */
+const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metrics: Metrics | undefined): Reads =>
+  metrics === undefined
+    ? reads
+    : {
+        query: async (text, values) => {
+          const startedMs = performance.now();
+          try {
+            return await reads.query(text, values);
+          } finally {
+            metrics.observe("gantry_database_statement_seconds", { pool }, (performance.now() - startedMs) / 1000);
+          }
+        },
+      };
+
+/** The same kinds of connections for reads, to a replica. */
+const openReplicaReads = (
+  host: Host,
+  primary: Primary,
+  nameOf: (text: string) => string | undefined,
+  log: Log,
+  databaseAnswerMs: number,
+  metrics: Metrics | undefined,
+) => {
+  const watches = openExchangeWatches(databaseAnswerMs);
+  const replica = openReplica(host, primary, log, () => watches.cut());
+  const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
+  const [cheap, wide] = [open(cheapReads), open(wideReads)];
+  const close = async (): Promise<void> => {
+    const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
+    await Promise.all([cheap.close(), wide.close(), replica.close()]);
+    await watches.ended();
+    clearTimeout(late);
+  };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), undefined), close };
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
+export const openConnections = (
+  primary: Primary,
+  replicaHost: Host | undefined,
+  log: Log,
+  databaseAnswerMs: number = limits.databaseAnswerMs,
+  metrics: Metrics | undefined = undefined,
+): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
-  const cheap = openReads(databaseUrl, cheapReads, nameOf, watches, log);
-  const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
-  const reads = shareReads(cheap, wide);
+  primary.onMove(() => watches.cut(new MovedDatabase()));
+  const cheap = openReads(primary, cheapReads, nameOf, watches, log);
+  const wide = openReads(primary, wideReads, nameOf, watches, log);
+  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(databaseUrl, nameOf, watches, log);
+  const writes = openWrites(primary, nameOf, watches, log, metrics);
+  metrics?.watch("gantry_database_connections", () =>
+    (
+      [
+        ["reads", cheap.inUse()],
+        ["wide_reads", wide.inUse()],
+        ["writes", writes.inUse()],
+      ] as const
+    ).flatMap(([pool, { open, busy }]) => [
+      { labels: { pool, state: "open" as const }, value: open },
+      { labels: { pool, state: "busy" as const }, value: busy },
+    ]),
+  );
   return {
     forParty(party) {
       const known = rowsOf.get(party);
       if (known) return known;
-      const rows: Rows = { read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) };
+      const rows: Rows = { read: new PartyRead(reads, party, { shared: ownRead, copy }), write: (work, row) => writes.write(party, work, row) };
       rowsOf.set(party, rows);
       return rows;
     },
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
-      await Promise.all([cheap.close(), wide.close(), writes.close()]);
+      await Promise.all([cheap.close(), wide.close(), writes.close(), copy?.close()]);
       await watches.ended();
       clearTimeout(late);
     },

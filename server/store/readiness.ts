@@ -6,9 +6,10 @@
 import { limits } from "#base/limits.ts";
 import pg from "pg";
 import { columns, expression, flag } from "./columns.ts";
+import { beginSession, clientConfigOf } from "./connection.ts";
 import { sendStatement } from "./driver-internals.ts";
-import { exchange, openExchangeWatches } from "./exchange.ts";
-import { clientConfigOf, sessionSettings } from "./pool.ts";
+import { MovedDatabase, openExchangeWatches } from "./exchange.ts";
+import type { Primary } from "./primary.ts";
 
 export interface Readiness {
   /** False where the database is away, silent or takes no changes. Within limits.readinessMs, and never throws. */
@@ -22,8 +23,9 @@ const transactionState = columns({ isReadOnly: expression("current_setting('tran
 const transactionStateText = `select ${transactionState.list}`;
 
 /** The connection is made when it is first needed, and anew after it broke. @param answerMs for connecting and asking together */
-export const openReadiness = (databaseUrl: string, answerMs: number = limits.readinessMs): Readiness => {
+export const openReadiness = (primary: Primary, answerMs: number = limits.readinessMs): Readiness => {
   const watches = openExchangeWatches(answerMs);
+  primary.onMove(() => watches.cut(new MovedDatabase()));
   let connected: pg.Client | undefined;
   let asking: Promise<boolean> | undefined;
   let closed = false;
@@ -35,13 +37,13 @@ export const openReadiness = (databaseUrl: string, answerMs: number = limits.rea
 
   const connect = async (): Promise<pg.Client> => {
     if (connected) return connected;
-    const client = new pg.Client(clientConfigOf(databaseUrl));
+    const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
     watches.add(client);
     // Without a listener its error would end the process. What it means is for the next question to find out.
     client.on("error", () => drop(client));
     try {
       await client.connect();
-      await exchange(client, () => client.query(sessionSettings(answerMs)));
+      await beginSession(client, { statementTimeoutMs: answerMs });
     } catch (error) {
       drop(client);
       throw error;

@@ -28,6 +28,7 @@ const allowedHeaders = [
 ].join(", ");
 const exposedHeaders = [
   "etag",
+  "gantry-as-of",
   "gantry-left-out",
   "gantry-page-restarted",
   "gantry-replayed",

@@ -187,8 +187,8 @@ export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsO
 export const violationsOf = (answer: Answer): { field: string; description: string }[] =>
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
-export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log): Promise<Stage> => {
-  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log);
+export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log, nowMs?: number): Promise<Stage> => {
+  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log, nowMs);
   const { kernel, services } = world.server.application;
   let given = 0;
   const next = (): number => ++given;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findGroupPosition } from "#store";
+import { findLastGroupEvent } from "#store";
 import { imageType, openRegistry, type RegistryClient } from "../registry.ts";
 import { type Installation, openInstallation } from "../story/installation.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
@@ -36,7 +36,7 @@ const listOf = async (server: RegistryClient, query = ""): Promise<string[]> => 
 /** Until no event is on its way without a position: from then on lists are kept. */
 const settled = async (): Promise<void> => {
   const { world } = opened();
-  while ((await findGroupPosition(world.server.application.services.store.read, world.organization)) === undefined)
+  while ((await findLastGroupEvent(world.server.application.services.store.read, world.organization)) === undefined)
     await new Promise((resolve) => setImmediate(resolve));
 };
 

@@ -1,9 +1,24 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
 import { hash } from "node:crypto";
+import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Page, PageRequest } from "#base/page.ts";
-import { countRows, isLarge, listRows, needsSize, type Row, type Selection } from "#store";
+import { rootOf } from "#base/uid.ts";
+import { timestamp } from "#base/time.ts";
+import {
+  countRows,
+  type CurrentCopy,
+  findCurrentCopy,
+  isLarge,
+  listRows,
+  needsSize,
+  type Page as Rows,
+  type Read,
+  type Row,
+  type Selection,
+  StaleAccess,
+} from "#store";
 import { answerPage } from "../page-request.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
@@ -32,10 +47,56 @@ const cursorValue = (resource: BoundResource, row: Row, offset: number, column: 
 
 export const list =
   (resource: BoundResource) =>
-  (context: ReadContext): Promise<Outcome> =>
-    answerPage(context, (page) => readPage(resource, context, page));
+  async (context: ReadContext): Promise<Outcome> => {
+    let asOfMs: number | undefined;
+    const outcome = await answerPage(context, (page) => readPage(resource, context, page, (ms) => (asOfMs = ms)));
+    return asOfMs === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-as-of": timestamp(asOfMs) } };
+  };
 
-const readPage = async (resource: BoundResource, context: ReadContext, { order, after, skip, limit, total: knownTotal }: PageRequest): Promise<Page> => {
+/** The organizations that a list is of. */
+const rootsOf = ({ branches }: Selection): string[] => [...new Set(branches.map(({ low }) => rootOf(low)))];
+
+interface Found {
+  readonly rows: Rows["rows"];
+  readonly offset: number;
+  readonly total: number;
+}
+
+/** The rows of a page, from the primary or a copy. */
+const readRows = async (resource: BoundResource, method: ReadContext["method"], rows: Read, asked: Selection): Promise<Found> => {
+  const { table } = resource.shape;
+  // A list that stops counting is a log's.
+  const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
+  const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
+  const size = key === undefined ? selection.size : sizes.get(key);
+  const skipsFar = selection.count && asked.skip >= limits.countedSkipMin && method.totalMax === undefined;
+  // Counted for the strategy, or for a far skip, is counted for the total; a page of nothing is not looked for.
+  const counted = (key !== undefined && size === undefined) || skipsFar ? await countRows(rows, table, selection) : undefined;
+  if (counted !== undefined && asked.skip >= counted && method.totalMax === undefined) return { rows: [], offset: 0, total: counted };
+  const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
+  const total = page.total ?? counted ?? asked.size ?? 0;
+  if (key !== undefined) remember(key, total);
+  return { ...page, total };
+};
+
+/** The same from the copy; undefined where it is away, gave way to what it replays, or lacks a change of the caller's rights. */
+const readCopy = async (resource: BoundResource, method: ReadContext["method"], copy: CurrentCopy, asked: Selection): Promise<Found | undefined> => {
+  try {
+    return await readRows(resource, method, copy.rows, asked);
+  } catch (thrown) {
+    if (thrown instanceof StaleAccess) return undefined;
+    if (!(thrown instanceof Fault) || !["UNAVAILABLE", "ABORTED"].includes(thrown.code)) throw thrown;
+    if (thrown.code === "UNAVAILABLE") copy.fail(thrown);
+    return undefined;
+  }
+};
+
+const readPage = async (
+  resource: BoundResource,
+  context: ReadContext,
+  { order, after, skip, limit, total: knownTotal }: PageRequest,
+  isAsOf: (ms: number) => void,
+): Promise<Page> => {
   const { request, method, rows } = context;
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
   const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order.column === "name");
@@ -51,18 +112,11 @@ const readPage = async (resource: BoundResource, context: ReadContext, { order, 
     countMax: method.totalMax,
     size: knownTotal,
   };
-  const { table } = resource.shape;
-  // A list that stops counting is a log's.
-  const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
-  const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
-  const size = key === undefined ? selection.size : sizes.get(key);
-  const skipsFar = selection.count && skip >= limits.countedSkipMin && method.totalMax === undefined;
-  // Counted for the strategy, or for a far skip, is counted for the total; a page of nothing is not looked for.
-  const counted = (key !== undefined && size === undefined) || skipsFar ? await countRows(rows, table, selection) : undefined;
-  if (counted !== undefined && skip >= counted && method.totalMax === undefined) return { records: [], total: counted, next: undefined };
-  const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
-  const total = page.total ?? counted ?? knownTotal ?? 0;
-  if (key !== undefined) remember(key, total);
+  // The first page alone, which counts: a later one must have all that the first has shown.
+  const copy = after === undefined ? await findCurrentCopy(rows, context.rights.accessVersion, rootsOf(asked)) : undefined;
+  const copied = copy && (await readCopy(resource, method, copy, asked));
+  if (copy && copied) isAsOf(copy.asOfMs);
+  const page = copied ?? (await readRows(resource, method, rows, asked));
 
   const shown = page.rows.slice(0, limit - 1);
   const last = page.rows.length >= limit ? shown.at(-1) : undefined;
@@ -71,5 +125,5 @@ const readPage = async (resource: BoundResource, context: ReadContext, { order, 
     resource,
     shown.map((row) => resource.shape.read(row, page.offset)),
   );
-  return { records, total, next: last && [cursorValue(resource, last, page.offset, order.column), last[page.offset] ?? ""] };
+  return { records, total: page.total, next: last && [cursorValue(resource, last, page.offset, order.column), last[page.offset] ?? ""] };
 };

@@ -4,7 +4,7 @@
 
 import { rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
-import { findGroupPosition, findTagNames, type Read } from "#store";
+import { findLastGroupEvent, findTagNames, type Read } from "#store";
 
 interface TagList {
   readonly tags: string[];
@@ -13,8 +13,8 @@ interface TagList {
 }
 
 interface KeptList extends TagList {
-  /** Of the organization's last event before it was read; undefined: it was long, and nothing was kept yet. */
-  readonly position: string | undefined;
+  /** The organization's last event before it was read; undefined: it was long, and nothing was kept yet. */
+  readonly event: string | undefined;
 }
 
 /** By organization and by what was asked for; those that came longest ago stand first. */
@@ -57,17 +57,17 @@ export const listTagNames = async (rows: Read, repo: string, last: string, count
   const kept = organizations.get(root)?.get(key);
   if (!kept) {
     const list = await readList(rows, repo, last, count);
-    // Kept the next time: the position must be read before the list, and most lists are short.
-    if (list.tags.length >= limits.tagListKeptMin) keep(root, key, { tags: [], next: "", position: undefined });
+    // Kept the next time: the event must be read before the list, and most lists are short.
+    if (list.tags.length >= limits.tagListKeptMin) keep(root, key, { tags: [], next: "", event: undefined });
     return list;
   }
-  const position = await findGroupPosition(rows, root);
-  if (position !== undefined && position === kept.position) {
+  const event = await findLastGroupEvent(rows, root);
+  if (event !== undefined && event === kept.event) {
     keep(root, key, kept);
     return kept;
   }
   const list = await readList(rows, repo, last, count);
-  if (position !== undefined && list.tags.length >= limits.tagListKeptMin) keep(root, key, { ...list, position });
+  if (event !== undefined && list.tags.length >= limits.tagListKeptMin) keep(root, key, { ...list, event });
   else organizations.get(root)?.delete(key);
   return list;
 };

@@ -622,6 +622,13 @@ export declare type Resource = Message<"gantry.annotations.v1.Resource"> & {
    * @generated from field: bool counted = 3;
    */
   counted: boolean;
+
+  /**
+   * True: nothing is kept of it when it is deleted, by itself or along with others, and no undelete brings it back.
+   *
+   * @generated from field: bool deleted_for_good = 4;
+   */
+  deletedForGood: boolean;
 };
 
 /**
@@ -652,6 +659,13 @@ export declare type ResourceJson = {
    * @generated from field: bool counted = 3;
    */
   counted?: boolean;
+
+  /**
+   * True: nothing is kept of it when it is deleted, by itself or along with others, and no undelete brings it back.
+   *
+   * @generated from field: bool deleted_for_good = 4;
+   */
+  deletedForGood?: boolean;
 };
 
 /**
@@ -1206,6 +1220,13 @@ export enum RightsHandedOn {
    * @generated from enum value: RIGHTS_HANDED_ON_ORGANIZATION = 8;
    */
   ORGANIZATION = 8,
+
+  /**
+   * Everything that comes back with what was deleted, each as making it would.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_DELETION = 9;
+   */
+  DELETION = 9,
 }
 
 /**
@@ -1213,7 +1234,7 @@ export enum RightsHandedOn {
  *
  * @generated from enum gantry.annotations.v1.RightsHandedOn
  */
-export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION";
+export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION" | "RIGHTS_HANDED_ON_DELETION";
 
 /**
  * Describes the enum gantry.annotations.v1.RightsHandedOn.

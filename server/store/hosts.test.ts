@@ -1,0 +1,83 @@
+// Lists of hosts: what libpq reads in them, the driver is told of each host alone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Fault } from "#base/fault.ts";
+import pg from "pg";
+import { readHosts } from "./hosts.ts";
+
+/** Where the driver connects to, by each host's address. */
+const connections = (url: string): string[] =>
+  readHosts("DATABASE_URL", url).map((host) => {
+    const { host: name, port, database, user = "", password } = new pg.Client(host.url);
+    return [name, port, database, user, password ?? ""].join(" ");
+  });
+
+const cases: readonly (readonly [url: string, connections: readonly string[], names: readonly string[]])[] = [
+  ["postgresql://u:p@a:5433,b:5434/d", ["a 5433 d u p", "b 5434 d u p"], ["a:5433", "b:5434"]],
+  ["postgres://u:p@a,b.example.com/d?target_session_attrs=read-write", ["a 5432 d u p", "b.example.com 5432 d u p"], ["a:5432", "b.example.com:5432"]],
+  ["postgresql://u:p@a,b/d?target_session_attrs=primary&application_name=x", ["a 5432 d u p", "b 5432 d u p"], ["a:5432", "b:5432"]],
+  ["postgresql://u:p,q@1@a:1,b:2/d", ["a 1 d u p,q@1", "b 2 d u p,q@1"], ["a:1", "b:2"]],
+  ["postgresql://u:p%40%2F@[::1]:5433,10.0.0.1/d", ["::1 5433 d u p@/", "10.0.0.1 5432 d u p@/"], ["[::1]:5433", "10.0.0.1:5432"]],
+  ["postgresql://u:p@%2Frun%2Fa,%2Frun%2Fb:5433/d", ["/run/a 5432 d u p", "/run/b 5433 d u p"], ["/run/a:5432", "/run/b:5433"]],
+  ["postgresql:///d?host=/run/a,/run/b&user=u", ["/run/a 5432 d u ", "/run/b 5432 d u "], ["/run/a:5432", "/run/b:5432"]],
+  ["postgresql:///d?host=a,b&port=5433&user=u&password=p", ["a 5433 d u p", "b 5433 d u p"], ["a:5433", "b:5433"]],
+  ["postgresql:///d?host=a,::1&port=5433,&user=u", ["a 5433 d u ", "::1 5432 d u "], ["a:5433", "[::1]:5432"]],
+];
+for (const [url, expected, names] of cases)
+  test(`${url} names ${names.join(" and ")}`, () => {
+    assert.deepEqual(connections(url), expected);
+    assert.deepEqual(
+      readHosts("DATABASE_URL", url).map(({ name }) => name),
+      names,
+    );
+  });
+
+test("of an address with one host nothing is changed", () => {
+  for (const url of [
+    "postgresql://u:p,q@a/d",
+    "postgresql:///d?host=/run/a&user=u",
+    "postgresql://a:5433",
+    "mysql://a,b/d",
+    "postgresql://u@a/d?sslmode=require",
+  ])
+    assert.deepEqual(
+      readHosts("DATABASE_URL", url).map((host) => host.url),
+      [url],
+    );
+});
+
+test("what TLS is to check stays with each host", () => {
+  const [, second] = readHosts("DATABASE_URL", "postgresql://u:p@a,b/d?sslmode=verify-full&target_session_attrs=read-write");
+  assert.equal(second?.url, "postgresql://u:p@b:5432/d?sslmode=verify-full");
+});
+
+const refusals: readonly (readonly [url: string, reason: RegExp])[] = [
+  ["postgresql://u:secret@a,/d", /holds a host that is empty or none/],
+  ["postgresql://u:secret@,b/d", /holds a host that is empty or none/],
+  ["postgresql://u:secret@a,b:x/d", /holds a host that is empty or none/],
+  ["postgresql://u:secret@a,%zz/d", /holds a host that is empty or none/],
+  ["postgresql://u:secret@a,b:70000/d", /holds a port that is none/],
+  ["postgresql://u:secret@a,b:0/d", /holds a port that is none/],
+  ["postgresql://u:secret@a,b:1,a:5432/d", /^[^,]*names a host twice$|names a host twice/],
+  ["postgresql://u:secret@a,b/d?host=c,d", /names its hosts twice/],
+  ["postgresql://u:secret@a,b/d?port=5432", /has a port behind the database/],
+  ["postgresql:///d?host=a,b,c&port=1,2&password=secret", /names 3 hosts and 2 ports/],
+  ["postgresql:///d?host=a,,c&password=secret", /holds a host that is empty or none/],
+  ["postgresql://u:secret@a,b/d?target_session_attrs=standby", /target_session_attrs that is not read-write/],
+  ["postgresql://u:secret@a/d?target_session_attrs=any", /target_session_attrs that is not read-write/],
+  [`postgresql://u:secret@${Array.from({ length: 9 }, (_, index) => `h${index}`).join(",")}/d`, /names more than 8 hosts/],
+];
+for (const [url, reason] of refusals)
+  test(`${url} is refused in a sentence without its password`, () => {
+    assert.throws(
+      () => readHosts("GANTRY_MIGRATE_URL", url),
+      (thrown) => {
+        assert.ok(thrown instanceof Fault);
+        assert.match(thrown.message, /^GANTRY_MIGRATE_URL /);
+        assert.match(thrown.message, reason);
+        assert.doesNotMatch(thrown.message, /secret/);
+        return true;
+      },
+    );
+  });

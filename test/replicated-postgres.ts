@@ -1,0 +1,220 @@
+// Two PostgreSQL servers, the second a standby of the first, for tests of what happens when one of them fails: with the
+// programs that come with Gantry, or with those of a folder. They listen on ports of this machine, and trust it.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { appendFile, chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { migrate } from "../server/store/migrate.ts";
+import { prepareDataDirectory } from "../server/postgres/data-directory.ts";
+import pg from "pg";
+import { freePort } from "./world.ts";
+
+const run = promisify(execFile);
+
+/** Waits for what cannot be awaited otherwise. */
+export const until = async <T>(what: () => Promise<T | undefined> | T | undefined): Promise<T> => {
+  for (;;) {
+    const found = await what();
+    if (found !== undefined) return found;
+    await sleep(20);
+  }
+};
+
+export interface PostgresHost {
+  readonly port: number;
+  start(): Promise<void>;
+  /** Stops it in order. */
+  stop(): Promise<void>;
+  /** Kills all of its processes at once, as a power cut does. */
+  kill(): Promise<void>;
+  /** From now on none of its processes does anything: what is sent to it is neither refused nor answered. */
+  pause(): void;
+  /** They go on where they were. */
+  resume(): void;
+  /** A statement as its superuser. */
+  query(statement: string): Promise<(string | null)[][]>;
+}
+
+export interface ReplicatedPostgres {
+  /** At the beginning the primary, and its standby. */
+  readonly first: PostgresHost;
+  readonly second: PostgresHost;
+  /** DATABASE_URL of both hosts, the standby first; for the role that serves, or the owner. */
+  readonly url: string;
+  readonly ownerUrl: string;
+  /** The same of these alone. */
+  urlOf(...hosts: readonly PostgresHost[]): string;
+  /** Makes the standby a primary. */
+  promote(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ReplicationOptions {
+  /** A commit is acknowledged when the standby has it. */
+  readonly synchronous: boolean;
+  /** The folder of PostgreSQL's programs; those that come with Gantry where nothing is said. */
+  readonly programs?: string;
+}
+
+const settings = (port: number, more: Readonly<Record<string, string>>): string[] =>
+  Object.entries({
+    listen_addresses: "127.0.0.1",
+    port: String(port),
+    unix_socket_directories: "",
+    wal_level: "replica",
+    hot_standby: "on",
+    max_connections: "100",
+    shared_buffers: "32MB",
+    // What the kernel has survives a kill; a power cut is not what is tried.
+    fsync: "off",
+    wal_receiver_status_interval: "1s",
+    wal_retrieve_retry_interval: "100ms",
+    log_min_messages: "fatal",
+    ...more,
+  }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+
+export const startReplicatedPostgres = async ({ synchronous, programs }: ReplicationOptions): Promise<ReplicatedPostgres> => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-replicated-"));
+  await chmod(folder, 0o711);
+  const { installation, runAs } = await prepareDataDirectory(join(folder, "own"), () => {});
+  const programsFolder = programs ?? join(installation.folder, "bin");
+  const user = runAs ? { uid: runAs.uid, gid: runAs.gid } : {};
+  const environment = { PATH: process.env.PATH ?? "", LC_ALL: "C", TZ: "UTC" };
+  const tool = (name: string, args: readonly string[]) => run(join(programsFolder, name), [...args], { ...user, cwd: "/", env: environment });
+  const data = join(folder, "data");
+  await mkdir(data, { mode: 0o700 });
+  if (runAs) await chown(data, runAs.uid, runAs.gid);
+
+  const makeHost = async (name: string, more: Readonly<Record<string, string>>): Promise<PostgresHost & { readonly directory: string }> => {
+    const port = await freePort();
+    const directory = join(data, name);
+    let child: ChildProcess | undefined;
+    const query: PostgresHost["query"] = async (statement) => {
+      const client = new pg.Client({
+        connectionString: `postgresql://gantry@127.0.0.1:${port}/gantry`,
+        types: { getTypeParser: () => (text: string) => text },
+      });
+      client.on("error", () => {});
+      await client.connect();
+      try {
+        return (await client.query<(string | null)[]>({ text: statement, rowMode: "array" })).rows;
+      } finally {
+        await client.end();
+      }
+    };
+    const isRunning = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
+    /** The server and the processes that it has started, each in a group of its own. */
+    const signalAll = (which: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void => {
+      const pid = child?.pid;
+      if (pid === undefined || !isRunning()) return;
+      // First of all it starts no others.
+      process.kill(pid, "SIGSTOP");
+      const others = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+      for (const each of [...others, pid]) process.kill(each, which);
+    };
+    const closed = async (end: () => void): Promise<void> => {
+      if (child === undefined || !isRunning()) return;
+      const gone = once(child, "close");
+      end();
+      await gone;
+    };
+    return {
+      port,
+      directory,
+      query,
+      pause: () => signalAll("SIGSTOP"),
+      resume: () => signalAll("SIGCONT"),
+      stop: () => closed(() => void child?.kill("SIGINT")),
+      kill: () => closed(() => signalAll("SIGKILL")),
+      async start() {
+        child = spawn(join(programsFolder, "postgres"), ["-D", directory, ...settings(port, { cluster_name: name, ...more })], {
+          ...user,
+          cwd: "/",
+          env: environment,
+          stdio: ["ignore", "ignore", "ignore"],
+        });
+        const ended = once(child, "close").then(() => {
+          throw new Error(`the PostgreSQL server ${name} ended`);
+        });
+        // Once it answers, its end is the test's own doing.
+        ended.catch(() => {});
+        const isUp = async (): Promise<true | undefined> => {
+          const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${port}/postgres` });
+          client.on("error", () => {});
+          return client.connect().then(
+            () => client.end().then(() => true as const),
+            () => undefined,
+          );
+        };
+        await Promise.race([until(isUp), ended]);
+      },
+    };
+  };
+
+  const first = await makeHost("first", synchronous ? { synchronous_standby_names: "second" } : {});
+  const second = await makeHost("second", {});
+  const close = async (): Promise<void> => {
+    await Promise.all([first.kill(), second.kill()]);
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  };
+  try {
+    await tool("initdb", ["-D", first.directory, "-U", "gantry", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+    await appendFile(join(first.directory, "pg_hba.conf"), "host replication all 127.0.0.1/32 trust\n");
+    const conninfo = `host=127.0.0.1 port=${first.port} user=gantry application_name=second`;
+    const hasBackupProgram = existsSync(join(programsFolder, "pg_basebackup"));
+    const role = "gantry_server";
+    const urlFor =
+      (user_: string) =>
+      (...hosts: readonly PostgresHost[]): string =>
+        `postgresql://${user_}@${hosts.map(({ port }) => `127.0.0.1:${port}`).join(",")}/gantry?target_session_attrs=read-write`;
+    const urlOf = urlFor(role);
+    const fillFirst = async (): Promise<void> => {
+      const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${first.port}/postgres` });
+      await client.connect();
+      // Nobody is there yet who could acknowledge it.
+      await client.query("set synchronous_commit = local");
+      await client.query("create database gantry");
+      await client.query(`create role ${role} login`);
+      await client.query("alter role gantry set synchronous_commit = local");
+      await client.end();
+      await migrate(urlFor("gantry")(first), { progress: () => {}, serverUrl: urlOf(first) });
+      await first.query("alter role gantry reset synchronous_commit");
+    };
+    await first.start();
+    await fillFirst();
+    if (hasBackupProgram) {
+      await tool("pg_basebackup", ["-d", conninfo, "-D", second.directory, "-R", "-X", "stream", "-c", "fast"]);
+    } else {
+      // Those that come with Gantry have no program for it: a copy of what is at rest.
+      await first.stop();
+      await run("cp", ["-a", first.directory, second.directory]);
+      await writeFile(join(second.directory, "standby.signal"), "");
+      await appendFile(join(second.directory, "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+      await first.start();
+    }
+    await second.start();
+    const state = synchronous ? "sync" : "async";
+    await until(async () =>
+      (await first.query(`select from pg_stat_replication where state = 'streaming' and sync_state = '${state}'`)).length > 0 ? true : undefined,
+    );
+    return {
+      first,
+      second,
+      urlOf,
+      url: urlOf(second, first),
+      ownerUrl: urlFor("gantry")(second, first),
+      async promote() {
+        await second.query("select pg_promote()");
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};

@@ -1,0 +1,149 @@
+// Lists from a replica (GANTRY_READ_REPLICA_URL): a standby spares the primary what lists cost, and nobody sees by it that it
+// may be behind: neither who has just changed something, nor who has just lost a right.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { readSettings } from "#application";
+import { openStore } from "#store";
+import type { Answer } from "../client.ts";
+import { type ReplicatedPostgres, startReplicatedPostgres, until } from "../replicated-postgres.ts";
+import { openWorld, type World } from "../world.ts";
+import { bind, createIdentity } from "./installation.ts";
+
+let postgres: ReplicatedPostgres;
+let world: World;
+let owner: string;
+let logged: { readonly event: string; readonly why: string }[] = [];
+
+before(async () => {
+  postgres = await startReplicatedPostgres({ synchronous: false });
+  const { first, second } = postgres;
+  world = await openWorld({ DATABASE_URL: postgres.urlOf(first), GANTRY_READ_REPLICA_URL: postgres.urlOf(second) }, (event, facts) => {
+    logged.push({ event, why: String(facts?.why) });
+  });
+  const claimMatch = { issuer: "https://issuer.example.com", subject: "owner" };
+  const identity = await createIdentity(world, world.organization, "owner", claimMatch);
+  await bind(world, world.organization, identity, "owner");
+  owner = await world.token(identity);
+});
+after(async () => {
+  await world?.close();
+  await postgres?.close();
+});
+
+const repos = (request: JsonObject = {}): Promise<Answer> => world.call("registry.ReposService/ListRepos", request, { token: owner });
+const namesIn = ({ code, reply }: Answer): string[] => {
+  assert.equal(code, 0);
+  return (reply.repos as JsonObject[]).map(({ name }) => String(name)).sort();
+};
+const isCopied = ({ headers }: Answer): boolean => headers["gantry-as-of"] !== undefined;
+const createRepo = (name: string): Promise<JsonObject> =>
+  world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } }, { token: owner });
+/** Events get their positions behind the changes. */
+const numberEvents = (): Promise<unknown> => world.server.delivery.finish();
+/** Waits until lists come from the replica, and gives one. */
+const copiedList = (request?: JsonObject): Promise<Answer> =>
+  until(async () => {
+    await numberEvents();
+    const answer = await repos(request);
+    return isCopied(answer) ? answer : undefined;
+  });
+
+test("the first page of a list comes from the replica and says as of when; later pages, single rows and changes do not", async () => {
+  for (const name of ["a", "b", "c"]) await createRepo(name);
+  const page = await copiedList({ pageSize: 2, orderBy: "name" });
+  assert.deepEqual(namesIn(page), ["a", "b"]);
+  assert.equal(page.reply.totalCount, "3");
+  assert.ok(Date.parse(String(page.headers["gantry-as-of"])) <= Date.now());
+  const asked = await postgres.second.query("select from pg_stat_activity where application_name = 'gantry' and query like '%from repos%'");
+  assert.ok(asked.length > 0, "the replica was not asked");
+  const later = await repos({ pageSize: 2, orderBy: "name", pageToken: page.reply.nextPageToken ?? "" });
+  assert.deepEqual(namesIn(later), ["c"]);
+  assert.equal(isCopied(later), false);
+  const [repo] = page.reply.repos as JsonObject[];
+  assert.equal(isCopied(await world.call("registry.ReposService/GetRepo", { uid: String(repo?.uid) }, { token: owner })), false);
+  const rpc = await world.call("registry.ReposService/ListRepos", {}, { token: owner, protocol: "grpc" });
+  assert.equal(isCopied(rpc), true);
+  assert.deepEqual(namesIn(rpc), ["a", "b", "c"]);
+});
+
+test("a replica that stands still shows neither who has just changed something, nor who has lost a right, what was", async () => {
+  await copiedList();
+  await postgres.second.query("select pg_wal_replay_pause()");
+  try {
+    await createRepo("d");
+    // Before its event has a position, and after.
+    const atOnce = await repos();
+    await numberEvents();
+    const behind = await repos();
+    for (const answer of [atOnce, behind]) {
+      assert.deepEqual(namesIn(answer), ["a", "b", "c", "d"]);
+      assert.equal(isCopied(answer), false);
+    }
+  } finally {
+    await postgres.second.query("select pg_wal_replay_resume()");
+  }
+  assert.deepEqual(namesIn(await copiedList()), ["a", "b", "c", "d"]);
+
+  const reader = await createIdentity(world, world.organization, "reader", { issuer: "https://issuer.example.com", subject: "reader" });
+  const binding = await bind(world, world.organization, reader, "viewer");
+  const token = await world.token(reader);
+  const readersList = (): Promise<Answer> => world.call("registry.ReposService/ListRepos", {}, { token });
+  await until(async () => {
+    await numberEvents();
+    return isCopied(await readersList()) ? true : undefined;
+  });
+  await postgres.second.query("select pg_wal_replay_pause()");
+  try {
+    await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
+    assert.deepEqual(namesIn(await readersList()), []);
+    // Rights of which no event of the organization tells: their version alone.
+    await numberEvents();
+    await postgres.second.query("select pg_wal_replay_resume()");
+    await copiedList();
+    await postgres.second.query("select pg_wal_replay_pause()");
+    await postgres.first.query(`update access_versions set version = version + 1 where root = '${world.organization}'`);
+    assert.equal(isCopied(await repos()), false);
+  } finally {
+    await postgres.second.query("select pg_wal_replay_resume()");
+  }
+  await copiedList();
+});
+
+test("a replica that dies, stops answering or is promoted costs no list, and one line in the log", async () => {
+  const { second } = postgres;
+  const told = (event: string, why = /./): Promise<unknown> =>
+    until(() => (logged.some((each) => each.event === event && why.test(each.why)) ? true : undefined));
+  await copiedList();
+  logged = [];
+  await second.kill();
+  for (let times = 0; times < 5; times++) assert.deepEqual(namesIn(await repos()), ["a", "b", "c", "d"]);
+  await told("store.replica.away", /ECONNREFUSED/);
+  await second.start();
+  await told("store.replica.back");
+
+  logged = [];
+  second.pause();
+  assert.deepEqual(namesIn(await repos()), ["a", "b", "c", "d"]);
+  await told("store.replica.away");
+  second.resume();
+  await told("store.replica.back");
+
+  // From here on it is a database of its own, with what both had.
+  logged = [];
+  await postgres.promote();
+  await told("store.replica.away", /^it is no standby of the primary$/);
+  await createRepo("e");
+  await numberEvents();
+  const answer = await repos();
+  assert.deepEqual([namesIn(answer), isCopied(answer)], [["a", "b", "c", "d", "e"], false]);
+});
+
+test("a replica without a database of one's own, of several hosts, or of no form, is refused at the start", async () => {
+  const replica = "postgresql://u:secret@a,b/d";
+  assert.throws(() => readSettings({ GANTRY_READ_REPLICA_URL: replica }), { message: /^GANTRY_READ_REPLICA_URL is for a database of your own/ });
+  const open = (readReplicaUrl: string) => openStore({ databaseUrl: postgres.urlOf(postgres.first), readReplicaUrl, log: () => {} });
+  await assert.rejects(open(replica), { message: /^GANTRY_READ_REPLICA_URL names several hosts/ });
+  await assert.rejects(open("mysql://u:secret@a/d"), { message: /^GANTRY_READ_REPLICA_URL must be an address of the form/ });
+});
