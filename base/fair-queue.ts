@@ -37,6 +37,8 @@ export interface FairQueue {
   wait(party: Party, work?: Work): Promise<void>;
   /** Gives the places back. */
   leave(party: Party, work?: Work): void;
+  /** How full it is now. */
+  state(): { readonly name: string; readonly places: number; readonly held: number; readonly waiting: number };
 }
 
 /** What is to be done in a place. */
@@ -168,6 +170,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   };
 
   return {
+    state: () => ({ name: bounds.name, places: bounds.places, held, waiting }),
     tryEnter(party, work = onePlace) {
       const { organization } = party;
       note(party);

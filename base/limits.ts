@@ -209,6 +209,9 @@ export const limits = {
   /** What clients of sign-ins say of themselves: small documents, fetched for strangers, so few at a time. */
   clientFetchesMax: 32,
   clientFetchesEachMax: 2,
+  /** What sends the audit log to the operator's targets: a batch of each at a time. */
+  auditFetchesMax: 64,
+  auditFetchesEachMax: 64,
   issuerCacheEntries: 1_000,
   /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
   issuerShareKiB: 256,
@@ -443,7 +446,7 @@ export const limits = {
   countedReportsBytesMax: 16 * 1024 * 1024,
   /** Reports that are read together for a list: with all that they found one may have some MiB. */
   reportsRead: 10,
-  /** Reports that a later one of their scanner has replaced, and digests that tags pointed to: a year and a month, as long as resolved matches. */
+  /** Reports that a later one of their scanner has replaced, and matches that are resolved: a year and a month, to compare with a year ago. */
   reportKeptMs: 400 * 24 * 60 * 60 * 1000,
   /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
   endedTagsMax: 200,
@@ -455,8 +458,6 @@ export const limits = {
   matchedChanges: 50_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
-  /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */
-  resolvedKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses
@@ -501,6 +502,14 @@ export const limits = {
    * two seconds, well below the time that a statement may take.
    */
   deletedRowsMax: 10_000,
+  /** For so many days what was deleted can be brought back: what nobody misses in a month is not missed. */
+  deletedDays: 30,
+  /** What the operator may set: longer is what backups are for. */
+  deletedDaysMax: 365,
+  /** Of what an undelete leaves out it names so many; the rest it counts. */
+  leftOutMax: 100,
+  /** Of what comes back so many are looked at together: each costs two or three statements, sent without waiting for each. */
+  returningBatchMax: 200,
   /** AIP-233 and the public platform: bindings of one batch. */
   batchMax: 25,
 
@@ -520,6 +529,19 @@ export const limits = {
   scimTokenLifetimeMaxMs: (2 * 365 + 1) * 24 * 60 * 60 * 1000,
   scimOverlapMs: 60 * 60 * 1000,
   scimOverlapMaxMs: 24 * 60 * 60 * 1000,
+  /** The body of a SCIM request: a group of some 3,000 members at once. */
+  scimBodyBytesMax: 256 * 1024,
+  /** RFC 7644, 3.4.2.4: users of one answer, where the client says nothing and at most; Entra ID and Okta ask for 100 and 200. */
+  scimPageSize: 100,
+  scimPageMax: 500,
+  /** Terms of one filter, and brackets inside each other: clients send one or two. */
+  scimFilterTermsMax: 50,
+  scimFilterDepthMax: 10,
+  /** Operations of one PATCH. */
+  scimOperationsMax: 1_000,
+  /** Characters of userName, displayName and an e-mail address, which are in indexes of at most 2,700 bytes; addresses of one user that are looked for. */
+  scimNameLengthMax: 512,
+  scimEmailsMax: 50,
   /**
    * For how long rights from the groups of a sign-in are given to others, ahead: whether the giver is still in them nobody asks
    * until the next sign-in, and who was taken out of them must not stay by what she gave herself in other hands.
@@ -787,6 +809,7 @@ export const limits = {
   sealedMax: 500,
   sealPollMs: 500,
   verifiedMax: 2_000,
+  exportedEntriesMax: 500,
   /** The longest path of an entry, 29 levels deep: an index holds 2,704 bytes, and beside it there is a subject of any length. */
   auditPathLengthMax: 40 + 29 * 17,
   /** Refused calls written down in a minute: of one identity, and of all who could not be made out. Further ones are counted. */
@@ -800,9 +823,30 @@ export const limits = {
   /** How long the log is kept: a year, as auditors ask for, and the month that has begun. */
   auditMonths: 13,
   auditMonthsMax: 120,
+  /** How much longer a month stays that a target of the log does not have: a quarter, in which somebody reads what the server says of it. */
+  auditHeldMonths: 3,
+  /** A target counts for as long after a server had it in its settings; how often servers write that down is below. */
+  auditTargetSeenMs: 24 * 60 * 60 * 1000,
+  auditTargetNoteMs: 60 * 60 * 1000,
+  auditTargetsMax: 16,
+  /**
+   * How often a server looks for entries to send; how many go together, in how many bytes (many proxies take a
+   * MiB), within what time: a receiver may stop in the middle.
+   */
+  auditSendPollMs: 1_000,
+  auditBatchMax: 500,
+  auditBatchBytes: 512 * 1024,
+  auditSendMs: 30_000,
+  /** A server that dies gives its turn back after so long: longer than a batch may take. */
+  auditTargetLeaseMs: 60_000,
+  auditTargetPauseMaxMs: 5 * 60 * 1000,
+  /** A target that is behind by so much is told, once in so long. */
+  auditBehindMs: 60 * 60 * 1000,
   /** How long events can be listed and sent again, and deliveries looked at. */
   eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
   deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,
+  /** An event that a subscription is still to be sent is kept beyond that, but no longer: a sink that refuses one subject alone is never switched off. */
+  undeliveredKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
    * A list by several values of an indexed field merges their ranges: up to so many always, and more of them as long as
@@ -858,6 +902,16 @@ export const limits = {
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
+  /** Of a backup: rows of a table go out in pieces of so many bytes before they are compressed; a piece is whole rows, one of them at least. */
+  backupPieceBytes: 8 * 1024 * 1024,
+  /** What a piece of a backup may become when it is read: PostgreSQL's longest row is 1 GiB, and a piece of rows. */
+  backupPieceMaxBytes: 1024 * 1024 * 1024 + 16 * 1024 * 1024,
+  /** What describes a backup is read whole: a table's columns are some 500 bytes, a broken blob 75. */
+  backupTextMaxBytes: 4 * 1024 * 1024,
+  /** Blobs that a backup may lack before it gives up: more is no broken disk, but the wrong place. */
+  backupBrokenMax: 10_000,
+  /** A backup that PostgreSQL does not hear of for so long has ended: blobs are collected again. It tells of itself four times as often. */
+  backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB that verification holds together. */
   verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */
@@ -901,6 +955,10 @@ export const limits = {
   metricsKeptMs: 1_000,
   metricRowsKeptMs: 15_000,
   metricReadMs: 3_000,
+  /** The bytes of all blobs are a sum over all of them: a million in 0.2 s. */
+  metricTotalsKeptMs: 5 * 60 * 1000,
+  /** Rows that are counted of what waits: 10,000 in 3 ms. */
+  backlogRowsMax: 10_000,
   /** Connections to a port of its own: of a few scrapers and a person. */
   privateConnectionsMax: 64,
   /** Fewest characters of the token for metrics: what nobody guesses, as openssl rand -base64 24 makes it with 32. */
@@ -910,6 +968,27 @@ export const limits = {
   metricLabelLengthMax: 128,
   /** How often it is looked how late the event loop is: five times a second costs nothing that can be measured. */
   eventLoopLookMs: 200,
+
+  // ---- traces (server/calls) --------------------------------------------------------------------------------------------
+  /**
+   * Calls of which a server keeps traces in a second, where GANTRY_TRACES_PER_SECOND says nothing else: as many again that callers ask for,
+   * and as many deliveries. A call's statements are planned anew where it is traced, some 0.3 ms of the database's each.
+   */
+  tracesPerSecond: 20,
+  tracesPerSecondMax: 1_000,
+  /** Parts of one call that are told: an import has thousands of statements. */
+  tracePartsMax: 200,
+  /** A statement's text, at most. */
+  traceTextMax: 2_048,
+  /** Spans that wait for the collector, some 2 KiB each: beyond them they are dropped. */
+  traceQueueSpans: 4_096,
+  /** Spans in one request to it, and how long they are gathered at most. */
+  traceBatchSpans: 512,
+  traceBatchMs: 1_000,
+  /** A collector that takes longer gets the next ones. */
+  traceExportMs: 10_000,
+  /** Of what is left when the server stops. */
+  tracesCloseMs: 2_000,
 } as const;
 
 /**
@@ -935,4 +1014,9 @@ export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set
  * nothing else. A process answers some 15,000 (measured): one identity has an eighth of it, one organization a third.
  */
-export const requestRates = { "identity-requests": 2_000, "organization-requests": 5_000 } as const;
+export const requestRates = {
+  "identity-requests": 2_000,
+  "organization-requests": 5_000,
+  // Of one identity provider by SCIM. Directories are written by a few connections at a time; Entra ID wants 25 requests a second taken.
+  "scim-writes": 100,
+} as const;

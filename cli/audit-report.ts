@@ -1,7 +1,8 @@
 // How the verification of the audit log reads at a terminal and for programs, and what an earlier run of it printed.
 
-import { readFileSync } from "node:fs";
-import { type Application, type AuditVerdict, verifyAudit } from "#application";
+import { createReadStream, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { type Application, type AuditRestore, type AuditVerdict, verifyAudit, verifyRecords } from "#application";
 import { Fault } from "#base/fault.ts";
 import type { Progress } from "./progress-bar.ts";
 
@@ -17,7 +18,10 @@ export interface AuditReport {
 
 type KnownEnds = Map<string, { readonly sequence: number; readonly hash: string }>;
 
-/** One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems}; {problems} of all together. */
+/**
+ * One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems, notes}; {problems, restores} of all
+ * together.
+ */
 const readKnownEnds = (file: string): KnownEnds => {
   let content: string;
   try {
@@ -34,8 +38,8 @@ const readKnownEnds = (file: string): KnownEnds => {
         last?: { sequence?: unknown; hash?: unknown } | null;
         problems?: unknown;
       };
-      // A log whose seal was missing then, and what was wrong with all together, has no end to compare with.
-      if (last == null && Array.isArray(problems) && problems.length > 0) continue;
+      // A log whose seal was missing then, or that a restore had taken, and what is said of all together, has no end to compare with.
+      if (last == null && Array.isArray(problems)) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
         throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
@@ -46,18 +50,28 @@ const readKnownEnds = (file: string): KnownEnds => {
   return known;
 };
 
-const verdictLine = ({ organization, name, entries, last, problems }: AuditVerdict): string =>
-  problems.length === 0
-    ? `${organization} ${name}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`}, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
-    : `${organization} ${name}  NOT WHOLE: ${problems.join("; ")}`;
+const stateOf = ({ entries, last, notes }: AuditVerdict): string => {
+  const count = entries === 1 ? "1 entry" : `${entries} entries`;
+  return [...(last ? [`whole: ${count}, the last is ${last.sequence} with hash ${last.hash}`] : []), ...notes].join("; ");
+};
 
-const verdictJson = ({ organization, entries, last, problems }: AuditVerdict): string =>
-  JSON.stringify({ organization, entries, last: last ?? null, problems });
+const verdictLine = (verdict: AuditVerdict): string => {
+  const { organization, name, problems } = verdict;
+  return `${organization} ${name}  ${problems.length === 0 ? stateOf(verdict) : `NOT WHOLE: ${problems.join("; ")}`}`;
+};
+
+const verdictJson = ({ organization, entries, last, problems, notes }: AuditVerdict): string =>
+  JSON.stringify({ organization, entries, last: last ?? null, problems, ...(notes.length > 0 ? { notes } : {}) });
+
+const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRestore): string => {
+  const from = backupId === "" ? "an earlier state of the database" : `backup ${backupId}`;
+  return `all logs together  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
+};
 
 /** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
 export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {
   const verdicts: AuditVerdict[] = [];
-  const together = await verifyAudit(application, {
+  const all = await verifyAudit(application, {
     group,
     known: known === undefined ? new Map() : readKnownEnds(known),
     progress,
@@ -66,8 +80,40 @@ export const reportAudit = async (application: Application, { group, known, json
       write(json ? verdictJson(verdict) : verdictLine(verdict));
     },
   });
-  if (!json) for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
-  else if (together.length > 0) write(JSON.stringify({ problems: together }));
+  const { problems: together, restores } = all;
+  if (!json) {
+    for (const restore of restores) write(restoreLine(restore));
+    for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
+  } else if (together.length > 0 || restores.length > 0) write(JSON.stringify({ problems: together, ...(restores.length > 0 ? { restores } : {}) }));
   if (verdicts.length === 0 && !json) write("nothing has been logged yet");
   return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
+};
+
+/** The lines of a file, however large it is. Throws a Fault where it cannot be read. */
+async function* linesOfFile(file: string): AsyncGenerator<string> {
+  const stream = createReadStream(file, "utf8");
+  // What goes wrong ends the lines, and is thrown behind them.
+  const failure = Promise.withResolvers<Error | undefined>();
+  stream.once("error", (error) => failure.resolve(error)).once("close", () => failure.resolve(undefined));
+  yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  const error = await failure.promise;
+  if (error) throw new Fault("INVALID_ARGUMENT", `--file names a file that cannot be read: ${error.message}`, { cause: error });
+}
+
+/** The same of lines that left the server: a file that the log was sent to, or that was exported. By the file alone. */
+export const reportAuditFile = async ({
+  file,
+  known,
+  json,
+  write,
+}: Pick<AuditReport, "known" | "json" | "write"> & { readonly file: string }): Promise<boolean> => {
+  const { verdicts, otherLines } = await verifyRecords(linesOfFile(file), known === undefined ? new Map() : readKnownEnds(known));
+  for (const { root, first, last, entries, repeated, problems } of verdicts) {
+    if (json) write(JSON.stringify({ organization: root, first, entries, repeated, last, problems }));
+    else if (problems.length > 0) write(`${root}  NOT WHOLE: ${problems.join("; ")}`);
+    else write(`${root}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`} from ${first} on, the last is ${last.sequence} with hash ${last.hash}`);
+  }
+  if (otherLines > 0) write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is" : `${otherLines} lines are`} no entry, and passed over`);
+  if (verdicts.length === 0 && !json) write("there are no entries");
+  return verdicts.every(({ problems }) => problems.length === 0);
 };

@@ -4,7 +4,7 @@
 //   gantry login | logout | mcp                       what a client does
 //   gantry admin migrate | quota | registry | end-of-life        what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API, from the contract (cli/operations)
-//   gantry iam pull-tokens, events tail, audit verify beside the API's resources, what is none of its operations
+//   gantry iam pull-tokens, events tail, audit verify, audit export beside the API's resources, what is none of its operations
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
 
@@ -56,7 +56,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal: Terminal) => Command)[]>>> = {
   iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
   events: async () => [(await import("./commands/events.ts")).tailCommand],
-  audit: async () => [(await import("./commands/audit.ts")).verifyCommand],
+  audit: async () => [(await import("./commands/audit.ts")).verifyCommand, (await import("./commands/audit-export.ts")).auditExportCommand],
 };
 
 const lines = (list: readonly Command[]): string => list.map((command) => `  ${command.name().padEnd(17)}${command.summary()}`).join("\n");
@@ -125,7 +125,7 @@ const newProgram = async (args: readonly string[], terminal: Terminal): Promise<
 /** True for commands whose exit status says the kind of a failure; the machine's own know 0, 1 and 2 alone. */
 export const isClientCommand = (args: readonly string[]): boolean => {
   const [first = "", second = ""] = args;
-  if ((first === "events" && second === "tail") || (first === "audit" && second === "verify")) return false;
+  if ((first === "events" && second === "tail") || (first === "audit" && ["verify", "export"].includes(second))) return false;
   const entry = Object.hasOwn(commands, first) ? commands[first] : undefined;
   return entry?.isClient ?? (Object.hasOwn(domainSummaries, first) || (first === "token" && args.includes("--login")));
 };

@@ -4,6 +4,7 @@ import { limits } from "#base/limits.ts";
 
 export interface Progress {
   readonly done: number;
+  /** 0: nobody knows. */
   readonly total: number;
   readonly what: string;
 }
@@ -22,15 +23,16 @@ export const openProgressBar = (err: NodeJS.WriteStream, { lines = false }: { re
   let lastLineMs = performance.now();
   return {
     update({ done, total, what }) {
+      const told = total === 0 ? `${done}` : `${done}/${total}`;
       if (!err.isTTY) {
         if (!lines || performance.now() - lastLineMs < limits.progressLineMs) return;
         lastLineMs = performance.now();
-        err.write(`${done}/${total} ${what}\n`);
+        err.write(`${told} ${what}\n`);
         return;
       }
       drawn = true;
       const filled = total === 0 ? widthColumns : Math.round((done / total) * widthColumns);
-      err.write(`\r\u001b[2K[${"#".repeat(filled)}${" ".repeat(widthColumns - filled)}] ${done}/${total} ${what}`);
+      err.write(`\r\u001b[2K[${"#".repeat(filled)}${" ".repeat(widthColumns - filled)}] ${told} ${what}`);
     },
     end() {
       if (drawn) err.write("\r\u001b[2K");

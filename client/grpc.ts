@@ -108,7 +108,7 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
 const call = async (transport: ConnectTransport, server: string, attempt: Attempt): Promise<Answer> => {
   const { method, signal, timeoutMs } = attempt;
   const { descriptor } = method;
-  if (descriptor.methodKind !== "unary" || method.distribution || method.givesFile)
+  if (descriptor.methodKind !== "unary" || method.distribution || method.scim || method.givesFile)
     throw new ApiError("UNIMPLEMENTED", `${method.name} is not served over gRPC`);
   const message = messageOf(method, attempt.request);
   const headers = { ...attempt.headers, ...(attempt.validateOnly ? { "validate-only": "true" } : {}) };

@@ -35,7 +35,8 @@ export const operationFact = async (operation: Operation): Promise<MethodFact> =
 export const isSafeToRepeat = ({ writes }: MethodFact): boolean => !writes;
 
 /** True where the server keeps the first answer for an idempotency key (decisions: Safe writes): of whoever it knows. */
-export const takesIdempotencyKey = ({ writes, open, distribution }: MethodFact): boolean => writes && !open && distribution === undefined;
+export const takesIdempotencyKey = ({ writes, open, distribution, scim }: MethodFact): boolean =>
+  writes && !open && distribution === undefined && scim === undefined;
 
 /** The field of an answer that holds what is listed: its one list of messages; undefined where it has none or several. */
 export const listedField = ({ output }: MethodFact): FieldFact | undefined => {

@@ -93,7 +93,7 @@ const nameOf = (method: MethodFact): CommandName => {
 };
 
 /** True for what is a command: not the OCI protocol, which docker and its like speak, nor what is another shape of one. */
-const isCommand = (method: MethodFact): boolean => method.distribution === undefined && !isViewed(method);
+const isCommand = (method: MethodFact): boolean => method.distribution === undefined && method.scim === undefined && !isViewed(method);
 
 const key = ({ domain, resource, verb }: CommandName): string => `${domain} ${resource} ${verb}`;
 

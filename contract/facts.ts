@@ -118,6 +118,8 @@ export interface ResourceFact {
   readonly deletedWithParent: boolean;
   /** Each organization has a quota of them. */
   readonly counted: boolean;
+  /** Nothing is kept of it when it is deleted. */
+  readonly deletedForGood: boolean;
 }
 
 export interface HttpFact {
@@ -138,6 +140,12 @@ export interface DistributionFact {
   readonly givesContent: boolean;
   /** What it names is made where it does not exist. */
   readonly makesRepo: boolean;
+}
+
+export interface ScimFact {
+  readonly verb: string;
+  /** "/scim/v2/{identity_provider_uid}/Users/{id}" */
+  readonly template: string;
 }
 
 export interface EventFact {
@@ -165,7 +173,7 @@ export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): 
 /** What an operation gives to others, and for how long. */
 export interface HandsOnFact {
   /** "role", "provider", …; "none": nothing by itself. */
-  readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization";
+  readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization" | "deletion";
   /** Where the request says when it ends: path in JSON names; undefined: it never does. */
   readonly end: readonly string[] | undefined;
   /** Rights from the groups of a sign-in may give it, too. */
@@ -187,6 +195,8 @@ export interface MethodFact {
   readonly http: readonly HttpFact[];
   /** Its path in the OCI Distribution protocol; undefined: it has none. */
   readonly distribution: DistributionFact | undefined;
+  /** Its path in SCIM 2.0; undefined: it has none, and no SCIM token is taken. */
+  readonly scim: ScimFact | undefined;
   /** Its answer is a file, beside the message. Whoever sends no token is answered by an open endpoint at the same path, if any. */
   readonly givesFile: boolean;
   readonly capabilities: readonly string[];
@@ -236,6 +246,8 @@ const wellKnown: Readonly<Record<string, Kind>> = {
   "google.protobuf.Duration": "duration",
   "google.protobuf.FieldMask": "mask",
   "google.protobuf.Any": "any",
+  // A JSON object of any shape.
+  "google.protobuf.Struct": "any",
 };
 
 const scalarKind = (scalar: ScalarType): Kind => {
@@ -383,10 +395,10 @@ const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, let
 
 const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
   if (!hasOption(descriptor, options.resource)) return undefined;
-  const { unique, deletedWithParent, counted } = getOption(descriptor, options.resource);
+  const { unique, deletedWithParent, counted, deletedForGood } = getOption(descriptor, options.resource);
   const unknown = unique.find((name) => !descriptor.fields.some((field) => field.name === name));
   if (unknown !== undefined) throw new Error(`${descriptor.typeName} is said to be unique by ${unknown}, which is none of its fields`);
-  return { unique, deletedWithParent, counted };
+  return { unique, deletedWithParent, counted, deletedForGood };
 };
 
 /** The facts of one message; computed once. Throws where its options contradict each other. */
@@ -432,6 +444,12 @@ const distributionFact = (descriptor: DescMethod): DistributionFact | undefined 
   return { verb, template: path, takesContent, givesContent, makesRepo };
 };
 
+const scimFact = (descriptor: DescMethod): ScimFact | undefined => {
+  if (!hasOption(descriptor, options.scim)) return undefined;
+  const { verb, path } = getOption(descriptor, options.scim);
+  return { verb, template: path };
+};
+
 const scopePathOf = (input: MessageFact): string[] | undefined => {
   const field = input.fields.find((candidate) => candidate.scope);
   if (!field) return undefined;
@@ -464,6 +482,7 @@ const rightsHandedOn = {
   [options.RightsHandedOn.ROLE_HOLDERS]: "roleHolders",
   [options.RightsHandedOn.INVITE]: "invite",
   [options.RightsHandedOn.ORGANIZATION]: "organization",
+  [options.RightsHandedOn.DELETION]: "deletion",
 } as const;
 
 const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | undefined => {
@@ -507,7 +526,8 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
   const body = output.name === "google.protobuf.Empty" ? input : output;
   const http = httpFacts(descriptor, input);
   const distribution = distributionFact(descriptor);
-  const verb = http[0]?.verb ?? distribution?.verb;
+  const scim = scimFact(descriptor);
+  const verb = http[0]?.verb ?? distribution?.verb ?? scim?.verb;
   const [domain, version] = domainAndVersionOf(name);
   const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopePathOf(input);
   if (!access.open && !access.unscoped && access.capabilities.length > 0 && !scope) {
@@ -523,6 +543,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     output,
     http,
     distribution,
+    scim,
     givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,

@@ -29,7 +29,7 @@ export const baselinePath = join(import.meta.dirname, "fixtures", "baseline.sql"
 const person = "5".repeat(40);
 
 /** The rows of sign-ins, in a browser and at a terminal. */
-const plainRows = (provider: string, organization: string): string => `
+export const plainRows = (provider: string, organization: string): string => `
   insert into identities (uid, name, email, issuer, subject, create_time, update_time)
     values ('${person}', 'Ada', 'ada@example.com', 'https://issuer.example.com', 'ada', '2026-11-20', '2026-11-20');
   insert into profiles (identity_uid, name, given_name, family_name) values ('${person}', 'Ada', 'Ada', 'Example');

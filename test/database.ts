@@ -161,6 +161,21 @@ export const freshDatabase = async ({ planted = false } = {}): Promise<TestDatab
   return made(url, serverUrl);
 };
 
+/** An empty database of the caller's own, as an operator makes one to restore into. */
+export const emptyDatabase = async (): Promise<TestDatabase> => {
+  const { url, serverUrl } = await (sharedUrl && sharedServerUrl
+    ? Promise.resolve({ url: sharedUrl, serverUrl: sharedServerUrl })
+    : givenUrl
+      ? makeServerRole(givenUrl).then((made) => ({ url: givenUrl, serverUrl: made }))
+      : (server ??= startOwnServer()));
+  const name = freshName();
+  await command(url, `create database ${name} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
+  await closeDatabase(url, name);
+  const database = { url: addressOf(serverUrl, name), ownerUrl: addressOf(url, name) };
+  ownerUrls.set(database.url, database.ownerUrl);
+  return { ...database, drop: () => dropDatabase(url, name) };
+};
+
 type OwnerQuery = (statement: string, values?: readonly (string | number | null)[]) => Promise<(string | null)[][]>;
 
 const withOwner = async <T>(url: string, work: (query: OwnerQuery) => Promise<T>): Promise<T> => {

@@ -17,11 +17,17 @@ interface Column {
 }
 
 const findTables = async (client: pg.Client): Promise<string[]> => {
-  // Those that others refer to come first; a partition's rows are its parent's.
+  // Those that others refer to come before these; a partition's rows are its parent's.
   const { rows } = await client.query<{ name: string }>(`
-    select c.relname as name from pg_class c
-    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'schema_migrations'
-    order by exists (select from pg_constraint where conrelid = c.oid and contype = 'f'), c.relname`);
+    with recursive tables as (
+      select c.oid, c.relname as name from pg_class c
+      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'schema_migrations'
+    ), depths as (
+      select oid, 0 as depth from tables
+      union
+      select conrelid, depth + 1 from depths join pg_constraint on confrelid = depths.oid and contype = 'f' and conrelid <> confrelid and depth < 20
+    )
+    select name from tables join depths using (oid) group by name order by max(depth), name`);
   return rows.map(({ name }) => name);
 };
 

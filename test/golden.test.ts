@@ -48,6 +48,7 @@ const columns = (widths: readonly number[], rows: readonly (readonly string[])[]
 const short = (method: MethodFact): string => method.name.replace(/^chainguard\.platform\./, "");
 
 const asks = (method: MethodFact): string => {
+  if (method.scim) return "the provider's SCIM token";
   if (method.open) return method.groupFilter ? `open; ${method.capabilities.join(" + ")} at a group that is named` : "open";
   if (method.capabilities.length === 0) return "any caller";
   return `${method.capabilities.join(" + ")} ${method.unscoped ? "in reach" : `at ${method.scope?.join(".")}`}`;
@@ -55,12 +56,12 @@ const asks = (method: MethodFact): string => {
 
 test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
   const rows = nonEmpty([...methods, ...version1], "operation").flatMap((method) =>
-    [...method.http, ...(method.distribution ? [method.distribution] : [])].map(({ verb, template }) => [
+    [...method.http, ...(method.distribution ? [method.distribution] : []), ...(method.scim ? [method.scim] : [])].map(({ verb, template }) => [
       verb,
       template,
       short(method),
       asks(method),
-      stage.answers(method) ? (method.event?.type ?? "-") : "UNIMPLEMENTED",
+      stage.answers(method) || method.scim ? (method.event?.type ?? "-") : "UNIMPLEMENTED",
     ]),
   );
   rows.sort(([verbA = "", pathA = ""], [verbB = "", pathB = ""]) => (pathA < pathB || (pathA === pathB && verbA < verbB) ? -1 : 1));
@@ -79,6 +80,7 @@ const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: strin
   roleHolders: { gives: "the role's capabilities, to whoever has it" },
   invite: { gives: "what the invite promises: asked of its maker again", ends: "the invite's expireTime", fromSessions: "as the invite" },
   organization: { gives: "ownership of the organization that it makes", fromSessions: "-" },
+  deletion: { gives: "all that comes back, each as making it would", ends: "as what comes back" },
 };
 
 /** What gives rights or credentials without being an operation of the contract. */
@@ -131,6 +133,7 @@ test("what each operation gives to others, and for how long, is the table of tes
 
 /** Whether a role with these capabilities allows the operation, decided as for every request. */
 const allows = (names: readonly string[], method: MethodFact): boolean => {
+  if (method.scim) return false;
   const place = world.organization;
   const rights = {
     uid: "",

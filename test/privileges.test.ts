@@ -47,8 +47,11 @@ const throughRows: Readonly<Record<string, readonly Privilege[]>> = {
   terms_acceptances: ["insert"],
 };
 
-/** What is done with the owner's connection: migrations run, of which the server sees whether they have; the operator sets quotas, which it reads. */
-const ownersFiles = ["/migrate.ts", "/quotas.ts"];
+/**
+ * What is done with the owner's connection: migrations run, of which the server sees whether they have; the operator sets quotas and records
+ * restores, which it reads.
+ */
+const ownersFiles = ["/migrate.ts", "/quotas.ts", "/restores.ts"];
 
 const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/store/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
 const tables = tablesOf(sources);

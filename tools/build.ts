@@ -22,13 +22,21 @@ const readSource = (path: string): string => readFileSync(path, "utf8");
 const manifest: Manifest = JSON.parse(readSource(join(root, "package.json")));
 const modules: Readonly<Record<string, unknown>> = JSON.parse(readSource(join(root, "modules.json"))).modules;
 
+interface LockFile {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+  readonly [key: string]: unknown;
+}
+
 /** What only this checkout needs. */
 const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(?:^|\/)testing\.ts$|\.proto$|^contract\/vendor\/|^tools\//.test(path);
 
 /** Whatever else the modules read when they run: SQL, pages, documents, generated code, the programs that start it. */
 const copyFiles = (): void => {
   const folders = [...new Set(Object.keys(modules).map((name) => name.split("/")[0] ?? ""))].filter((name) => name !== "tools");
-  const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "LICENSE", "README.md", "SECURITY.md"], { cwd: root, withFileTypes: true })
+  const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"], {
+    cwd: root,
+    withFileTypes: true,
+  })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
   for (const path of paths) {
@@ -73,6 +81,15 @@ const exportsOf = (exports: Manifest["exports"]): Record<string, unknown> =>
     }),
   );
 
+/** The exact versions of all that is needed, with their checksums: npm goes by it where the package is installed. */
+const writeShrinkwrap = (): void => {
+  const { packages, ...head }: LockFile = JSON.parse(readSource(join(root, "package-lock.json")));
+  const { "": _checkout, ...needed } = Object.fromEntries(Object.entries(packages).filter(([, { dev }]) => dev !== true));
+  const { name, version, license, bin, engines, dependencies, optionalDependencies } = manifest;
+  const own = { name, version, license, dependencies, bin, engines, optionalDependencies };
+  writeFileSync(join(dist, "npm-shrinkwrap.json"), `${JSON.stringify({ ...head, packages: { "": own, ...needed } }, null, 2)}\n`);
+};
+
 const writeManifest = (): void => {
   const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, imports, exports, ...kept } = manifest;
   const packed = { ...kept, imports: importsOf(imports), exports: exportsOf(exports) };
@@ -87,4 +104,5 @@ execFileSync(process.execPath, [join(root, "node_modules", "typescript", "bin", 
 copyFiles();
 renameStarted();
 writeManifest();
+writeShrinkwrap();
 process.stdout.write(`${manifest.name} ${manifest.version}; this makes the archive:  npm pack ${dist}\n`);

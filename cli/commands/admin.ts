@@ -3,13 +3,26 @@
 import type { Command } from "commander";
 import { newGroup } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
+import { backupCommand, restoreCommand } from "./admin-backup.ts";
 import { endOfLifeCommand } from "./admin-end-of-life.ts";
 import { migrateCommand } from "./admin-migrate.ts";
 import { quotaCommand } from "./admin-quota.ts";
 import { registryCommand } from "./admin-registry.ts";
 
 const wrongArguments =
-  "what of admin? gantry admin migrate brings the database to this version, quota shows and sets quotas, end-of-life ends tags, registry verifies images";
+  "what of admin? gantry admin migrate brings the database to this version, backup and restore keep everything, quota shows and sets quotas, " +
+  "end-of-life ends tags, registry verifies images";
 
 export const adminCommand = (terminal: Terminal): Command =>
-  newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal), endOfLifeCommand(terminal), registryCommand(terminal)], wrongArguments);
+  newGroup(
+    "admin",
+    [
+      migrateCommand(terminal),
+      backupCommand(terminal),
+      restoreCommand(terminal),
+      quotaCommand(terminal),
+      endOfLifeCommand(terminal),
+      registryCommand(terminal),
+    ],
+    wrongArguments,
+  );

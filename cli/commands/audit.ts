@@ -4,23 +4,24 @@ import type { Command } from "commander";
 import { Fault } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import { withApplication } from "../application.ts";
-import { reportAudit } from "../audit-report.ts";
+import { reportAudit, reportAuditFile } from "../audit-report.ts";
 import { newCommand } from "../command.ts";
 import { openProgressBar } from "../progress-bar.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
+  readonly file?: string;
   readonly group?: string;
   readonly known?: string;
   readonly json?: boolean;
 }
 
-const wrongArguments = "what about audit? gantry audit verify checks the log";
+const wrongArguments = "what about audit? gantry audit verify checks the log, gantry audit export writes it";
 
 export const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
-    usage: "[--group UID] [--known FILE] [--json]",
+    usage: "[--group UID | --file FILE] [--known FILE] [--json]",
     description: `Reads the audit log of every organization from its first kept entry to its sealed end, and says whether each is
 whole: nothing changed, added, put elsewhere or taken away. Works beside a running server and without one, and
 needs the server's secret key.`,
@@ -28,10 +29,16 @@ needs the server's secret key.`,
 
 Examples:  gantry audit verify
            gantry audit verify --json > audit-2026-11.jsonl
-           gantry audit verify --known audit-2026-11.jsonl`,
+           gantry audit verify --known audit-2026-11.jsonl
+           gantry audit verify --file /var/log/gantry/audit.jsonl --known audit-2026-11.jsonl`,
     wrongArguments,
   })
     .option("--group <UID>", "only the log of this group's organization")
+    .option(
+      "--file <FILE>",
+      `not the log but this file, which it was sent to or exported into: by its lines alone, which need
+neither database nor key and prove that nothing between two of them was changed or taken away`,
+    )
     .option(
       "--known <FILE>",
       `what an earlier run printed with --json: the logs must still go through those entries. Kept where
@@ -39,9 +46,14 @@ nobody can reach both it and the database, it shows even what somebody with the 
 A log whose end was not known then is not compared`,
     )
     .option("--json", "one line of JSON for each organization")
-    .action(async ({ group, known, json = false }: Options) => {
+    .action(async ({ file, group, known, json = false }: Options) => {
       if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
+      if (group !== undefined && file !== undefined) throw new Fault("INVALID_ARGUMENT", "give --group or --file, not both");
       const { out, err } = terminal;
+      if (file !== undefined) {
+        if (!(await reportAuditFile({ file, known, json, write: (line) => void out.write(`${line}\n`) }))) terminal.status = 1;
+        return;
+      }
       const bar = openProgressBar(err);
       const whole = await withApplication(terminal, (application) =>
         reportAudit(application, { group, known, json, write: (line) => void out.write(`${line}\n`), progress: bar.update }),

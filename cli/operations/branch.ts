@@ -26,6 +26,7 @@ export const domainSummaries: Readonly<Record<string, string>> = {
   libraries: "library artifacts and requests for them",
   events: "watch what happens; subscriptions and deliveries",
   audit: "the audit log: entries, and whether it is whole",
+  deletions: "what was deleted: bring it back, or remove it for good",
   auth: "what a token says; registering",
   oidc: "exchanging tokens",
   ping: "ask the server for an answer",

@@ -12,7 +12,7 @@ import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { type Metrics, unmeasured } from "#metrics";
 import { resources } from "#resources";
-import { bindSealed, openVault, type Vault } from "#store";
+import { bindSealed, findRestores, openVault, type Vault } from "#store";
 import { openOwnBlobPlace } from "./blob-place.ts";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
@@ -54,7 +54,7 @@ export const openApplication = async ({
   const ownVault = (): Promise<Vault> =>
     openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
   const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
-  const store = await openDatabase({ settings, log, progress, join });
+  const store = await openDatabase({ settings, log, metrics, progress, join });
   try {
     // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
     const vault = given ?? (await ownVault());
@@ -64,6 +64,7 @@ export const openApplication = async ({
       vault,
       clock,
       log,
+      metrics,
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
@@ -82,6 +83,7 @@ export const openApplication = async ({
       store,
       blobs,
       anonymousPull: settings.anonymousPull,
+      deletedKeptMs: settings.deletedDays * 24 * 60 * 60 * 1000,
       authn,
       audit,
       clock,
@@ -96,6 +98,7 @@ export const openApplication = async ({
       listMax: settings.listMax,
       plainIssuers: settings.egressAllow !== "",
       terms: termsOf(settings.terms),
+      restoredMs: (await findRestores(store.read)).at(-1)?.restoreMs,
     };
     const kernel = await openKernel(services, resources);
     // Only now: a table that does not fit the contract is told as such, and not as what PostgreSQL says of this statement.

@@ -1,7 +1,7 @@
 // Whether the audit logs of all organizations, or of one, are what was written. What is found is handed on as it is
 // found; how it reads is the command line's affair.
 
-import { type Link, verifyAllChains, verifyChain } from "#audit";
+import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit";
 import { operatorUid } from "#authz";
 import { rootOf } from "#base/uid.ts";
 import { findChainRoots, findRows, type Read } from "#store";
@@ -18,6 +18,15 @@ export interface AuditVerdict {
   readonly last: Link | undefined;
   /** What is wrong, in a sentence each; empty where all is as it was written. */
   readonly problems: readonly string[];
+  /** What was known before and is gone by a restore, in a sentence each. */
+  readonly notes: readonly string[];
+}
+
+export interface AuditVerdictOfAll {
+  /** What is wrong with all logs together, in a sentence each. */
+  readonly problems: readonly string[];
+  /** What the database was restored from, the first first. */
+  readonly restores: readonly Restore[];
 }
 
 export interface AuditVerification {
@@ -35,11 +44,11 @@ const organizationNames = async (rows: Read, roots: readonly string[]): Promise<
   return (root) => names.get(root) ?? (root === operatorUid ? "(the operator's)" : "(no organization of now)");
 };
 
-/** Reports a verdict for each log. Returns what is wrong with all of them together, in a sentence each. */
+/** Reports a verdict for each log. */
 export const verifyAudit = async (
   { services }: Pick<Application, "services">,
   { group, known, progress, report }: AuditVerification,
-): Promise<readonly string[]> => {
+): Promise<AuditVerdictOfAll> => {
   const {
     store: { read },
     seal,
@@ -51,9 +60,9 @@ export const verifyAudit = async (
   const nameOf = await organizationNames(read, roots);
   for (const [done, root] of roots.entries()) {
     progress({ done, total: roots.length, what: "logs" });
-    const { entries, last, problems } = await verifyChain(read, seal, root, known.get(root));
-    report({ organization: root, name: nameOf(root), entries, last, problems });
+    const { entries, last, problems, notes } = await verifyChain(read, seal, root, known.get(root));
+    report({ organization: root, name: nameOf(root), entries, last, problems, notes });
   }
   // Also for one of them: an older seal of its own shows here alone.
-  return verifyAllChains(read, seal);
+  return { problems: await verifyAllChains(read, seal), restores: (await verifyRestores(read, seal)).restores };
 };

@@ -58,6 +58,7 @@ const claimedFirst = (place: BlobPlace, claim: () => Promise<void>): BlobPlace =
       await ready();
       yield* place.list();
     },
+    isEmpty: () => place.isEmpty(),
     claim: (...given) => place.claim(...given),
     close: () => place.close(),
   };

@@ -1,6 +1,7 @@
 // The database that DATABASE_URL names or, without it, an embedded one in the data directory, which stops with its store.
 
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { openPreparedStore, openStore, prepareDatabase, type Store } from "#store";
 import type { DatabaseSettings } from "./settings.ts";
@@ -8,6 +9,7 @@ import type { DatabaseSettings } from "./settings.ts";
 export interface DatabaseOptions {
   readonly settings: DatabaseSettings;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** Receives a line for what takes its time at a first start. */
   readonly progress: (line: string) => void;
   /** Beside a running server: use its embedded database. */
@@ -53,15 +55,15 @@ export const withOwnersStore = async <T>({ settings, log, progress }: Omit<Datab
 };
 
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
-export const openDatabase = async ({ settings, log, progress, join }: DatabaseOptions): Promise<Store> => {
+export const openDatabase = async ({ settings, log, metrics, progress, join }: DatabaseOptions): Promise<Store> => {
   const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory } = settings;
   // A command that has not been told how long the log is kept changes nothing about that.
   const auditMonths = join ? undefined : settings.auditMonths;
   // Nor does one need what spares the primary a server's lists.
-  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl, auditMonths, log, progress });
+  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl, auditMonths, log, metrics, progress });
   const embedded = await startEmbedded({ dataDirectory, log, progress, join });
   try {
-    const store = await openStore({ ...addressesOf(embedded), auditMonths, log, progress });
+    const store = await openStore({ ...addressesOf(embedded), auditMonths, log, metrics, progress });
     let closing: Promise<void> | undefined;
     const close = async (): Promise<void> => {
       await store.close();

@@ -6,8 +6,10 @@ import { dirname, join } from "node:path";
 import { checkIssuer } from "#authn";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { timestamp } from "#base/time.ts";
+import { type AuditTarget, readTargetsFile } from "#audit-targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
+import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
 import { type Application, openApplication } from "./application.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
@@ -165,11 +167,51 @@ async function* examineIssuers({ services: { store, authn } }: Application): Asy
   }
 }
 
+/** Whether each target of the audit log has what was sealed. */
+async function* examineAuditTargets({ services: { store, clock } }: Application, file: string): AsyncGenerator<Finding> {
+  const subject = "audit";
+  let targets: readonly AuditTarget[];
+  try {
+    targets = await readTargetsFile(file);
+  } catch (thrown) {
+    yield { is: "bad", subject, says: textOf(thrown), remedy: "mend the file: the server does not start with it" };
+    return;
+  }
+  const nowMs = clock();
+  const found = await findTargets(
+    store.read,
+    targets.map(({ name }) => name),
+    timestamp(nowMs),
+  );
+  const states = new Map(found.map((state) => [state.name, state]));
+  for (const { name } of targets) {
+    const state = states.get(name);
+    const missed = state?.missedMonth ? `; entries up to ${state.missedMonth} were deleted before they arrived` : "";
+    if (!state) yield { is: "unsure", subject, says: `${name}: no server has sent to it yet`, remedy: "start the server with this GANTRY_AUDIT_TARGETS" };
+    else if (state.failures > 0)
+      yield {
+        is: "bad",
+        subject,
+        says: `${name}: has failed ${state.failures} times since ${state.failedSince}: ${state.problem}${missed}`,
+        remedy: `mend it: everything comes again in its order; what is older than GANTRY_AUDIT_MONTHS is kept ${limits.auditHeldMonths} months longer for it`,
+      };
+    else if (state.waitingSinceMs !== undefined && nowMs - state.waitingSinceMs > limits.auditBehindMs)
+      yield {
+        is: "bad",
+        subject,
+        says: `${name}: has not got what was sealed since ${timestamp(state.waitingSinceMs)}${missed}`,
+        remedy: "it takes less than what comes, or no server sends to it",
+      };
+    else yield { is: missed === "" ? "good" : "unsure", subject, says: `${name}: ${state.sent} entries arrived${missed}` };
+  }
+}
+
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
   yield await examineClock(application);
   yield await examineAddress(settings, await application.services.authn.keys());
   yield* examineIssuers(application);
+  if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 
 /** The database as it is: nothing is made in it, and nothing migrated. */

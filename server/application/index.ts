@@ -3,12 +3,15 @@
 export type { FeedKind } from "#feeds";
 export type { Application } from "./application.ts";
 export type { Finding } from "./doctor.ts";
+export type { Restore as AuditRestore } from "#audit";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
+  backupDatabase,
   changeQuota,
   examineInstallation,
+  exportAudit,
   exportOciLayout,
   importFeed,
   importOciLayout,
@@ -20,12 +23,17 @@ export {
   mintToken,
   openApplication,
   readQuotaValue,
+  recordOwnRestore,
   registerPerson,
+  requirePassphrase,
+  restoreDatabase,
   setSuspended,
   setTagPolicy,
   startServer,
   unsetTagPolicy,
   verifyAudit,
+  verifyRecords,
+  verifyBackupFile,
   verifyRegistry,
 } from "./on-demand.ts";
 export { settingsInForce } from "./settings-in-force.ts";

@@ -10,15 +10,26 @@ import { openPauses, type Pauses } from "#base/pieces.ts";
 import type { Kernel } from "#kernel";
 import { openCollection } from "#registry";
 import { deleteExpiredInvites } from "#signin";
-import { retentions } from "#store";
+import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
+import { retentions, type Swept, sweptNothing } from "#store";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 
+/** How long things are kept. */
+export interface MaintenancePeriods {
+  /** Of the audit log, the running month included. */
+  readonly auditMonths: number;
+  readonly periods: RetentionPeriods;
+}
+
 interface Part {
   readonly name: string;
-  /** One piece; true where there may be more. */
-  run(): Promise<boolean>;
+  /** One piece. */
+  run(): Promise<Swept>;
 }
+
+/** A part that does not count what it deletes. */
+const uncounted = async (run: () => Promise<boolean>): Promise<Swept> => ({ deleted: 0, more: await run() });
 
 // A walk goes on where the last run left it.
 const collections = new WeakMap<MaintenanceKernel, () => Promise<boolean>>();
@@ -29,17 +40,22 @@ const collectionOf = (kernel: MaintenanceKernel): (() => Promise<boolean>) => {
   return found;
 };
 
-const partsOf = (kernel: MaintenanceKernel, auditMonths: number, nowMs: number): Part[] => {
-  const { store, authn, seal } = kernel.services;
+const partsOf = (kernel: MaintenanceKernel, { auditMonths, periods }: MaintenancePeriods, nowMs: number): Part[] => {
+  const { store, authn, seal, log } = kernel.services;
   return [
-    ...[...retentions, auditRetention(seal, auditMonths)].map(({ table, deleteExpired }): Part => ({ name: table, run: () => deleteExpired(store, nowMs) })),
-    { name: "blobs", run: collectionOf(kernel) },
-    { name: "group_invites", run: () => deleteExpiredInvites(kernel) },
+    ...[...retentions, auditRetention(seal, log, auditMonths)].map(
+      ({ table, deleteExpired }): Part => ({
+        name: table,
+        run: () => deleteExpired(store, nowMs, periods),
+      }),
+    ),
+    { name: "blobs", run: () => uncounted(collectionOf(kernel)) },
+    { name: "group_invites", run: () => uncounted(() => deleteExpiredInvites(kernel)) },
     {
       name: "signing_keys",
       async run() {
         await authn.rotateIfDue();
-        return false;
+        return sweptNothing;
       },
     },
   ];
@@ -50,20 +66,29 @@ const openMaintenancePauses = (): Pauses => openPauses(limits.maintenanceMs / 2,
 /** Deletes the rows of every table whose time is over, and replaces a signing key that has signed long enough. */
 export const runMaintenance = async (
   kernel: MaintenanceKernel,
-  auditMonths: number = limits.auditMonths,
-  pauses: Pauses = openMaintenancePauses(),
+  {
+    auditMonths = limits.auditMonths,
+    periods = defaultPeriods,
+    pauses = openMaintenancePauses(),
+  }: Partial<MaintenancePeriods> & { readonly pauses?: Pauses } = {},
 ): Promise<void> => {
-  const { clock, log } = kernel.services;
+  const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
-  let parts = partsOf(kernel, auditMonths, nowMs).filter(({ name }) => !pauses.isPaused(name, nowMs));
+  let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => !pauses.isPaused(name, nowMs));
   // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
   while (parts.length > 0 && clock() - nowMs < limits.maintenanceMs) {
     const more: Part[] = [];
     for (const part of parts) {
       try {
-        if (await part.run()) more.push(part);
-        else pauses.end(part.name);
+        const swept = await part.run();
+        if (swept.deleted > 0) metrics.count("gantry_retention_deleted_rows_total", { table: part.name }, swept.deleted);
+        if (swept.more) more.push(part);
+        else {
+          pauses.end(part.name);
+          metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "done" });
+        }
       } catch (cause) {
+        metrics.count("gantry_maintenance_runs_total", { part: part.name, outcome: "failed" });
         log("maintenance.failed", { part: part.name, failures: pauses.fail(part.name, nowMs), cause });
       }
     }
@@ -71,15 +96,25 @@ export const runMaintenance = async (
   }
 };
 
+/** How old the oldest row of each table is for which a setting says how long. */
+const watchOldest = ({ services: { store, seal, log, clock, metrics } }: MaintenanceKernel, { auditMonths }: MaintenancePeriods): void => {
+  const watched = [...retentions, auditRetention(seal, log, auditMonths)];
+  metrics.watch("gantry_retention_oldest_seconds", async () => {
+    const found = await Promise.all(watched.map(async ({ table, findOldestMs }) => ({ table, oldestMs: await findOldestMs?.(store) })));
+    return found.flatMap(({ table, oldestMs }) => (oldestMs === undefined ? [] : [{ labels: { table }, value: Math.max(0, clock() - oldestMs) / 1000 }]));
+  });
+};
+
 /** Runs maintenance from time to time until stopped. */
-export const startMaintenance = (kernel: MaintenanceKernel, auditMonths: number): { stop: () => void } => {
+export const startMaintenance = (kernel: MaintenanceKernel, { auditMonths, periods }: MaintenancePeriods): { stop: () => void } => {
   const pauses = openMaintenancePauses();
+  watchOldest(kernel, { auditMonths, periods });
   let isRunning = false;
   const timer = setInterval(() => {
     // What has much to delete may take longer than the time between two runs.
     if (isRunning) return;
     isRunning = true;
-    void runMaintenance(kernel, auditMonths, pauses).finally(() => {
+    void runMaintenance(kernel, { auditMonths, periods, pauses }).finally(() => {
       isRunning = false;
     });
   }, limits.maintenanceMs);

@@ -1,12 +1,17 @@
 // What needs the contract and the database's driver, each loaded when it is called: a command that needs neither
 // (--version, help, login, health) starts without them.
 
+import type { Restore } from "#audit";
+import type { BackupSummary, VerifiedBackup } from "#backup";
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
-import type { AuditVerification } from "./audit-verification.ts";
+import type { RecordsVerdicts } from "#audit";
+import type { AuditExport } from "./audit-export.ts";
+import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.ts";
+import type { BackupWork, RestoreSummary } from "./backups.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DoctorOptions, Finding } from "./doctor.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
@@ -40,8 +45,16 @@ export const mintToken = async (services: Services, identity: string | undefined
 export const setSuspended = async (application: Application, uidOrName: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
   (await import("./organization.ts")).setSuspended(application, uidOrName, suspended);
 
-export const verifyAudit = async (application: Application, verification: AuditVerification): Promise<readonly string[]> =>
+export const verifyAudit = async (application: Application, verification: AuditVerification): Promise<AuditVerdictOfAll> =>
   (await import("./audit-verification.ts")).verifyAudit(application, verification);
+
+export const exportAudit = async (application: Application, options: AuditExport): Promise<number> =>
+  (await import("./audit-export.ts")).exportAudit(application, options);
+
+export const verifyRecords = async (
+  lines: AsyncIterable<string>,
+  known: ReadonlyMap<string, { readonly sequence: number; readonly hash: string }>,
+): Promise<RecordsVerdicts> => (await import("#audit")).verifyRecords(lines, known);
 
 export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
   (await import("#registry")).verifyRegistry(parts, verification);
@@ -75,3 +88,15 @@ export const setTagPolicy = async (kernel: Kernel, policy: TagPolicyDraft): Prom
 
 export const unsetTagPolicy = async (kernel: Kernel, policy: Omit<TagPolicyDraft, "endDate">): Promise<void> =>
   (await import("./tag-ends.ts")).unsetTagPolicy(kernel, policy);
+
+export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> =>
+  (await import("./backups.ts")).backupDatabase(work, signal);
+
+export const verifyBackupFile = async (work: BackupWork): Promise<VerifiedBackup> => (await import("./backups.ts")).verifyBackupFile(work);
+
+export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary> => (await import("./backups.ts")).restoreDatabase(work);
+
+export const recordOwnRestore = async (work: Pick<BackupWork, "settings" | "log" | "report">): Promise<Restore> =>
+  (await import("./backups.ts")).recordOwnRestore(work);
+
+export const requirePassphrase = async (passphrase: string): Promise<string> => (await import("#backup")).requirePassphrase(passphrase);

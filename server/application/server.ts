@@ -24,8 +24,9 @@ import {
 } from "#feeds";
 import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
-import { type Calls, openCalls } from "#calls";
+import { type Calls, openCalls, openTraces, type Traces } from "#calls";
 import { openSignIn } from "#signin";
+import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
@@ -34,6 +35,7 @@ import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";
+import { watchRows } from "./metrics-rows.ts";
 import { watchMemory } from "./memory.ts";
 import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
@@ -61,6 +63,8 @@ export interface Server {
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
+  /** Sends the audit log to where the operator wants it. */
+  readonly auditTargets: AuditTargets;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
   /** Reads the SBOMs that were pushed, behind the pushes. */
@@ -106,6 +110,7 @@ const openDocumentOf =
 
 export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
   // Before anything is made, migrated or waited for.
+  const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && openMetrics({ log: given.log });
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
@@ -113,6 +118,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   let metricsPort: PrivatePort | undefined;
+  let traces: Traces | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
@@ -120,7 +126,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     await authn.reportIssuerPatterns();
     const outdated = await countOutdatedFeeds(store);
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
-    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
@@ -146,7 +152,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       openapi: openOpenApi(),
     };
     const openFeed = limitedDocuments(open, authn.clientLimits);
-    const calls = openCalls({ log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
+    traces = settings.traces && (await openTraces(settings.traces, { version, log: options.log }));
+    const calls = openCalls({ traces, log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
     const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
       {
@@ -159,6 +166,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         trustedProxies: settings.trustedProxies,
         bounds: { connectionsPerAddress: settings.connectionsPerAddress },
         log: options.log,
+        metrics,
         version,
       },
       {
@@ -173,15 +181,18 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     });
     const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
-      { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
+      { ...services, traces, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
-    const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const targets = openAuditTargets({ ...services, outbound: authn.outbound, userAgent: `gantry/${version}` }, auditTargets);
+    if (options.deliversByHand !== true) targets.start();
+    const maintenance = startMaintenance(kernel, settings);
     const tagEnds = startTagEnds(kernel);
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
+    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [] });
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
@@ -192,6 +203,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       firstOrganization,
       feeds,
       delivery,
+      auditTargets: targets,
       sboms,
       reload: async () => certificate?.renew(),
       async close() {
@@ -211,15 +223,17 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           transport.close(),
           metricsPort?.close(),
           delivery.stop(),
+          targets.stop(),
           patternReport.ended,
         ]);
+        await traces?.close();
         await application.close();
         clearTimeout(late);
       },
     };
   } catch (thrown) {
     await feeds?.stop();
-    await metricsPort?.close();
+    await Promise.all([metricsPort?.close(), traces?.close()]);
     await application.close();
     throw thrown;
   }

@@ -7,13 +7,17 @@ import { resolve } from "node:path";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { samplerNames, type TracesSettings } from "#calls";
 import { type LogLevel, logLevels } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
+import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
@@ -52,11 +56,15 @@ export interface Settings extends DatabaseSettings {
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
+  /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
+  readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
   /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** How long what the operator decides about is kept, the audit log aside. */
+  readonly periods: RetentionPeriods;
   /** Who publishes our own advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
   /** Whom to tell of a vulnerability of this very server. */
@@ -73,10 +81,14 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: manifests that no tag names go when nobody has used them for so long; undefined: never. */
   readonly untaggedDays: number | undefined;
+  /** For how many days what was deleted can be brought back; 0: not at all. */
+  readonly deletedDays: number;
   /** GANTRY_LOG_LEVEL: the least that the log tells. */
   readonly logLevel: LogLevel;
   /** GANTRY_REQUEST_LOG: one line of the log for each request. */
   readonly logsRequests: boolean;
+  /** Where traces go, and of what; undefined: there are none. */
+  readonly traces: TracesSettings | undefined;
   /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
   readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | undefined; readonly token: string | undefined } | undefined;
 }
@@ -202,6 +214,13 @@ const readMonths = (value: string | undefined): number => {
   return months;
 };
 
+const readDeletedDays = (value: string | undefined): number => {
+  const days = value === undefined ? limits.deletedDays : Number(value);
+  if (!Number.isInteger(days) || days < 0 || days > limits.deletedDaysMax)
+    throw settingFault("GANTRY_DELETED_DAYS", `must be a number of days from 0 to ${limits.deletedDaysMax}, not ${JSON.stringify(value)}`);
+  return days;
+};
+
 const readUntaggedDays = (value: string | undefined): number | undefined => {
   if (value === undefined) return undefined;
   const days = Number(value);
@@ -237,6 +256,30 @@ const readMetrics = (given: Given): Settings["metrics"] => {
       `must hold one token of at least ${limits.metricsTokenLengthMin} characters without blanks (make one with: openssl rand -base64 24)`,
     );
   return { listen: listen === undefined ? undefined : readListen(listen, "GANTRY_METRICS_LISTEN"), token };
+};
+
+const readTraces = (given: Given): TracesSettings | undefined => {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = "http/protobuf" } = given;
+  const name = given.OTEL_TRACES_SAMPLER ?? settingTexts.OTEL_TRACES_SAMPLER.byDefault;
+  const share = Number(given.OTEL_TRACES_SAMPLER_ARG ?? "1");
+  const perSecond = Number(given.GANTRY_TRACES_PER_SECOND ?? limits.tracesPerSecond);
+  const url = whole
+    ? readHttpUrl("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", whole)
+    : base && `${withoutTrailing(readHttpUrl("OTEL_EXPORTER_OTLP_ENDPOINT", base), "/")}/v1/traces`;
+  // The variables of OpenTelemetry may be there for others; without an endpoint nobody asks us to trace.
+  if (!url) return undefined;
+  if (protocol !== "http/protobuf")
+    throw settingFault("OTEL_EXPORTER_OTLP_PROTOCOL", `must be http/protobuf, which collectors take on port 4318, not ${JSON.stringify(protocol)}`);
+  const sampler = samplerNames.find((each) => each === name);
+  if (sampler === undefined) throw settingFault("OTEL_TRACES_SAMPLER", `must be one of ${samplerNames.join(", ")}, not ${JSON.stringify(name)}`);
+  if (!(share >= 0 && share <= 1))
+    throw settingFault("OTEL_TRACES_SAMPLER_ARG", `must be a share from 0 to 1, not ${JSON.stringify(given.OTEL_TRACES_SAMPLER_ARG)}`);
+  if (!Number.isInteger(perSecond) || perSecond < 1 || perSecond > limits.tracesPerSecondMax)
+    throw settingFault(
+      "GANTRY_TRACES_PER_SECOND",
+      `must be a number from 1 to ${limits.tracesPerSecondMax}, not ${JSON.stringify(given.GANTRY_TRACES_PER_SECOND)}`,
+    );
+  return { url, sampler, share, perSecond };
 };
 
 const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
@@ -313,6 +356,7 @@ export const readSettings = (environment: Environment): Settings => {
     );
   }
   const publicUrl = publicUrlOf(given);
+  const deliveryDelaysSeconds = readDelays(given.GANTRY_DELIVERY_DELAYS);
   return {
     ...database,
     host,
@@ -335,12 +379,16 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
+    auditTargetsFile: given.GANTRY_AUDIT_TARGETS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
-    deliveryDelaysSeconds: readDelays(given.GANTRY_DELIVERY_DELAYS),
+    deliveryDelaysSeconds,
+    periods: readPeriods(given, deliveryDelaysSeconds),
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
     untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
+    deletedDays: readDeletedDays(given.GANTRY_DELETED_DAYS),
+    traces: readTraces(given),
     logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
     listMax: readListMax(given.GANTRY_V1_LIST_MAX),

@@ -24,6 +24,14 @@ export interface MonthEnd {
   readonly last: Link;
 }
 
+/** Where a chain goes on since its database was restored. */
+export interface RestoreMark {
+  /** Behind this number. */
+  readonly base: number;
+  /** Its last entry then. */
+  readonly at: Link;
+}
+
 export interface Head {
   readonly last: Link;
   /** Of its event in the outbox. */
@@ -38,9 +46,20 @@ export interface Head {
   readonly nonce: string;
   /** Where a seal could not be opened and the chain went on all the same: what is before that is not proven. */
   readonly brokenAt?: number;
+  /** One for each restore (restores.ts). */
+  readonly restores?: readonly RestoreMark[];
 }
 
-export const emptyHead: Head = Object.freeze({ last: chainStart, position: 0, month: "", monthEnds: [], dropped: chainStart, nonce: "" });
+const emptyHead: Head = Object.freeze({ last: chainStart, position: 0, month: "", monthEnds: [], dropped: chainStart, nonce: "" });
+
+/**
+ * Of a chain that has no entry yet. After a restore it begins behind that: its entries may be others than those that readers have seen
+ * of the state that is gone.
+ */
+export const newHead = ({ restores = [] }: Progress): Head => {
+  const base = restores.at(-1);
+  return base === undefined ? emptyHead : { ...emptyHead, restores: [{ base, at: chainStart }] };
+};
 
 /** An event that could not be sealed when its turn came: the log went on without it, and it is tried again. */
 export interface SetAsideEvent {
@@ -64,6 +83,8 @@ export interface Progress {
   readonly combinedNonce: string;
   /** True: a seal could not be opened at some time, or events were taken away, and the count began anew. */
   readonly broken?: boolean;
+  /** The bases of the restores that this database has been through. */
+  readonly restores?: readonly number[];
 }
 
 export const emptyProgress: Progress = Object.freeze({ position: 0, entries: 0, sealTime: "", combinedNonce: "" });
@@ -139,6 +160,17 @@ export const writeProgress = (rows: Write, vault: Sealer, progress: Progress): P
     sealed: vault.seal(progressPurpose, JSON.stringify(progress), boundWithin),
   });
 
+/** The mark of the restore behind which a chain with this last number goes on elsewhere; undefined: it goes on with the next number. */
+export const markAt = ({ restores = [] }: Pick<Head, "restores">, sequence: number): RestoreMark | undefined =>
+  restores.findLast(({ at }) => at.sequence === sequence);
+
+/** How many entries the chain has had: its numbers have a gap behind each restore. */
+const countEntries = (head: Pick<Head, "last" | "restores">): number => {
+  const { last, restores = [] } = head;
+  const gaps = restores.filter((mark) => mark.base < last.sequence && markAt(head, mark.at.sequence) === mark);
+  return gaps.reduce((count, { base, at }) => count - (base - at.sequence), last.sequence);
+};
+
 /** Every seal of one moment. */
 export interface SealSummary {
   readonly progress: Progress | undefined;
@@ -156,7 +188,7 @@ export const readSealSummary = async (rows: Read, vault: Opener): Promise<SealSu
   let [entries, combinedNonce, position] = [0, "", 0];
   for (const { root, sealed } of heads) {
     const head = openHead(vault, root, sealed);
-    entries += head?.last.sequence ?? 0;
+    entries += head === undefined ? 0 : countEntries(head);
     combinedNonce = combineNonces(combinedNonce, head?.nonce ?? "");
     position = Math.max(position, head?.position ?? 0);
   }

@@ -2,6 +2,10 @@
 
 export type { Link } from "./chain.ts";
 export { type Audit, openAudit } from "./loop.ts";
+export { readSealSummary } from "./heads.ts";
 export { auditRetention } from "./months.ts";
+export { recordLine, recordsOf } from "./record.ts";
 export type { RefusedCall } from "./refusals.ts";
+export { nextBase, type Restore, verifyRestores, writeRestore } from "./restores.ts";
+export { type RecordsVerdict, type RecordsVerdicts, verifyRecords } from "./verify-file.ts";
 export { type Verdict, verifyAllChains, verifyChain } from "./verify.ts";

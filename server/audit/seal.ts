@@ -26,9 +26,10 @@ import {
 import { type Entry, hashEntry } from "./chain.ts";
 import {
   combineNonces,
-  emptyHead,
   emptyProgress,
   type Head,
+  markAt,
+  newHead,
   newNonce,
   type Progress,
   readHeads,
@@ -149,9 +150,10 @@ const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, 
   const changed = new Map<string, Head>();
   const entries = located.map(({ event, path }): AuditEntry => {
     const root = rootOf(path);
-    const head = changed.get(root) ?? headInMonth(heads.get(root) ?? emptyHead, monthOf(sealTime));
-    const entry = entryFromEvent(event, path, head.last.sequence + 1, sealTime);
-    const hash = hashEntry(head.last.hash, entry);
+    const head = changed.get(root) ?? headInMonth(heads.get(root) ?? newHead(progress), monthOf(sealTime));
+    const { last } = head;
+    const entry = entryFromEvent(event, path, (markAt(head, last.sequence)?.base ?? last.sequence) + 1, sealTime);
+    const hash = hashEntry(last.hash, entry);
     changed.set(root, { ...head, last: { sequence: entry.sequence, hash }, position: Math.max(head.position, event.position) });
     return { ...entry, hash };
   });

@@ -4,7 +4,8 @@ import { isObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { findAuditEntries, findChainEnds, type Read, type StoredAuditEntry, type Vault } from "#store";
 import { type Entry, hashEntry, type Link } from "./chain.ts";
-import { type Head, isSameNonce, openHead, readSealSummary } from "./heads.ts";
+import { type Head, isSameNonce, markAt, openHead, readSealSummary } from "./heads.ts";
+import { type RestoresVerdict, restoreBefore, verifyRestores } from "./restores.ts";
 
 export interface Verdict {
   readonly root: string;
@@ -17,6 +18,8 @@ export interface Verdict {
   readonly entries: number;
   /** What is wrong, in a sentence each; empty: nothing is. */
   readonly problems: readonly string[];
+  /** What was known before and is gone by a restore, in a sentence each. */
+  readonly notes: readonly string[];
 }
 
 /** Undefined where a column holds what none of ours ever held. */
@@ -50,7 +53,11 @@ const verifyEntries = async (
   const differsFromKnown = (): boolean => known?.sequence === sequence && known.hash !== hash;
   if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
   while (sequence < head.last.sequence) {
-    const until = Math.min(sequence + limits.verifiedMax, head.last.sequence);
+    const mark = markAt(head, sequence);
+    if (mark && mark.at.hash !== hash) return { entries, problem: `entry ${sequence} is not the one that the restore behind it went on from` };
+    sequence = mark?.base ?? sequence;
+    const nextMark = (head.restores ?? []).find(({ at }) => at.sequence > sequence)?.at.sequence;
+    const until = Math.min(sequence + limits.verifiedMax, nextMark ?? Number.POSITIVE_INFINITY, head.last.sequence);
     for (const stored of await findAuditEntries(read, root, sequence, until, limits.verifiedMax + 1)) {
       const { uid, sequence: found } = stored;
       if (found !== sequence + 1) return { entries, problem: found === sequence ? `entry ${sequence} is there twice` : `entry ${sequence + 1} is missing` };
@@ -66,13 +73,46 @@ const verifyEntries = async (
   return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
 };
 
+/** What was known before, as far as a restore has not taken it away, and what it has, in a sentence. */
+const explainKnown = (
+  head: Head,
+  known: Link | undefined,
+  restores: RestoresVerdict["restores"],
+): { readonly known: Link | undefined; readonly notes: readonly string[] } => {
+  const mark = known && restoreBefore(head, known.sequence);
+  const restore = mark && restores.find(({ base }) => base === mark.base);
+  if (!known || !mark || !restore) return { known, notes: [] };
+  const { stateTime, restoreTime, by } = restore;
+  return {
+    known: undefined,
+    notes: [
+      `entry ${known.sequence} was known before, and is gone: ${restoreTime} the state of ${stateTime} was restored by ${by}, up to entry ${mark.at.sequence}`,
+    ],
+  };
+};
+
 /**
  * Verifies one organization's chain.
- * @param known what the chain's end was at some earlier time, as somebody kept it elsewhere
+ * @param knownBefore what the chain's end was at some earlier time, as somebody kept it elsewhere
  */
-export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, known?: Link): Promise<Verdict> => {
+export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, knownBefore?: Link): Promise<Verdict> => {
   const { head, first, last } = await readChain(read, vault, root);
-  if (!head) return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"] };
+  const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
+  if (!head) {
+    const since = knownBefore && restores.find(({ base }) => base >= knownBefore.sequence);
+    const isAbsent = last === undefined && since !== undefined;
+    // That it is absent with its seal, the seal over all chains would tell.
+    if (isAbsent)
+      return {
+        root,
+        last: undefined,
+        entries: 0,
+        problems: [],
+        notes: [`it is gone: ${since.restoreTime} the state of ${since.stateTime} was restored by ${since.by}, which had none`],
+      };
+    return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"], notes: [] };
+  }
+  const { known, notes } = explainKnown(head, knownBefore, restores);
   const problems: string[] = [];
   if (head.brokenAt !== undefined)
     problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
@@ -81,12 +121,12 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
   const { entries, problem } = await verifyEntries(read, root, head, known);
   // A month was dropped meanwhile.
   const now = problem === undefined ? undefined : await readChain(read, vault, root);
-  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, known);
+  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore);
   if (problem !== undefined) problems.push(problem);
   if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
     problems.push(`entry ${first} is there, and the first one kept is ${head.dropped.sequence + 1}`);
   if (last !== undefined && last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
-  return { root, last: head.last, entries, problems };
+  return { root, last: head.last, entries, problems, notes };
 };
 
 /**
@@ -96,7 +136,7 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
 export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): Promise<string[]> => {
   const { progress, unsealedPosition, entries, combinedNonce } = await readSealSummary(read, vault);
   if (!progress) return ["the seal over all chains is missing, or cannot be opened with this server's secret key"];
-  const problems: string[] = [];
+  const problems: string[] = [...(await verifyRestores(read, vault)).problems];
   if (unsealedPosition !== progress.position)
     problems.push(`events up to ${unsealedPosition} are marked as sealed, and it is those up to ${progress.position} that are`);
   for (const { position } of progress.setAside ?? [])

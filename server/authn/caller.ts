@@ -23,6 +23,8 @@ export interface Caller {
   readonly session?: string;
   /** The authorization code that the token came from: it may be taken back (docs/decisions/0050). */
   readonly grant?: string;
+  /** It is an identity provider, by its SCIM token: no identity, and without any right but that. `isClosed`: its organization is suspended. */
+  readonly scim?: { readonly isClosed: boolean };
 }
 
 /** The caller, frozen with its lists. */

@@ -3,15 +3,18 @@
 //
 //   list    = entry *( "," entry )
 //   entry   = [ purpose "=" ] range [ ":" port ]
-//   purpose = "issuer" / "sink" / "feed" / "client" ; without one: for all
+//   purpose = "issuer" / "sink" / "feed" / "client" / "audit" ; without one: for all
 //   range   = IPv4 / IPv4 "/" bits / IPv6 / IPv6 "/" bits / "[" IPv6 [ "/" bits ] "]"
 //                                                    ; IPv6 with a port needs the brackets
 
 import { Fault } from "#base/fault.ts";
 import ipaddr from "ipaddr.js";
 
-export const purposes = ["issuer", "sink", "feed", "client"] as const;
-/** What a connection is for: an issuer's keys, a webhook's sink, a feed's source, what a client of sign-ins says of itself. */
+export const purposes = ["issuer", "sink", "feed", "client", "audit"] as const;
+/**
+ * What a connection is for: an issuer's keys, a webhook's sink, a feed's source, what a client of sign-ins says of itself, a
+ * target of the audit log.
+ */
 export type Purpose = (typeof purposes)[number];
 
 type Address = ReturnType<typeof ipaddr.parse>;

@@ -4,6 +4,7 @@
 import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { Metrics } from "#metrics";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
@@ -27,12 +28,14 @@ import { openKeys } from "./keys.ts";
 import { recordLastSeen } from "./last-seen.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
+import { countOutbound } from "./counted-outbound.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
 import { type PatternReport, startPatternReport } from "./pattern-report.ts";
 import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts";
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
+import { openScimTokens } from "./scim-tokens.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
@@ -41,7 +44,7 @@ export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
 export { checkIssuer } from "./issuers.ts";
 export { personUid } from "./people.ts";
-export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+export { type ConnectTarget, openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
 export interface AuthnOptions {
@@ -49,6 +52,7 @@ export interface AuthnOptions {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** GANTRY_PUBLIC_URL, exactly: what our tokens say as issuer. */
   readonly issuer: string;
   /** GANTRY_AUDIENCES: accepted besides the public URL and its host. */
@@ -79,6 +83,8 @@ export interface Authn {
    * else's, and no identity is chosen beside the token. Throws UNAUTHENTICATED.
    */
   authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
+  /** Who asks at the SCIM address of this identity provider: the provider, by its SCIM token (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  authenticateScim(provider: string, authorization: string | undefined): Promise<Caller>;
   /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
@@ -155,8 +161,9 @@ export const checkAuthnOptions = ({
 };
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
-  const { store, vault, clock, log, issuer, knownCapabilities } = options;
-  const outbound = openOutbound({ allow: options.egressAllow, caFile: options.caFile, log, clock });
+  const { store, vault, clock, log, metrics, issuer, knownCapabilities } = options;
+  const plainOutbound = openOutbound({ allow: options.egressAllow, caFile: options.caFile, log, clock });
+  const outbound = metrics ? countOutbound(plainOutbound, metrics) : plainOutbound;
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const mailIssuers = readMailIssuers(options.mailIssuers ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
@@ -166,14 +173,23 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
   const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
   const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
+  const scimTokens = openScimTokens(store, clock, issuer);
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
   // verified is cached, so that wrong tokens cannot drive out right ones.
   const ownCallers = lruCache<{ readonly caller: Caller; readonly endMs: number; readonly isForApi: boolean }>(limits.tokenCacheEntries);
   const foreignCallers = lruCache<Caller>(limits.tokenCacheEntries);
+  const looked = { own: { hit: 0, miss: 0 }, foreign: { hit: 0, miss: 0 } };
+  metrics?.watch("gantry_cache_requests_total", () => [
+    { labels: { cache: "own_tokens", result: "hit" }, value: looked.own.hit },
+    { labels: { cache: "own_tokens", result: "miss" }, value: looked.own.miss },
+    { labels: { cache: "foreign_tokens", result: "hit" }, value: looked.foreign.hit },
+    { labels: { cache: "foreign_tokens", result: "miss" }, value: looked.foreign.miss },
+  ]);
 
   const authenticateOwn = async (token: Token, header: string, identity: string | undefined, resource?: string): Promise<Caller> => {
+    looked.own.miss++;
     const caller = await readOwnToken(keys, token);
     audiences.check(caller.audience, resource);
     if (identity !== undefined && identity !== caller.uid)
@@ -220,6 +236,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     // A uid has no spaces: two pairs cannot have one key (attack 11).
     const key = `${uid} ${token.text}`;
     const cached = foreignCallers.peek(key);
+    looked.foreign[cached === undefined ? "miss" : "hit"]++;
     if (cached !== undefined) return cached;
     const caller = freezeCaller({
       uid,
@@ -259,18 +276,25 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       // An empty header, as some clients send it, names nobody.
       const assumed = identity === "" ? undefined : identity;
       const cached = ownCallers.peek(header);
-      if (cached?.isForApi && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) return cached.caller;
+      if (cached?.isForApi && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) {
+        looked.own.hit++;
+        return cached.caller;
+      }
       return authenticateUncached(header, assumed, address);
     },
     authenticateAt: (resource, authorization) => {
       const header = authorization ?? "";
       const cached = ownCallers.peek(header);
-      if (cached !== undefined && cached.endMs > clock() && (cached.isForApi || cached.caller.audience.includes(resource))) return cached.caller;
+      if (cached !== undefined && cached.endMs > clock() && (cached.isForApi || cached.caller.audience.includes(resource))) {
+        looked.own.hit++;
+        return cached.caller;
+      }
       const presented = readBearer(authorization);
       const token = isAwsToken(presented) ? undefined : readToken(presented, clock());
       if (token?.issuer !== issuer) throw unauthenticated("only tokens of this server are taken here: exchange this one first");
       return authenticateOwn(token, header, undefined, resource);
     },
+    authenticateScim: scimTokens,
     upstream: async (authorization, audiencesFor) => {
       const token = readToken(readBearer(authorization), clock());
       if (token.issuer === issuer) return undefined;

@@ -6,13 +6,14 @@
 // Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
 
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
+import { tracePart } from "#calls";
 import { type Authorities, openAuthorities } from "./authorities.ts";
 import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
 import { openPauses } from "./pauses.ts";
@@ -50,12 +51,21 @@ export interface OutboundReply {
   readonly url: string;
 }
 
+export interface ConnectTarget {
+  readonly host: string;
+  readonly port: number;
+  /** True: by TLS. Otherwise listed addresses alone are connected to. */
+  readonly secure: boolean;
+}
+
 export interface Outbound {
   /**
    * One request and its whole answer, of any status: a redirect that is not followed is an answer like any other. Throws
    * RESOURCE_EXHAUSTED where too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
    */
   fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
+  /** A connection for another protocol than HTTP, to an address that was checked the same way. Throws the same. */
+  connect(purpose: Purpose, target: ConnectTarget): Promise<Socket>;
   close(): Promise<void>;
 }
 
@@ -191,6 +201,7 @@ const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
   feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
   client: () => openShares({ all: limits.clientFetchesMax, each: limits.clientFetchesEachMax }, "clients"),
+  audit: () => openShares({ all: limits.auditFetchesMax, each: limits.auditFetchesEachMax }, "targets of the audit log"),
 };
 
 export interface OutboundOptions {
@@ -225,6 +236,15 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
       let party = "";
       let origin = "";
       let leave = (): void => {};
+      const fromMs = performance.now();
+      // The host alone: the rest of an address may be a secret. Whom we ask learns nothing of the trace.
+      const tell = (attributes: Readonly<Record<string, number>>, failed?: string): void =>
+        tracePart(
+          `ask ${purpose}`,
+          fromMs,
+          { "server.address": URL.parse(address)?.host ?? "", "http.request.method": request.method ?? "GET", ...attributes },
+          failed,
+        );
       try {
         const url = parseTargetUrl(address);
         if (share === undefined) throw new Error(`no purpose ${purpose}`);
@@ -266,15 +286,32 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
               ? new Uint8Array()
               : await readBody(answer.body, Math.min(bytesMax, request.receive ? limits.outboundBytesMax : bytesMax));
           if (purpose === "issuer") silentHosts.succeeded(origin);
+          tell({ "http.response.status_code": answer.statusCode });
           return { status: answer.statusCode, headers, body, url: target.href };
         }
       } catch (cause) {
+        tell({}, "unreachable");
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
         if (cause instanceof NotReceived) throw cause.cause;
         if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
       } finally {
         leave();
+      }
+    },
+    connect: async (purpose, { host, port, secure }) => {
+      try {
+        const { buildConnector } = await loadClient();
+        if (isClosed) throw new Error("the server has stopped");
+        const connector = guardedConnector(buildConnector, purpose, egress, resolve, authorities);
+        return await new Promise((connected, failed) =>
+          connector({ hostname: host, protocol: secure ? "https:" : "http:", port: String(port) }, (...[error, socket]) => {
+            if (error === null) connected(socket);
+            else failed(error);
+          }),
+        );
+      } catch (cause) {
+        throw new Fault("UNAVAILABLE", `${host}:${port} cannot be reached`, { cause });
       }
     },
     close: async () => {

@@ -7,6 +7,7 @@
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
+import type { Metrics } from "#metrics";
 import {
   type AccessVersion,
   type BindingRow,
@@ -211,7 +212,12 @@ export interface RightsCache {
 /** Attack 11: what a session adds is nobody's but its own tokens'. A uid has no spaces. */
 const cacheKey = ({ uid, session }: Downscoping): string => (session === undefined ? uid : `${uid} ${session}`);
 
-export const openRightsCache = (read: Read): RightsCache => {
+export const openRightsCache = (read: Read, metrics?: Pick<Metrics, "watch">): RightsCache => {
+  let [hits, misses] = [0, 0];
+  metrics?.watch("gantry_cache_requests_total", () => [
+    { labels: { cache: "rights", result: "hit" }, value: hits },
+    { labels: { cache: "rights", result: "miss" }, value: misses },
+  ]);
   const byCaller = new Map<string, Rights>();
   const downscoped = new WeakMap<Downscoping, { from: Rights; to: Rights }>();
   const forCaller = (caller: Downscoping, from: Rights): Rights => {
@@ -239,7 +245,12 @@ export const openRightsCache = (read: Read): RightsCache => {
       // Asked each time: whether it was taken back is under no version. Few tokens have one.
       if (caller.grant !== undefined) return loadGranted(caller, caller.grant, nowMs);
       const held = fresh ? undefined : byCaller.get(cacheKey(caller));
-      return held && held.untilMs > nowMs ? forCaller(caller, held) : load(caller, nowMs);
+      if (held && held.untilMs > nowMs) {
+        hits++;
+        return forCaller(caller, held);
+      }
+      misses++;
+      return load(caller, nowMs);
     },
   };
 };

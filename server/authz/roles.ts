@@ -229,6 +229,10 @@ const owner = [
   "libraries.policy.binding.delete",
   "libraries.policy.block_event.list",
   "actions.list",
+  // Ours: what owners have deleted, and bring back (docs/decisions/0058).
+  "gantry.deletions.list",
+  "gantry.deletions.undelete",
+  "gantry.deletions.expunge",
 ];
 
 const librariesPull = (ecosystem: string): string[] => ["libraries.entitlements.list", `libraries.${ecosystem}.list`];

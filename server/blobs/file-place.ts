@@ -243,6 +243,8 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       for (const each of folders) yield* listFolder(join(contents, each), true);
       yield* listFolder(uploads, false);
     },
+    isEmpty: async () =>
+      !((await translated(unlessAbsent(readdir(folder)))) ?? []).some((name) => name === "uploads" || name === "content" || name === markName),
     async claim(storeId, known) {
       const text = await translated(unlessAbsent(readFile(markPath, "utf8")));
       if (text === undefined && known !== undefined) throw emptyPlace(folder);

@@ -56,6 +56,8 @@ export interface BlobPlace {
   signedUrl?(key: string, options: SigningOptions): Promise<string>;
   /** All that lies there, in no order. */
   list(): AsyncIterable<StoredContent>;
+  /** True where nothing of a place lies there, not even its mark. */
+  isEmpty(): Promise<boolean>;
   /**
    * The place's own id. `known` is the one that the store has written down, undefined where it has none yet: then the place
    * must be empty, or this store's already. Throws FAILED_PRECONDITION of one line where it is another's, or not that one.

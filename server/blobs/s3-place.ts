@@ -457,6 +457,15 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       for await (const each of listObjects("uploads/")) yield { ...each, completed: false, state: {} };
       yield* listUploads();
     },
+    isEmpty: () =>
+      translated(
+        (async () => {
+          if ((await readMarkText()) !== undefined) return false;
+          for await (const _ of listObjects("content/")) return false;
+          for await (const _ of listObjects("uploads/")) return false;
+          return true;
+        })(),
+      ),
     async claim(storeId, known) {
       const mark = await translated(readMarkText());
       if (mark === undefined && known !== undefined) throw emptyPlace(where);

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { type CallProtocol, CallRecord } from "./record.ts";
+import type { Traces } from "./trace.ts";
 
 /** A call whose answer takes longer to begin is worth a line in the log. */
 const slowCallMs = 1000;
@@ -18,10 +19,12 @@ export interface CallsOptions {
   readonly logsRequests?: boolean;
   /** Is told of each call once, when it is over. Must not throw. */
   readonly onEnd?: (call: CallRecord) => void;
+  readonly traces?: Traces | undefined;
 }
 
 export interface Calls {
-  begin(protocol: CallProtocol): CallRecord;
+  /** @param traceparent the header of that name, whatever it holds */
+  begin(protocol: CallProtocol, traceparent?: string): CallRecord;
   /** The second end of a call is none. `isCut`: before its answer was whole. */
   end(call: CallRecord, isCut: boolean): void;
   /** How many are under way. */
@@ -67,12 +70,13 @@ const loggedFactsOf = (call: CallRecord): Readonly<Record<string, unknown>> => (
   ms: rounded(call.inAllMs),
 });
 
-export const openCalls = ({ log, logsRequests = false, onEnd = () => {} }: CallsOptions): Calls => {
+export const openCalls = ({ log, logsRequests = false, onEnd = () => {}, traces }: CallsOptions): Calls => {
   let underWay = 0;
   return {
-    begin(protocol) {
+    begin(protocol, traceparent) {
       underWay++;
-      return new CallRecord(newRequestId(), protocol);
+      const trace = traces?.beginCall(traceparent);
+      return new CallRecord(trace?.requestId ?? newRequestId(), protocol, trace);
     },
     end(call, isCut) {
       if (call.endedMs !== undefined) return;
@@ -83,6 +87,7 @@ export const openCalls = ({ log, logsRequests = false, onEnd = () => {} }: Calls
       if (isCut && (call.code === "OK" || call.answeredMs === undefined)) call.refuse(new Fault("CANCELLED", "the peer went away"));
       if (logsRequests) log("request", loggedFactsOf(call));
       if (!call.isStream && call.toAnswerMs > slowCallMs) log("slow", loggedFactsOf(call));
+      call.trace?.end(call);
       onEnd(call);
     },
     inFlight: () => underWay,

@@ -5,7 +5,9 @@ import type { KeyObject } from "node:crypto";
 import type { Authn, Outbound } from "#authn";
 import { missingCapability, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
+import type { Traces } from "#calls";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { type Clock, timestamp } from "#base/time.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { type ClaimedDelivery, type Store, subscriptionSecretBinding, subscriptionSecretPurpose, type Vault } from "#store";
@@ -21,8 +23,11 @@ export interface AttemptServices {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Pick<Metrics, "count" | "observe">;
   readonly delaysSeconds: readonly number[];
   readonly userAgent: string;
+  /** Absent: nothing is traced. */
+  readonly traces?: Traces | undefined;
 }
 
 /** What it takes to create a subscription, and so to have one. */
@@ -76,23 +81,30 @@ interface SinkAnswer {
 }
 
 const send = async (services: AttemptServices, { signingKeysOf }: Batch, delivery: ClaimedDelivery): Promise<SinkAnswer> => {
-  const { authn, outbound, clock, log, userAgent } = services;
+  const { authn, outbound, clock, log, userAgent, traces } = services;
   const token = await authn.deliveryToken(parentOf(delivery.subscription), bodyDigest(delivery.data));
   const signatures = signatureHeaders(signingKeysOf(delivery), delivery, clock());
+  const trace = traces?.beginDelivery(delivery.requestId, {
+    "gantry.delivery": delivery.uid,
+    "cloudevents.event_id": delivery.eventId,
+    "cloudevents.event_type": delivery.type,
+  });
   const started = performance.now();
   const tookMs = (): number => Math.round(performance.now() - started);
   try {
     const { status, headers } = await outbound.fetch("sink", delivery.sink, {
       method: "POST",
-      headers: { ...attributeHeaders(delivery), ...signatures, authorization: `Bearer ${token}`, "user-agent": userAgent },
+      headers: { ...attributeHeaders(delivery), ...signatures, ...trace?.headers, authorization: `Bearer ${token}`, "user-agent": userAgent },
       body: delivery.data,
       timeoutMs: limits.deliveryTimeoutMs,
       organization: rootOf(delivery.subscription),
       discard: true,
     });
     const statusClass = `${Math.floor(status / 100)}xx`;
+    trace?.end(statusClass, statusClass !== "2xx");
     return { statusClass, latencyMs: tookMs(), delivered: statusClass === "2xx", retryAfterMs: retryAfterMs(headers["retry-after"], clock()) };
   } catch (cause) {
+    trace?.end(cause instanceof Fault ? cause.code : "INTERNAL", true);
     // Nothing was sent: that the organization's share is in use is no failure of the sink's.
     if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
     log("delivery.failed", { delivery: delivery.uid, cause });

@@ -30,9 +30,12 @@ export interface DeliveryOptions {
   readonly byHand?: boolean;
 }
 
+/** Those of CompletedAttempt that say how long the sink took. */
+const statusClasses = ["1xx", "2xx", "3xx", "4xx", "5xx", "timeout"] as const;
+
 /** Opens the loops. */
 export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
-  const { store, clock, log } = services;
+  const { store, clock, log, metrics } = services;
   /** How many attempts are running for each subscription. */
   const inFlightOf = new Map<string, number>();
   // Subscriptions whose sink answered the last attempt at once, be it with a refusal. A slow or dead one never gets so
@@ -73,6 +76,12 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     if (quick.size > limits.quickSinksMax && oldest !== undefined) quick.delete(oldest);
   };
 
+  const countAttempt = ({ became, isBroken, statusClass, latencyMs }: CompletedAttempt): void => {
+    metrics.count("gantry_delivery_attempts_total", { outcome: isBroken ? "broken" : became === "pending" ? "retried" : became });
+    const status = statusClasses.find((each) => each === statusClass);
+    if (status !== undefined && latencyMs !== undefined) metrics.observe("gantry_delivery_attempt_seconds", { status }, latencyMs / 1000);
+  };
+
   const start = (delivery: ClaimedDelivery, batch: Batch): void => {
     const step = quick.has(delivery.subscription) ? 0 : 1;
     countInFlight(delivery.subscription, 1);
@@ -80,6 +89,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     void attemptDelivery(services, batch, delivery).then((result) => {
       countInFlight(delivery.subscription, -1);
       unproven -= step;
+      countAttempt(result);
       updateQuick(result);
       updateFull(result);
       completed.push(result);

@@ -17,7 +17,6 @@ import {
   affectedImageUid,
   type ChangeToMatch,
   deleteChangesToMatch,
-  deleteResolvedBefore,
   endAffectedImages,
   findAffectedByPackages,
   findAffectedByRepos,
@@ -368,7 +367,7 @@ export const matchImages = async (
   telling: Telling,
   { ofTags = false, goOn = async () => {} }: { readonly ofTags?: boolean; readonly goOn?: () => Promise<void> } = {},
 ): Promise<void> => {
-  const { store, clock } = services;
+  const { store } = services;
   // What fails is written down again with each deletion, so that nothing is ever forgotten in between.
   const failed = new Set<string>();
   for (let isLast = false; !isLast; ) {
@@ -386,7 +385,6 @@ export const matchImages = async (
         changes.map(({ id }) => id),
       );
       for (const root of failed) await addOrganizationToMatch(rows, root, ofTags);
-      await deleteResolvedBefore(rows, clock() - limits.resolvedKeptMs);
     });
   }
 };

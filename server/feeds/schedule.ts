@@ -123,6 +123,8 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
 };
 
 export interface Schedule {
+  /** The feeds in the order of the file; the schedule's name is that of its row. */
+  readonly feeds: readonly { readonly schedule: string; readonly kind: string; readonly everyMs: number }[];
   /** Imports what is due, once, and nothing that another server is importing. */
   turn(): Promise<void>;
   /** Lets go of what runs, so that another server may take it over at once. */
@@ -222,6 +224,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
   const timer = setInterval(() => void turn(), limits.feedLookMs);
   timer.unref();
   return {
+    feeds: feeds.map((feed) => ({ schedule: scheduleName(feed), kind: feed.kind, everyMs: feed.everyMs })),
     turn,
     async stop() {
       clearInterval(timer);

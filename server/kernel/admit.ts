@@ -5,6 +5,7 @@ import type { Caller } from "#authn";
 import type { Origin } from "#base/origin.ts";
 import { networkOf } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
+import { describeCall } from "#calls";
 import type { Kernel } from "./kernel.ts";
 import { callingParty } from "./party.ts";
 
@@ -17,6 +18,7 @@ export const makeAdmit =
     let caller: Caller | undefined;
     try {
       caller = await kernel.services.authn.authenticateAt(resource, authorization);
+      describeCall({ caller: caller.uid });
       kernel.rates.take(callingParty(caller));
       return caller;
     } catch (thrown) {

@@ -23,7 +23,8 @@ import { rowEventOf } from "./event.ts";
 import { hydrate } from "./hydrate.ts";
 import { namingQuota } from "./quota.ts";
 import type { BoundResource } from "./resource.ts";
-import { arranged } from "./shape.ts";
+import { presented } from "./shape.ts";
+import { type LeftOut, undeleteTree } from "./undelete-tree.ts";
 
 /** Who tells of a row: the event of what caused its change, or one of its own. */
 export type ToldBy = "cause" | "row";
@@ -56,6 +57,8 @@ export interface Update {
 export interface Delete {
   readonly kind: "delete";
   readonly uid: string;
+  /** Nothing is kept of it, so that no undelete brings it back: it has ended, or somebody takes leave. What the server does by itself is so anyway. */
+  readonly isForGood?: true;
 }
 
 export type Change = Create | Update | Delete;
@@ -66,25 +69,6 @@ export interface Changed {
   /** False where everything was so already: then there is neither row nor event. */
   readonly changed: boolean;
 }
-
-/** A draft as a read would show it: the same fields, the same ones left out. */
-export const presented = (resource: BoundResource, draft: JsonObject): JsonObject => {
-  const out: JsonObject = {};
-  const values = arranged(resource.fact, draft);
-  for (const field of resource.shape.fields) {
-    const value = values[field.json];
-    const shown = value ?? (field.shape === "one" && field.kind === "bool" ? false : undefined);
-    const empty =
-      shown === undefined ||
-      shown === "" ||
-      (shown === false && field.additive) ||
-      (Array.isArray(shown) && shown.length === 0) ||
-      (field.shape === "map" && Object.keys(shown).length === 0) ||
-      (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);
-    if (!empty) out[field.json] = shown;
-  }
-  return out;
-};
 
 /** Runs a statement; a unique index that it breaks is ALREADY_EXISTS of this resource. */
 const namingTaken = async <T>(resource: BoundResource, record: JsonObject, statement: Promise<T>): Promise<T> => {
@@ -157,7 +141,7 @@ const writeChange = async (context: ChangeContext, resource: BoundResource, chan
     case "update":
       return updateRowOf(context, resource, change);
     case "delete": {
-      const events = await deleteTree(context, resource, change.uid);
+      const events = await deleteTree(context, resource, change.uid, change.isForGood ?? context.cause.operation === "");
       // Sent one after the other without waiting for each: their order stays.
       await Promise.all(events.map((event) => record(context.rows, event)));
       return { record: { uid: change.uid }, changed: true };
@@ -198,4 +182,18 @@ export const change = async (context: ChangeContext, resource: BoundResource, wa
 export const withRows = (event: OutboxEvent, { toldByCause }: ChangeContext): OutboxEvent => {
   const resources = toldByCause.filter((uid) => uid !== event.subject);
   return resources.length === 0 ? event : { ...event, auditContext: { ...event.auditContext, resources } };
+};
+
+/**
+ * Brings back what a deletion has removed, and tells of each resource as of one that was made; the cause's own event tells of the
+ * deletion. Returns what stays gone. Throws what making them would throw; ALREADY_EXISTS where the name is taken,
+ * FAILED_PRECONDITION where it cannot come back.
+ * @param deletion as its row has it, held by the caller
+ */
+export const undelete = async (context: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<readonly LeftOut[]> => {
+  const named = { uid: text(deletion, "resourceUid"), name: text(deletion, "resourceName") };
+  const { record: returned, events, leftOut } = await namingTaken(resource, named, undeleteTree(context, resource, deletion));
+  await Promise.all(events.map((event) => record(context.rows, event)));
+  await resource.keepHistory?.(context, { before: undefined, after: returned });
+  return leftOut;
 };

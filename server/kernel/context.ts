@@ -52,6 +52,10 @@ export interface Services {
   readonly blobs: BlobPlace;
   /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
   readonly anonymousPull: boolean;
+  /** When the database was restored last, in milliseconds since 1970; undefined: never. */
+  readonly restoredMs: number | undefined;
+  /** GANTRY_DELETED_DAYS: for how long what was deleted can be brought back, in milliseconds; 0: not at all. */
+  readonly deletedKeptMs: number;
 }
 
 export interface PermittedCapabilities {
@@ -199,8 +203,10 @@ export interface ResourceDefinition {
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
-  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. */
-  readonly sideTables?: readonly { readonly table: string; readonly column: string }[];
+  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. The last come back first. */
+  readonly sideTables?: readonly SideTable[];
+  /** Columns that are not kept of a deleted row: what comes back has their defaults. */
+  readonly endingColumns?: readonly string[];
   /**
    * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
    * be; change it to fill in what the server decides. Returns violations, or throws another fault.
@@ -236,6 +242,16 @@ export interface ResourceDefinition {
   readonly methods?: Readonly<Record<string, Answer>>;
 }
 
+/** Rows that are deleted along with a resource. */
+export interface SideTable {
+  readonly table: string;
+  readonly column: string;
+  /** Nothing is kept of them: an undelete brings none back. */
+  readonly isDeletedForGood?: true;
+  /** What an undelete needs where the resource is to bring any of them back. */
+  readonly capabilities?: readonly string[];
+}
+
 /** Of which of these, named by records at these places, more than the uid is shown there. */
 export type FindSeen = (
   rows: Read,
@@ -256,6 +272,8 @@ export interface RuleContext extends ChangeContext {
   readonly parent: string;
   /** The resource before an update; undefined on create. */
   readonly before: JsonObject | undefined;
+  /** The draft is what was deleted, and comes back as it was: what a create would fill in is there. */
+  readonly isUndelete?: true;
 }
 
 /** A resource as the kernel knows it: its definition beside the contract's facts. */

@@ -1,25 +1,44 @@
 // What a deletion takes along, and what stands in its way: by the contract, all of it found out before anything is
-// deleted, so that a refusal costs nothing and leaves everything as it was.
+// deleted, so that a refusal costs nothing and leaves everything as it was. What is removed is kept under one deletion, from
+// which it can be brought back (undelete-tree.ts), by the statements that remove it.
 
 import { blocked, type Fault, missing } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { text } from "#base/json.ts";
+import { EVERYWHERE, newChild, parentOf } from "#base/uid.ts";
 import type { OutboxEvent } from "#outbox";
-import { countBelow, countReferences, deleteBelow, deleteRow, holdsBelow, isReferenced, lockRow, takeBelow, takeReferences } from "#store";
+import {
+  countBelow,
+  countReferences,
+  deleteBelow,
+  type DeletedRange,
+  deleteRow,
+  holdsBelow,
+  insertDeletion,
+  isReferenced,
+  keepDeleted,
+  type KeptTable,
+  lockRow,
+  type Row,
+  takeBelow,
+  takeDeleted,
+  takeReferences,
+} from "#store";
 import type { ChangeContext } from "./context.ts";
 import { rowEventOf } from "./event.ts";
 import type { BoundResource } from "./resource.ts";
 
 /** "RoleBinding" as "role binding". */
-const wordsOf = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").toLowerCase();
+export const wordsOf = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").toLowerCase();
 
 /** Everything that goes along because it lies below, the deepest first: the path of a child's child begins with the same uid. */
-const cascadesBelow = ({ children }: BoundResource, resources: ChangeContext["resources"]): BoundResource[] =>
+export const cascadesBelow = ({ children }: BoundResource, resources: ChangeContext["resources"]): BoundResource[] =>
   children.flatMap((child) => {
     const found = child.deletedWithParent ? resources.get(child.fact.name) : undefined;
     return found ? [...cascadesBelow(found, resources), found] : [];
   });
 
-const isTold = (resource: BoundResource): boolean => resource.operations.some(({ rpc, event }) => event && rpc === `Delete${resource.fact.short}`);
+export const isTold = (resource: BoundResource): boolean => resource.operations.some(({ rpc, event }) => event && rpc === `Delete${resource.fact.short}`);
 
 /** FAILED_PRECONDITION where something stands below that is not deleted along. */
 const findHeld = async ({ rows }: ChangeContext, { fact, children }: BoundResource, uid: string): Promise<Fault | undefined> => {
@@ -59,12 +78,89 @@ const tooMany = ({ fact }: BoundResource, count: number, uid: string): Fault => 
   return blocked("DELETION_TOO_LARGE", uid, [words]);
 };
 
+/** The place of a resource: that of which it has the uid, or the one above. */
+export const placeOfResource = ({ fact, parentMessage }: BoundResource, uid: string): string =>
+  parentMessage !== "" && fact.byName.get("uid")?.refersTo === parentMessage ? uid : parentOf(uid);
+
+/** Takes rows away from their tables: they are kept under one deletion, or gone. */
+interface Removal {
+  /** Removes rows of a resource that are told of; their uids, in order. */
+  take(resource: BoundResource, range: DeletedRange): Promise<string[]>;
+  /** Removes others. */
+  drop(range: DeletedRange, resource: BoundResource | undefined, isForGood: boolean): Promise<void>;
+}
+
+const removeForGood = ({ rows }: ChangeContext): Removal => ({
+  take: (_, { table, column, uid, isExact }) => (isExact ? takeReferences(rows, table, column, uid) : takeBelow(rows, table, uid)),
+  drop: ({ table, column, uid, isExact }) => (isExact ? deleteRow(rows, { name: table, columns: ["uid"] }, uid) : deleteBelow(rows, table, column, uid)),
+});
+
+interface Kept {
+  readonly table: string;
+  readonly count: number;
+  readonly resource: BoundResource | undefined;
+}
+
+/** Keeps what it removes, and notes how much that is. */
+const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): Removal => {
+  const { rows } = context;
+  const forGood = removeForGood(context);
+  const keepingOf = (resource: BoundResource | undefined) => ({ deletion, without: resource?.endingColumns ?? [] });
+  return {
+    take: async (resource, range) => {
+      if (resource.fact.resource?.deletedForGood) return forGood.take(resource, range);
+      const uids = await takeDeleted(rows, range, keepingOf(resource));
+      kept.push({ table: range.table, count: uids.length, resource });
+      return uids;
+    },
+    drop: async (range, resource, isForGood) => {
+      if (isForGood || resource?.fact.resource?.deletedForGood) return forGood.drop(range, resource, true);
+      kept.push({ table: range.table, count: await keepDeleted(rows, range, keepingOf(resource)), resource });
+    },
+  };
+};
+
+/** Writes down what was deleted, and in which order its tables come back: what others stand on first. */
+const recordDeletion = async (context: ChangeContext, resource: BoundResource, row: Row, deletion: string, kept: readonly Kept[]): Promise<void> => {
+  const { rows, services, cause } = context;
+  const record = resource.shape.read(row, 0);
+  const uid = text(record, "uid");
+  const place = placeOfResource(resource, uid);
+  const found = kept.filter(({ count }) => count > 0);
+  const side = (resource.sideTables ?? []).map(({ table }) => table).reverse();
+  const deepest = cascadesBelow(resource, context.resources).map(({ shape }) => shape.table.name);
+  const order = [resource.shape.table.name, ...resource.cascades.map(({ resource: referring }) => referring.shape.table.name), ...deepest.reverse(), ...side];
+  const tables = order.flatMap((name): KeptTable[] => {
+    const count = found.filter(({ table }) => table === name).reduce((sum, each) => sum + each.count, 0);
+    return count > 0 ? [{ name, count }] : [];
+  });
+  const kinds = tables.flatMap(({ name, count }) => {
+    const of = found.find(({ table, resource: each }) => table === name && each !== undefined)?.resource;
+    return of ? [{ resourceType: of.fact.name, count }] : [];
+  });
+  const { subject } = cause.actor ?? {};
+  await insertDeletion(rows, {
+    uid: deletion,
+    parentUid: place,
+    resourceType: resource.fact.name,
+    resourceUid: uid,
+    resourceName: text(record, "name"),
+    deleterUid: typeof subject === "string" ? subject : "",
+    createTimeMs: services.clock(),
+    expireTimeMs: services.clock() + services.deletedKeptMs,
+    kinds,
+    // A table that stands in the order twice comes back once.
+    tables: tables.filter(({ name }, index) => tables.findIndex((other) => other.name === name) === index),
+  });
+};
+
 /**
  * Deletes the row and what goes along. Returns the events of the rows that went along, in the order of their
  * deletion; the row itself is for the caller to tell. Throws NOT_FOUND, FAILED_PRECONDITION.
+ * @param isForGood nothing of it is kept
  */
-export const deleteTree = async (context: ChangeContext, resource: BoundResource, uid: string): Promise<OutboxEvent[]> => {
-  const { rows, resources } = context;
+export const deleteTree = async (context: ChangeContext, resource: BoundResource, uid: string, isForGood: boolean): Promise<OutboxEvent[]> => {
+  const { rows, resources, services } = context;
   const { table } = resource.shape;
   const below = cascadesBelow(resource, resources);
   // Sent together, and run by the connection one after the other: each looks when the row is locked (a repo: 0.84 of the
@@ -80,6 +176,13 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
   // Only now all of it: a million rows may lie below what is refused for another reason.
   if (count > limits.deletedRowsMax) throw tooMany(resource, await countAlong(context, resource, below, uid), uid);
 
+  const place = placeOfResource(resource, uid);
+  const isKept = !isForGood && services.deletedKeptMs > 0 && !resource.fact.resource?.deletedForGood;
+  // Of an organization, which lies nowhere, below itself: there nobody has a right any more but the operator.
+  const deletion = newChild(place === EVERYWHERE ? uid : place);
+  const kept: Kept[] = [];
+  const removal = isKept ? removeKeeping(context, deletion, kept) : removeForGood(context);
+
   const eventsOf = (gone: BoundResource, uids: readonly string[]): OutboxEvent[] =>
     uids.flatMap((each) => rowEventOf(context, gone, "Delete", { uid: each }) ?? []);
   const untold = async (deleted: Promise<void>): Promise<OutboxEvent[]> => {
@@ -87,14 +190,18 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
     return [];
   };
   const told = await Promise.all([
-    ...below.map(async (child) =>
-      isTold(child) ? eventsOf(child, await takeBelow(rows, child.shape.table.name, uid)) : untold(deleteBelow(rows, child.shape.table.name, "uid", uid)),
-    ),
+    ...below.map(async (child) => {
+      const range = { table: child.shape.table.name, column: "uid", uid, isExact: false };
+      return isTold(child) ? eventsOf(child, await removal.take(child, range)) : untold(removal.drop(range, child, false));
+    }),
     ...resource.cascades.map(async ({ resource: referring, column }) =>
-      eventsOf(referring, await takeReferences(rows, referring.shape.table.name, column, uid)),
+      eventsOf(referring, await removal.take(referring, { table: referring.shape.table.name, column, uid, isExact: true })),
     ),
-    ...(resource.sideTables ?? []).map(({ table: side, column }) => untold(deleteBelow(rows, side, column, uid))),
-    untold(deleteRow(rows, table, uid)),
+    ...(resource.sideTables ?? []).map(({ table: side, column, isDeletedForGood = false }) =>
+      untold(removal.drop({ table: side, column, uid, isExact: false }, undefined, isDeletedForGood)),
+    ),
+    untold(removal.drop({ table: table.name, column: "uid", uid, isExact: true }, resource, false)),
   ]);
+  if (isKept) await recordDeletion(context, resource, row, deletion, kept);
   return told.flat();
 };

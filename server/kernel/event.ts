@@ -84,7 +84,7 @@ interface Told {
  * redaction is the same in both.
  */
 const toldIn = (view: ViewedMethodFact | undefined, method: MethodFact, message: MessageFact, request: JsonObject, content: JsonObject): Told => {
-  if (!view) return { message, body: content, template: method.http[0]?.template ?? "" };
+  if (!view) return { message, body: content, template: method.http[0]?.template ?? method.scim?.template ?? "" };
   const template = view.http[0]?.template ?? "";
   // An update of version 1 has one message for both.
   const tellsRequest = view.view.tellsRequest || message === method.input;

@@ -76,14 +76,14 @@ export const openKernel = async (services: Services, resources: readonly Resourc
   for (const name of answers.keys()) if (!known.has(name)) throw new Error(`${name} is not in the contract`);
   return {
     services,
-    rights: openRightsCache(services.store.read),
+    rights: openRightsCache(services.store.read, services.metrics),
     rates: await openRates(services),
     answers,
     currentReads: currentReadsOf(answers, bound),
     resources: bound,
     resourcesInVersion1: bindResources(resources, catalogue, "version 1"),
     refusalPace: openRefusalPace(),
-    turnsOf: openCallTurns(),
+    turnsOf: openCallTurns(services.metrics),
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };

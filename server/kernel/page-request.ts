@@ -21,7 +21,7 @@ export const answerPage = async (context: ReadContext, read: (request: PageReque
   const skip = skipOf(request);
   const token = text(request, "pageToken");
   const query = queryOf(callerKey(context), method.name, request);
-  const position = token ? readPageToken(services.seal, query, token, nowMs) : undefined;
+  const position = token ? readPageToken(services.seal, query, token, nowMs, services.restoredMs) : undefined;
   const { key: after, total: knownTotal } = position === "expired" || position === undefined ? {} : position;
   const limit = (unpaged ? limits.unpagedListMax : pageSizeOf(request)) + 1;
   const asked: PageRequest = { order, after, skip, limit, total: knownTotal };

@@ -47,8 +47,11 @@ export const queryOf = (caller: string, method: string, request: JsonObject): st
 export const writePageToken = (seal: Seal, query: string, position: Position, nowMs: number): string =>
   seal.seal(purpose, JSON.stringify([query, nowMs, position.key, position.total]), boundWithin);
 
-/** Where to go on; "expired" for a token older than three days. Throws INVALID_ARGUMENT on page_token. */
-export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number): Position | "expired" => {
+/**
+ * Where to go on; "expired" for a token older than three days, and for one of before the database was restored: what it has shown may
+ * be gone. Throws INVALID_ARGUMENT on page_token.
+ */
+export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number, restoredMs = Number.NEGATIVE_INFINITY): Position | "expired" => {
   const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);
   const opened = seal.open(purpose, token, boundWithin);
   if (opened === undefined) throw refuse("is not a token of this server");
@@ -56,7 +59,7 @@ export const readPageToken = (seal: Seal, query: string, token: string, nowMs: n
   if (!Array.isArray(content)) throw refuse("is not a token of this server");
   const [madeFor, madeMs, key, total] = content;
   if (madeFor !== query) throw refuse("belongs to another caller or another query; start again without it");
-  if (nowMs - Number(madeMs) > limits.pageTokenLifetimeMs) return "expired";
+  if (nowMs - Number(madeMs) > limits.pageTokenLifetimeMs || Number(madeMs) <= restoredMs) return "expired";
   if (!Array.isArray(key)) throw refuse("is not a token of this server");
   return { key: key.map(String), total: Number(total) };
 };

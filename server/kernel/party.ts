@@ -6,6 +6,7 @@ import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { limits } from "#base/limits.ts";
+import type { Metrics } from "#metrics";
 import { networkOf } from "#base/origin.ts";
 
 /** Whoever calls an open operation, by the address of its origin: there is no organization yet, and addresses take turns. */
@@ -46,7 +47,7 @@ const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimit
 });
 
 /** The turns of calls. Of each kind by itself, so that an organization's gets never wait behind its own lists and writes. */
-export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
+export const openCallTurns = (metrics: Pick<Metrics, "watchQueue">): ((method: MethodFact) => FairQueue) => {
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
   const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
   const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
@@ -56,6 +57,7 @@ export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
     places: limits.filesUnderWay,
     placesAlone: limits.filesEach,
   });
+  for (const queue of [gets, lists, writes, uploads, files]) metrics.watchQueue(queue);
   return (method) => {
     if (method.givesFile) return files;
     return method.distribution?.takesContent ? uploads : method.writes ? writes : method.unscoped ? lists : gets;

@@ -18,6 +18,8 @@ import type { Services } from "./context.ts";
 export interface Rates {
   /** Takes one request. Throws RESOURCE_EXHAUSTED, with the time until the next one. */
   take(party: Party): void;
+  /** Takes one write of this identity provider's by SCIM, besides the request. Throws RESOURCE_EXHAUSTED as `take` does. */
+  takeScimWrite(party: Party): void;
 }
 
 type RateName = keyof typeof requestRates;
@@ -27,19 +29,27 @@ const rateOf = (perSecond: number): BucketRate => ({ burst: perSecond * limits.r
 const defaults: Readonly<Record<RateName, BucketRate>> = {
   "identity-requests": rateOf(requestRates["identity-requests"]),
   "organization-requests": rateOf(requestRates["organization-requests"]),
+  "scim-writes": rateOf(requestRates["scim-writes"]),
 };
 
 const rateNames: readonly string[] = Object.keys(requestRates);
 
-const whose: Readonly<Record<RateName, string>> = { "identity-requests": "this identity", "organization-requests": "this organization" };
+const whose: Readonly<Record<RateName, string>> = {
+  "identity-requests": "this identity",
+  "organization-requests": "this organization",
+  "scim-writes": "this identity provider",
+};
 
 const tooMany = (name: RateName, { perSecond }: BucketRate, waitMs: number): Error =>
-  throttled(`${whose[name]} may send ${perSecond} requests a second (${name}); the next one can be sent in ${waitMs} ms`, {
-    name,
-    quota: perSecond,
-    windowMs: 1000,
-    retryMs: waitMs,
-  });
+  throttled(
+    `${whose[name]} may send ${perSecond} ${name === "scim-writes" ? "changes" : "requests"} a second (${name}); the next one can be sent in ${waitMs} ms`,
+    {
+      name,
+      quota: perSecond,
+      windowMs: 1000,
+      retryMs: waitMs,
+    },
+  );
 
 /** Rates that were set, by name and organization ("": the server's own). */
 type SetRates = Readonly<Record<RateName, ReadonlyMap<string, BucketRate>>>;
@@ -48,7 +58,7 @@ const readRates = async ({ store }: Pick<Services, "store">): Promise<SetRates> 
   const set = await findQuotas(store.read, rateNames, limits.setRatesMax);
   const of = (wanted: RateName): ReadonlyMap<string, BucketRate> =>
     new Map(set.filter(({ name }) => name === wanted).map(({ organization, value }) => [organization, rateOf(value)]));
-  return { "identity-requests": of("identity-requests"), "organization-requests": of("organization-requests") };
+  return { "identity-requests": of("identity-requests"), "organization-requests": of("organization-requests"), "scim-writes": of("scim-writes") };
 };
 
 /** Opens the buckets of a process, with the rates as they are set now. */
@@ -57,6 +67,7 @@ export const openRates = async (services: Pick<Services, "store" | "clock" | "lo
   const buckets = {
     "identity-requests": openBuckets(defaults["identity-requests"], limits.requestBucketsMax),
     "organization-requests": openBuckets(defaults["organization-requests"], limits.requestBucketsMax),
+    "scim-writes": openBuckets(defaults["scim-writes"], limits.requestBucketsMax),
   };
   let set = await readRates(services);
   let readMs = clock();
@@ -82,6 +93,7 @@ export const openRates = async (services: Pick<Services, "store" | "clock" | "lo
   };
 
   return {
+    takeScimWrite: ({ identity, organization }) => takeOf("scim-writes", identity, organization, clock()),
     take({ identity, organization }) {
       if (identity === operatorUid) return;
       const nowMs = clock();

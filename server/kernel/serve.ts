@@ -25,7 +25,7 @@
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
 import type { Party } from "#base/fair-queue.ts";
-import type { JsonObject } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { networkOf } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
@@ -34,7 +34,7 @@ import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
-import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve } from "./call.ts";
+import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
@@ -64,14 +64,16 @@ export const makeServe =
         // What is open to everybody is asked of a group's members where the request names a group.
         if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
-      caller = admitted ?? (await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address));
+      caller = admitted ?? (await callerOf(kernel, unread));
       describeCall({ caller: caller.uid });
       const party = callingParty(caller);
       if (!admitted) kernel.rates.take(party);
+      if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);
       if (!turns.tryEnter(party)) await waitForTurn(turns.wait(party));
       entered = party;
-      for (let fresh = unread.content !== undefined; ; fresh = true) {
-        const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
+      // A SCIM token was read with this very request, and has nothing that could be remembered.
+      for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
+        const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists, or has ended (its expireTime)");
         if (!call) {
           // Not before: nobody whom we do not know makes us read.
@@ -100,6 +102,15 @@ export const makeServe =
       if (entered) turns.leave(entered);
     }
   };
+
+/** SCIM is for identity providers alone, each at its own address, and nothing else is for them. */
+const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> =>
+  method.scim
+    ? authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization)
+    : authn.authenticate(authorization, identity, () => origin().address);
+
+/** None: what SCIM may do is in its operations. */
+const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });
 
 /**
  * For the audit log: what was not done, too. A write that was only tried (validateOnly) answers with what it would show,

@@ -155,3 +155,22 @@ export const shapeOf = (message: MessageFact, table: string, columns: Pick<Reado
     },
   };
 };
+
+/** A draft as a read would show it: the same fields, the same ones left out. */
+export const presented = ({ fact, shape }: { readonly fact: MessageFact; readonly shape: Shape }, draft: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  const values = arranged(fact, draft);
+  for (const field of shape.fields) {
+    const value = values[field.json];
+    const shown = value ?? (field.shape === "one" && field.kind === "bool" ? false : undefined);
+    const empty =
+      shown === undefined ||
+      shown === "" ||
+      (shown === false && field.additive) ||
+      (Array.isArray(shown) && shown.length === 0) ||
+      (field.shape === "map" && Object.keys(shown).length === 0) ||
+      (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);
+    if (!empty) out[field.json] = shown;
+  }
+  return out;
+};

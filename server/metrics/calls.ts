@@ -32,6 +32,10 @@ export interface FinishedCall {
 /** @param inFlight how many calls are under way */
 export const openCallMetrics = (metrics: Metrics, inFlight: () => number): ((call: FinishedCall) => void) => {
   metrics.watch("gantry_requests_in_flight", () => [{ labels: {}, value: inFlight() }]);
+  const parts = { turn: 0, database_wait: 0, database: 0, other: 0 };
+  metrics.watch("gantry_request_part_seconds_total", () =>
+    (["turn", "database_wait", "database", "other"] as const).map((part) => ({ labels: { part }, value: parts[part] / 1000 })),
+  );
   return ({ protocol, operation, code, reason, quota, isStream, receivedBytes, sentBytes, toAnswerMs, turnMs, databaseWaitMs, databaseMs }) => {
     metrics.count("gantry_requests_total", { protocol, code });
     metrics.observe("gantry_request_bytes", { protocol }, receivedBytes);
@@ -39,9 +43,9 @@ export const openCallMetrics = (metrics: Metrics, inFlight: () => number): ((cal
     if (code !== "OK") metrics.count("gantry_refusals_total", { reason: reason || code, quota });
     if (isStream) return;
     metrics.observe("gantry_request_seconds", { operation, code }, toAnswerMs / 1000);
-    metrics.observe("gantry_request_part_seconds", { part: "turn" }, turnMs / 1000);
-    metrics.observe("gantry_request_part_seconds", { part: "database_wait" }, databaseWaitMs / 1000);
-    metrics.observe("gantry_request_part_seconds", { part: "database" }, databaseMs / 1000);
-    metrics.observe("gantry_request_part_seconds", { part: "other" }, Math.max(0, toAnswerMs - turnMs - databaseWaitMs - databaseMs) / 1000);
+    parts.turn += turnMs;
+    parts.database_wait += databaseWaitMs;
+    parts.database += databaseMs;
+    parts.other += Math.max(0, toAnswerMs - turnMs - databaseWaitMs - databaseMs);
   };
 };

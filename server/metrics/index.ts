@@ -1,7 +1,7 @@
 // The public entry of metrics: what is declared, what parts count with, and what a scrape reads.
 
 export { type FinishedCall, openCallMetrics } from "./calls.ts";
-export { declared, type MetricName } from "./declared.ts";
+export { type Declared, declared } from "./declared.ts";
 export { countLog } from "./log.ts";
 export { watchProcess } from "./process.ts";
 export { type Metrics, type OpenMetrics, openMetrics, unmeasured } from "./registry.ts";

@@ -2,6 +2,7 @@
 // what a part knows anyway (lengths, sizes) is read when somebody scrapes.
 
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import type { FairQueue } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type CounterName, type Declared, declared, type GaugeName, type HistogramName, type LabelsOf, type MetricName } from "./declared.ts";
@@ -24,10 +25,12 @@ export interface Metrics {
    * throws, or does not give within limits.metricReadMs: a gauge is left out of that scrape, a counter stays where it was.
    */
   watch<N extends CounterName | GaugeName>(name: N, read: NoInfer<Reader<N>>): void;
+  /** Reads how full a queue is at each scrape. */
+  watchQueue(queue: Pick<FairQueue, "state">): void;
 }
 
 /** Counts nothing: for commands, which nobody scrapes. */
-export const unmeasured: Metrics = { count: () => {}, observe: () => {}, watch: () => {} };
+export const unmeasured: Metrics = { count: () => {}, observe: () => {}, watch: () => {}, watchQueue: () => {} };
 
 export interface OpenMetrics extends Metrics {
   /** The text that a scrape is given: of scrapes that come together or within limits.metricsKeptMs it is made once. */
@@ -143,14 +146,23 @@ export const openMetrics = ({ log }: { readonly log: Log }): OpenMetrics => {
 
   const add = (name: MetricName, labels: Labels, value: number): void => held.get(name)?.add(bounded(name, labels), value);
 
+  const watch: Metrics["watch"] = (name, read) => void readers.set(name, [...(readers.get(name) ?? []), read]);
+
   let made: { readonly text: Promise<string>; readonly atMs: number } | undefined;
 
   return {
     contentType: registry.contentType,
     count: (name, labels, by = 1) => add(name, labels, by),
     observe: (name, labels, value) => add(name, labels, value),
-    watch(name, read) {
-      readers.set(name, [...(readers.get(name) ?? []), read]);
+    watch,
+    watchQueue({ state }) {
+      const read = (of: "places" | "held" | "waiting") => () => {
+        const { name: queue, [of]: value } = state();
+        return [{ labels: { queue }, value }];
+      };
+      watch("gantry_queue_places", read("places"));
+      watch("gantry_queue_held", read("held"));
+      watch("gantry_queue_waiting", read("waiting"));
     },
     read() {
       const nowMs = performance.now();

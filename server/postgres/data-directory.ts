@@ -247,7 +247,7 @@ export const prepareDataDirectory = async (
   if (major !== undefined && major !== version.split(".")[0]) {
     throw startFailure(
       `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: ` +
-        "move it over with pg_dump, or set GANTRY_DATA to another folder",
+        "move it over with gantry admin backup of the version before and gantry admin restore of this one, or set GANTRY_DATA to another folder",
     );
   }
   return { directory, socketDirectory: await ensureSocketDirectory(directory, runAs), runAs, installation };

@@ -2,3 +2,4 @@
 
 export { databaseUrlOf } from "./address.ts";
 export { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./embedded.ts";
+export { prepareInstalledPrograms } from "./installation.ts";

@@ -19,6 +19,7 @@ import {
   findNamedKeys,
   findRepoBlobPage,
   insertBlobRemoval,
+  isBackupRunning,
   type Store,
   takeBlobSweep,
 } from "#store";
@@ -79,6 +80,7 @@ async function* collectUnnamed({ store, blobs, clock, log }: CollectionParts): A
       store.read,
       page.map(({ key }) => key),
     );
+    if (await isBackupRunning(store.read)) return;
     for (const { key, state, sizeBytes } of page) {
       if (named.has(key)) continue;
       log("blobs.unnamed.removed", { key, sizeBytes });

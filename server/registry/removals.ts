@@ -4,7 +4,7 @@
 import type { BlobPlace } from "#blobs";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { deleteBlobRemovals, findBlobRemovals, type Store } from "#store";
+import { deleteBlobRemovals, findBlobRemovals, isBackupRunning, type Store } from "#store";
 
 export interface RemovalParts {
   readonly store: Store;
@@ -15,6 +15,7 @@ export interface RemovalParts {
 /** Removes some of them; true where there may be more. What fails stays for the next time, and keeps no other one. */
 export const removeLeftContents = async ({ store, blobs, log }: RemovalParts): Promise<boolean> => {
   const found = await findBlobRemovals(store.read, limits.blobRemovalsMax);
+  if (found.length === 0 || (await isBackupRunning(store.read))) return false;
   const removed: string[] = [];
   for (const { key, state } of found) {
     try {

@@ -4,6 +4,7 @@ import { access } from "./access/access.ts";
 import { securityAdvisory } from "./advisory/security-advisory.ts";
 import { auditEntry } from "./audit/audit-entry.ts";
 import { auth } from "./auth/auth.ts";
+import { deletion } from "./deletions/deletion.ts";
 import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
 import { subscription } from "./events/subscription.ts";
@@ -42,6 +43,8 @@ import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
 import { vulnReport } from "./registry/vuln-report.ts";
+import { scimDiscovery } from "./scim/scim-discovery.ts";
+import { scimUser } from "./scim/scim-user.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -49,6 +52,7 @@ export const resources = [
   securityAdvisory,
   auditEntry,
   auth,
+  deletion,
   delivery,
   event,
   subscription,
@@ -87,5 +91,7 @@ export const resources = [
   tag,
   tagsSummary,
   vulnReport,
+  scimDiscovery,
+  scimUser,
   advisory,
 ];

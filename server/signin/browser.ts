@@ -32,6 +32,7 @@ import type { SignInDependencies } from "./dependencies.ts";
 import { withMembershipQuestion } from "./membership-pages.ts";
 import { redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
+import { checkProvisioning, requireNotDeactivated } from "./provisioning.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
 import { findRequestedProvider } from "./requested-provider.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
@@ -178,12 +179,13 @@ const registerUpstreamUser = async (
   rows: Write,
   { authn, kernel }: SignInDependencies,
   provider: Provider,
-  { upstream }: UpstreamUser,
+  { upstream, externalId }: UpstreamUser,
   pending: PendingSignIn,
   { requestId, origin }: RequestSource,
 ): Promise<Registered> => {
   const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
+  const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
   // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
   await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
   if (pending.invite !== "") {
@@ -196,7 +198,7 @@ const registerUpstreamUser = async (
   if (pending.skipRegistration && !(await hasIdentity(rows, identityUid))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registerThroughProvider(context, upstream, provider);
+  return registerThroughProvider(context, upstream, { ...provider, isProvisioned });
 };
 
 /** Signs the person in: registered if need be, with the session that the provider's groups give. */
@@ -218,6 +220,7 @@ const signInUpstreamUser = async (
     requestSource,
   };
   if (pending.identity !== "") {
+    await store.write((rows) => requireNotDeactivated(rows, provider.uid, authn.personUid(issuer, subject)));
     const identityEndMs = await authn.assume(pending.identity, upstreamUser.idToken);
     return { ...common, untilMs: Math.min(common.untilMs, identityEndMs), uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }

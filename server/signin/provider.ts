@@ -26,6 +26,8 @@ export interface UpstreamUser {
   readonly upstream: Upstream;
   /** Its groups, as the provider's groups claim has them. */
   readonly groups: readonly string[];
+  /** What SCIM knows them by, where the provider's correlation rule says that it is not the subject; undefined where it is. */
+  readonly externalId: string | undefined;
   readonly idToken: string;
 }
 
@@ -94,6 +96,14 @@ const upstreamGroupsOf = (claims: JsonObject, name: string): string[] => {
     .filter((entry) => typeof entry === "string")
     .filter((entry) => entry.length <= limits.upstreamGroupLengthMax && entry.isWellFormed() && !entry.includes("\0"));
   return [...new Set(names)].slice(0, limits.upstreamGroupsMax);
+};
+
+/** The claim `oid`, where SCIM knows the provider's people by it (contract: CorrelationRule). */
+const externalIdOf = (claims: JsonObject, { oidc }: Provider): string | undefined => {
+  if (oidc.correlationRule !== "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID") return undefined;
+  const value = Object.hasOwn(claims, "oid") ? claims.oid : undefined;
+  if (typeof value === "string" && value !== "" && value.length <= limits.subjectLengthMax && value.isWellFormed() && !value.includes("\0")) return value;
+  throw denied("Permission denied: the identity provider does not say who you are to it (the claim oid)");
 };
 
 /** Claims as plain values. */
@@ -226,7 +236,8 @@ export const openProviders = (settings: SignInSettings): Providers => {
         const more = await fetchMissingClaims(client, configuration, provider, tokens.access_token, claims);
         const upstream = await authn.verifyIdToken(idToken, more);
         if (upstream.issuer !== issuer) throw new Error("the ID token is another issuer's");
-        return { upstream, groups: upstreamGroupsOf({ ...more, ...claims }, provider.oidc.groupsClaim), idToken };
+        const groups = upstreamGroupsOf({ ...more, ...claims }, provider.oidc.groupsClaim);
+        return { upstream, groups, externalId: externalIdOf(claims, provider), idToken };
       } catch (thrown) {
         throw providerFault(client, thrown);
       }

@@ -32,6 +32,7 @@ import {
   writeProfile,
 } from "#store";
 import { inviteCodeHash } from "./invite-code.ts";
+import { makeDefaultBinding } from "./provisioning.ts";
 
 export type { Upstream } from "#authn";
 
@@ -108,13 +109,6 @@ const makeInvitedBinding = async (context: ChangeContext, identityUid: string, g
   const { expireTime, ...lasting } = before;
   if (expireTime === undefined || (expireTimeMs !== undefined && expireTimeMs <= Date.parse(text(before, "expireTime")))) return false;
   return (await change(context, binding, { kind: "update", before, draft: { ...lasting, ...end } }, "row")).changed;
-};
-
-/** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
-const makeDefaultBinding = async (context: ChangeContext, identityUid: string, group: string, roleUid: string): Promise<void> => {
-  if (!(await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"))) return;
-  const wanted = { kind: "create", parent: group, body: { identityUid, roleUid }, unlessTaken: true } as const;
-  await change(context, boundOf(context, RoleBindingSchema), wanted, "row");
 };
 
 const deleteUsedInvite = async (context: ChangeContext, uid: string): Promise<void> => {
@@ -270,19 +264,25 @@ interface SignInProvider {
   readonly uid: string;
   readonly parent: string;
   readonly defaultRole: string;
+  /** SCIM has announced the person, and gives the default role by itself. */
+  readonly isProvisioned?: boolean;
 }
 
 /**
  * For every sign-in through an identity provider: makes the person's identity unless it is there and, the first time
- * that this person comes through this provider, gives its default role at its group (authentication.md: 7).
+ * that this person comes through this provider, gives its default role at its group (authentication.md: 7), unless SCIM does.
  */
-export const registerThroughProvider = async (cause: ChangeContext, upstream: Upstream, { uid, parent, defaultRole }: SignInProvider): Promise<Registered> => {
+export const registerThroughProvider = async (
+  cause: ChangeContext,
+  upstream: Upstream,
+  { uid, parent, defaultRole, isProvisioned }: SignInProvider,
+): Promise<Registered> => {
   const person = personOf(cause, upstream);
   const context = asPerson(cause, person);
   const first = await insertProviderArrival(context.rows, uid, person.uid, context.nowMs);
   await ensurePerson(context, upstream, first ? "cause" : "row");
   if (first) {
-    await makeDefaultBinding(context, person.uid, parent, defaultRole);
+    if (!isProvisioned) await makeDefaultBinding(context, { parent, defaultRole }, person.uid);
     await recordRegistration(context, person, parent);
   }
   return { identity: person.uid, group: parent };

@@ -6,6 +6,7 @@ import { recordSignIn } from "#outbox";
 import type { Write } from "#store";
 import type { RequestedToken, SignedIn } from "./completion.ts";
 import { callbackPath } from "./provider.ts";
+import { requireNotDeactivated } from "./provisioning.ts";
 import { beginFamily, type CodeGrant } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
 
@@ -29,6 +30,8 @@ export const issueTokens = async (
   grant?: CodeGrant,
 ): Promise<Tokens> => {
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
+  // A terminal may come for its tokens a while after the sign-in.
+  await requireNotDeactivated(rows, identityProviderUid, authn.personUid(act.iss ?? "", act.sub ?? ""));
   const requested = { identity: "", ...requestedToken };
   const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, grant: grant?.id, downscoping: notDownscoped, requested, untilMs });
   await recordSignIn(rows, publicUrl, {

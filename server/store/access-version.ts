@@ -21,6 +21,11 @@ export const insertAccessVersion = async (rows: Write, root: string): Promise<vo
   await rows.query("insert into access_versions (root) values ($1) on conflict do nothing", [root]);
 };
 
+/** No version of before is ever met again: rights that somebody has kept under one are read anew. */
+export const raiseAccessVersions = async (rows: Write, version: number): Promise<void> => {
+  await rows.query("update access_versions set version = $1 where version < $1", [version]);
+};
+
 /** Checks the access version by a statement of its own: the first of a transaction, or beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);

@@ -6,6 +6,7 @@ import { columns, expression, number, text, textList } from "./columns.ts";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
+import { periodRetention, type Retention } from "./retention.ts";
 
 // Any number that no other lock has (lock.ts); with the organization.
 const matchingKey = 730_141_291;
@@ -336,10 +337,8 @@ export const findAffectedOfImages = (rows: Read, root: string, images: readonly 
     [root, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
   );
 
-/** Forgets what was resolved before this time. */
-export const deleteResolvedBefore = async (rows: Write, beforeMs: number): Promise<void> => {
-  await rows.query("delete from affected_images where end_time < $1", [new Date(beforeMs).toISOString()]);
-};
+/** What affects an image still has no end. */
+export const affectedImagesRetention: Retention = periodRetention("reportMs", { table: "affected_images", where: "end_time < $1", order: "end_time" });
 
 /** An advisory that a tag's image was affected by and is no longer. */
 export interface LeftAdvisory {

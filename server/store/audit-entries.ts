@@ -97,6 +97,15 @@ const lastEntryText = `
 export const findLastAuditEntry = (rows: Read, root: string, below: number): Promise<{ readonly sequence: number; readonly hash: string } | undefined> =>
   lastEntry.findOne(rows, lastEntryText, [root, below]);
 
+const firstSealedText = `
+  select sequence from audit_entries where left(uid, 40) = $1 and sequence > $2 and seal_time >= $3 order by sequence limit 1`;
+
+/** The number of the first entry of an organization behind this one that was sealed at that time or later. */
+export const findFirstSealedSince = async (rows: Read, root: string, after: number, time: string): Promise<number | undefined> => {
+  const [row] = await rows.query(firstSealedText, [root, after, time]);
+  return row === undefined ? undefined : Number(row[0]);
+};
+
 /** An organization's sealed head, and the numbers of its first and last entry. */
 export interface ChainEnds {
   readonly sealed: string | undefined;
@@ -135,6 +144,60 @@ export const findChainRoots = async (rows: Read): Promise<string[]> => {
   const found = await rows.query(`${rootsWhere("true")} union select root from audit_chains order by 1`);
   return found.flatMap(([root]) => root ?? []);
 };
+
+// ---- in the order of sealing ------------------------------------------------------------------------------------
+
+/** A place in the order in which all entries were sealed: behind an entry. Each time as PostgreSQL writes it. */
+export interface SealPlace {
+  readonly sealTime: string;
+  readonly root: string;
+  readonly sequence: number;
+}
+
+/** An entry with where it is in that order. */
+export interface SealedEntry {
+  readonly place: SealPlace;
+  readonly entry: StoredAuditEntry;
+}
+
+const sealedPlace = columns<SealPlace>({
+  sealTime: expression("seal_time::text", text),
+  root: expression("left(uid, 40)", text),
+  sequence: number,
+});
+
+const inSealOrder = "seal_time, left(uid, 40), sequence";
+
+// About what an entry has as a line: of what may be long by what it takes in the table, where lists of uids are compressed to
+// an eighth of their text. To make the text of what is not taken now would cost more than all the rest.
+const entryBytes = "(8 * pg_column_size(resource_uids) + 2 * pg_column_size(binding_uids) + octet_length(subject) + octet_length(user_agent) + 500)::bigint";
+
+const sealedAfterText = `
+  select ${sealedPlace.list}, ${storedEntry.list} from (
+    select *, sum(${entryBytes}) over (order by ${inSealOrder} rows unbounded preceding) - ${entryBytes} as bytes_before from (
+      select * from audit_entries where seal_time >= $1::timestamptz and (${inSealOrder}) > ($1::timestamptz, $2, $3::bigint) order by ${inSealOrder} limit $4
+    ) as next
+  ) as measured where bytes_before < $5 order by measured.seal_time, left(measured.uid, 40), measured.sequence`;
+
+/** The next entries behind a place: at most `count`, and no more behind so many bytes; one at least, if there is one. */
+export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count: number, bytesMax: number): Promise<SealedEntry[]> => {
+  const found = await rows.query(sealedAfterText, [after.sealTime, after.root, after.sequence, count, bytesMax], { rows: count, wide: true });
+  return found.map((row) => ({ place: sealedPlace.read(row), entry: storedEntry.read(row, 3) }));
+};
+
+const knownHash = columns({ root: expression("given.root", text), sequence: expression("given.sequence", number), hash: text });
+
+/** The hashes of these entries that are there. */
+export const findEntryHashes = (
+  rows: Read,
+  entries: readonly { readonly root: string; readonly sequence: number }[],
+): Promise<{ readonly root: string; readonly sequence: number; readonly hash: string }[]> =>
+  knownHash.find(
+    rows,
+    `select ${knownHash.list} from unnest($1::text[], $2::bigint[]) as given(root, sequence) cross join lateral (
+       select hash from audit_entries where left(uid, 40) = given.root and sequence = given.sequence order by uid limit 1) as entry`,
+    [entries.map(({ root }) => root), entries.map(({ sequence }) => String(sequence))],
+  );
 
 // ---- months -----------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 // Tables blobs, repo_blobs and blob_removals: which contents there are, which repos have them, and what is left in the blob
 // place that no row names. A blob is known once, whoever has it, and is read through a repo that has it alone.
 //
-// Rows of repo_blobs go with their repo. A blob that no repo has, and what blob_removals names, is removed by collection.
+// Rows of repo_blobs go with their repo. A blob that no repo has, and none that could come back, and what blob_removals names, is
+// removed by collection.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, text, timeMs } from "./columns.ts";
@@ -209,7 +210,10 @@ export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName
   );
 };
 
-const inNoRepo = "not exists (select from repo_blobs where repo_blobs.sha256 = held.sha256)";
+/** A repo that was deleted may come back with all that it had (deletions.ts). */
+const inNoRepo =
+  "not exists (select from repo_blobs where repo_blobs.sha256 = held.sha256) and " +
+  "not exists (select from deleted_rows where table_name = 'repo_blobs' and content ->> 'sha256' = held.sha256)";
 
 /** Of so many contents behind `last` those that no repo has; `end`: where the next page begins. */
 export const findBlobPage = async (

@@ -9,7 +9,7 @@ import { type NextDelivery, nextDelivery } from "./fan-outs.ts";
 import type { Read, Store, Write } from "./handle.ts";
 import { lockOrder } from "./lock.ts";
 import { eventOrder, uidSegmentOf } from "./outbox.ts";
-import { deleteRows, type Retention } from "./retention.ts";
+import { periodRetention, type Retention } from "./retention.ts";
 
 // ---- enqueue ----------------------------------------------------------------------------------------------------
 
@@ -299,6 +299,8 @@ export interface ClaimedDelivery {
   readonly data: string;
   /** RFC 3339. */
   readonly time: string;
+  /** Of the request that caused the event; "" where none did. */
+  readonly requestId: string;
 }
 
 const claimedDelivery = columns<ClaimedDelivery>({
@@ -310,6 +312,7 @@ const claimedDelivery = columns<ClaimedDelivery>({
   secretSealed: expression("subscription.secret_sealed", text),
   previousSecretSealed: expression("case when subscription.previous_secret_expire_time > $2 then subscription.previous_secret_sealed end", nullableText),
   eventId: expression("event.event_id", text),
+  requestId: expression("event.request_id", text),
   type: expression("event.type", text),
   source: expression("event.source", text),
   subject: expression("event.subject", text),
@@ -535,40 +538,48 @@ const walkText = `
 const deleteUndeliverableText = `
   delete from deliveries as delivery where uid = any($1) and ${onItsWay("delivery")} and ${isUndeliverable} returning ${queue.list}`;
 
-/** Deletes what can never be sent of some deliveries behind this one, and lets what stood behind it go. The last that was looked at. */
-const deleteUndeliverable = async (store: Store, after: OnItsWay | undefined, nowMs: number): Promise<OnItsWay | undefined> => {
+interface UndeliverableGone {
+  readonly deleted: number;
+  /** The last that was looked at; undefined: there are no more. */
+  readonly last: OnItsWay | undefined;
+}
+
+/** Deletes what can never be sent of some deliveries behind this one, and lets what stood behind it go. */
+const deleteUndeliverable = async (store: Store, after: OnItsWay | undefined, nowMs: number): Promise<UndeliverableGone> => {
   const count = limits.retentionRowsMax;
+  let deletedCount = 0;
   const found = await onItsWayColumns.find(store.read, walkText, [after?.subscription ?? "", after?.subject ?? "", after?.uid ?? "", count]);
   const gone = Map.groupBy(
     found.filter(({ undeliverable }) => undeliverable),
     ({ uid }) => rootOf(uid),
   );
   for (const [root, deliveries] of gone) {
-    await store.write(async (rows) => {
+    deletedCount += await store.write(async (rows) => {
       await lockOrder(rows, root, "alone");
       const deleted = await queue.find(rows, deleteUndeliverableText, [deliveries.map(({ uid }) => uid)]);
       if (deleted.length > 0) await releaseNext(rows, deleted, timestamp(nowMs));
+      return deleted.length;
     });
   }
-  return found.length < count ? undefined : found.at(-1);
+  return { deleted: deletedCount, last: found.length < count ? undefined : found.at(-1) };
 };
 
 const isEnded = "state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED')";
 
 const isDead = "state = 'DELIVERY_STATE_DEAD'";
 
-export const deliveriesRetention: Retention = {
+export const deliveriesRetention: Retention = periodRetention("deliveryMs", {
   table: "deliveries",
-  deleteExpired: (store, nowMs) =>
-    deleteRows(store, { table: "deliveries", where: `update_time < $1 and ${isEnded}`, order: "update_time" }, [timestamp(nowMs - limits.deliveryRetentionMs)]),
-};
+  where: `update_time < $1 and ${isEnded}`,
+  order: "update_time",
+});
 
 // A dead one can be redelivered for as long as its event is there.
-export const deadDeliveriesRetention: Retention = {
-  table: "deliveries (dead)",
-  deleteExpired: (store, nowMs) =>
-    deleteRows(store, { table: "deliveries", where: `update_time < $1 and ${isDead}`, order: "update_time" }, [timestamp(nowMs - limits.eventRetentionMs)]),
-};
+export const deadDeliveriesRetention: Retention = periodRetention(
+  "eventMs",
+  { table: "deliveries", where: `update_time < $1 and ${isDead}`, order: "update_time" },
+  "deliveries (dead)",
+);
 
 // How far each process has looked through a store's.
 const lookedUntil = new WeakMap<Store, OnItsWay>();
@@ -577,9 +588,9 @@ const lookedUntil = new WeakMap<Store, OnItsWay>();
 export const undeliverableRetention: Retention = {
   table: "deliveries (undeliverable)",
   async deleteExpired(store, nowMs) {
-    const last = await deleteUndeliverable(store, lookedUntil.get(store), nowMs);
+    const { deleted, last } = await deleteUndeliverable(store, lookedUntil.get(store), nowMs);
     if (last) lookedUntil.set(store, last);
     else lookedUntil.delete(store);
-    return last !== undefined;
+    return { deleted, more: last !== undefined };
   },
 };

@@ -108,14 +108,17 @@ export const sendStatement = (client: pg.ClientBase, name: string | undefined, t
     const call = currentCall();
     const sentMs = performance.now();
     const answered = (rows: Row[]): void => {
-      countStatement(call, sentMs, endExchange(client));
+      countStatement(call, { text, sentMs, turnMs: endExchange(client), failed: false });
       resolve(rows);
     };
     const failed = (error: unknown): void => {
-      countStatement(call, sentMs, endExchange(client));
+      countStatement(call, { text, sentMs, turnMs: endExchange(client), failed: true });
       reject(error);
     };
-    client.query(new PreparedStatement(name ?? "", text, values, begins, answered, failed));
+    // A text with a trace's id comes once: it has no name, so that the plans which a connection keeps are those of the texts without it.
+    const traceparent = call?.trace?.traceparent;
+    const sent = traceparent === undefined ? text : `${text} /*traceparent='${traceparent}'*/`;
+    client.query(new PreparedStatement(traceparent === undefined ? (name ?? "") : "", sent, values, begins, answered, failed));
   });
 
 /** The process of PostgreSQL that serves the connection, as it was announced when the connection was made. */

@@ -26,3 +26,9 @@ export const updateOrganizationStatus = async (rows: Write, uid: string, status:
   ]);
   return changed.length > 0;
 };
+
+/** Some of the organizations, by uid, behind this one. */
+export const findOrganizations = async (rows: Read, last: string, count: number): Promise<string[]> => {
+  const found = await rows.query("select uid from groups where length(uid) = 40 and uid > $1 order by uid limit $2", [last, count]);
+  return found.map(([uid]) => uid ?? "");
+};

@@ -148,6 +148,36 @@ const scim = columns<ScimState>({
   previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
 });
 
+/** What decides whether a SCIM token is taken. */
+export interface ScimAccess {
+  /** SHA-256 of the token, and when it ends. */
+  readonly tokenHash: string | undefined;
+  /** Milliseconds since 1970; Infinity: never. */
+  readonly expireTimeMs: number;
+  /** The same of the token before it. */
+  readonly previousTokenHash: string | undefined;
+  readonly previousExpireTimeMs: number | undefined;
+  /** The organization's; "" where it has none. */
+  readonly organizationStatus: string;
+}
+
+const scimAccess = columns<ScimAccess>({
+  tokenHash: expression("provider.scim_token_hash", nullableText),
+  expireTimeMs: { ...endOrNever, ...{ sql: nullableTimeMs("provider.scim_token_expire_time").sql ?? "" } },
+  previousTokenHash: expression("provider.scim_previous_token_hash", nullableText),
+  previousExpireTimeMs: nullableTimeMs("provider.scim_previous_token_expire_time"),
+  organizationStatus: expression("organization.status", text),
+});
+
+/** The tokens of this provider; undefined where SCIM is off, or there is no such provider. */
+export const findScimAccess = (rows: Read, uid: string): Promise<ScimAccess | undefined> =>
+  scimAccess.findOne(
+    rows,
+    `select ${scimAccess.list} from identity_providers as provider left join groups as organization on organization.uid = left(provider.uid, 40)
+     where provider.uid = $1 and provider.scim_enabled`,
+    [uid],
+  );
+
 /** The state of this provider's token. */
 export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1`, [uid]);

@@ -1,6 +1,19 @@
 // The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
+export { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion } from "./backlog.ts";
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
+export {
+  advanceTarget,
+  type AuditTargetState,
+  claimTarget,
+  countTargetFailures,
+  failTarget,
+  findTargets,
+  findTargetsWithout,
+  markMonthMissed,
+  noteTargets,
+  releaseTarget,
+} from "./audit-targets.ts";
 export {
   type AdvisoryRow,
   type MatchableAdvisory,
@@ -128,12 +141,17 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findEntriesSealedAfter,
+  findEntryHashes,
   findFirstKeptMonth,
+  findFirstSealedSince,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
   type Month,
   monthAfter,
+  type SealedEntry,
+  type SealPlace,
   type StoredAuditEntry,
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
@@ -193,7 +211,6 @@ export {
   type AffectedImageDraft,
   affectedImageUid,
   countImagesOf,
-  deleteResolvedBefore,
   endAffectedImages,
   type AffectedPackageOfImage,
   findAffectedByPackages,
@@ -282,17 +299,27 @@ export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
 export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
-export { type MigrationState, readMigrationState } from "./migrate.ts";
+export {
+  type AppliedMigration,
+  beginRestore,
+  endRestore,
+  migrate,
+  type MigrationState,
+  readBackedUpSchema,
+  readMigrationState,
+  requireMigrations,
+} from "./migrate.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { type HostState, readHostStates } from "./primary.ts";
 export { type CurrentCopy, findCurrentCopy } from "./replica.ts";
 export { bindSealed } from "./bind-sealed.ts";
-export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
+export { type Binding, openVault, readSecretKey, type Vault, type VaultOptions, vaultOf, writeSecretKey } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
 export {
   type AuditedEvent,
   findEventsAfter,
+  findLastEventTime,
   findLastPosition,
   findLastGroupEvent,
   findUnnumberedEvents,
@@ -304,7 +331,23 @@ export {
   type NumberedEvent,
   numberEvents,
 } from "./outbox.ts";
+export { findRestores, insertRestore } from "./restores.ts";
+export {
+  type DeletedRange,
+  findDeletedRows,
+  findKeptTables,
+  insertDeletion,
+  keepDeleted,
+  type Keeping,
+  type KeptTable,
+  lockDeletion,
+  removeDeletion,
+  returnResources,
+  returnRows,
+  takeDeleted,
+} from "./deletions.ts";
 export type { Retention } from "./retention.ts";
+export { type Swept, sweptNothing } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export {
   type BindingRow,
@@ -331,7 +374,7 @@ export {
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
 export { findExpiredInvites, findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
-export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { findOrganizations, findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export {
   type AuthorizationCodeRow,
   deleteSomeEndedAuthorizationCodes,
@@ -341,6 +384,26 @@ export {
   useAuthorizationCode,
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
+export {
+  countScimUsers,
+  deleteScimRemoval,
+  deleteScimUser,
+  findScimIdentity,
+  findScimUser,
+  insertScimUser,
+  listScimUsers,
+  lockScimStanding,
+  lockScimUser,
+  type ScimCondition,
+  type ScimOperator,
+  type ScimUserAttribute,
+  type ScimUserKeys,
+  type ScimUserQuery,
+  type ScimUserRow,
+  updateScimUser,
+  writeScimIdentity,
+  writeScimRemoval,
+} from "./scim-users.ts";
 export {
   findBoundPeople,
   findIdentitiesOf,
@@ -365,6 +428,7 @@ export {
   findProvidersOfOnlyOrganization,
   findProvidersOfOrganization,
   findScim,
+  findScimAccess,
   listClientIds,
   listProviderIssuers,
   lockScim,
@@ -372,6 +436,7 @@ export {
   type Provider,
   scimTokenColumns,
   scimRevokedColumns,
+  type ScimAccess,
   type ScimState,
 } from "./identity-providers.ts";
 export {
@@ -429,7 +494,17 @@ export {
   type Teller,
   writeDocuments,
 } from "./source-documents.ts";
-export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
+export {
+  type BackupHold,
+  type CopiedSequence,
+  type CopiedTable,
+  holdBlobs,
+  type Loading,
+  openLoading,
+  openSnapshot,
+  type Snapshot,
+} from "./copying.ts";
 export { findLifecycles, findLifecyclesBelow, type Lifecycle } from "./lifecycles.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, findWantedVersions, type LibraryFilter } from "./library-artifacts.ts";
 export {
@@ -486,10 +561,10 @@ export { findReadme, type Readme } from "./readmes.ts";
 export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
-export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { deleteRefreshToken, deleteRefreshTokensThrough, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
 export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
-export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,
@@ -511,7 +586,7 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
-export { insertSession } from "./sessions.ts";
+export { deleteSessionsThrough, insertSession } from "./sessions.ts";
 export { deleteSomeExpiredSignIns, insertSignIn, type SignInRow, takeSignIn } from "./sign-ins.ts";
 export {
   areSigningKeysOlder,
@@ -547,7 +622,7 @@ export {
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
-export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
+export { checkAccessVersion, insertAccessVersion, raiseAccessVersions, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
 export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";

@@ -1,7 +1,7 @@
 // Locks of whole procedures, for all servers of a database together. They end with their transaction.
 
 import { limits } from "#base/limits.ts";
-import type { Write } from "./handle.ts";
+import type { Read, Write } from "./handle.ts";
 
 // Any numbers; here, so that no two are the same.
 const keys = {
@@ -11,6 +11,8 @@ const keys = {
   sealing: 7_301_412_902,
   /** Binding what versions before had sealed without: one server at a time. */
   binding: 7_301_412_903,
+  /** Held by backups: meanwhile the bytes of blobs stay. */
+  backup: 7_301_412_904,
 } as const;
 
 export type LockName = keyof typeof keys;
@@ -18,6 +20,18 @@ export type LockName = keyof typeof keys;
 /** Waits until nobody else holds this lock, and keeps everybody else waiting until the transaction ends. */
 export const lockExclusive = async (rows: Write, name: LockName): Promise<void> => {
   await rows.query("select pg_advisory_xact_lock($1::bigint)", [keys[name]]);
+};
+
+/** What a backup holds for as long as it reads blobs, by a connection of its own (copying.ts). */
+export const backupKey = keys.backup;
+
+/**
+ * True while a backup reads blobs. Asked behind the look at what may be removed and before it is: a backup that begins in between has
+ * none of that in its snapshot.
+ */
+export const isBackupRunning = async (rows: Read): Promise<boolean> => {
+  const [row] = await rows.query("select pg_try_advisory_xact_lock($1::bigint)", [keys.backup]);
+  return row?.[0] !== "t";
 };
 
 // ---- the order of an organization's events ----------------------------------------------------------------------

@@ -4,15 +4,15 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { silent } from "#base/log.ts";
+import { Fault } from "#base/fault.ts";
 import { exchange, openExchangeWatches } from "./exchange.ts";
 import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 import { limits } from "#base/limits.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./connection.ts";
-import { readHosts } from "./hosts.ts";
 import { poolsTransactions } from "./pooler.ts";
-import { openPrimary } from "./primary.ts";
+import { findPrimaryUrl } from "./primary.ts";
+import type { Write } from "./handle.ts";
 import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
@@ -24,12 +24,19 @@ const lockPollMs = 50;
 /** The first migration of the versions before the baseline, whose databases are not taken over. */
 const firstBeforeBaseline = "0001_access.sql";
 
-interface AppliedMigration {
+/** A migration as the database remembers it. */
+export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
   readonly sha256: string;
   readonly compatible: boolean;
 }
+
+/**
+ * Stands behind the migrations of a database that a backup is being restored into: no server starts there, be it of this version or an
+ * earlier one, before all of it is there.
+ */
+const restoring: AppliedMigration = { number: 1_000_000, name: "restore", sha256: "", compatible: false };
 
 const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
   const { rowCount } = await client.query("select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'");
@@ -42,8 +49,18 @@ const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
 };
 
 /** Refuses a database that this code must not touch; otherwise the migrations that it still lacks. */
-const findMissing = async (client: pg.Client, migrations: readonly Migration[], progress: (line: string) => void): Promise<readonly Migration[]> => {
-  const applied = await findApplied(client);
+const findMissing = async (
+  client: pg.Client,
+  migrations: readonly Migration[],
+  { progress, restores = false }: Pick<MigrateOptions, "progress" | "restores">,
+): Promise<readonly Migration[]> => {
+  const found = await findApplied(client);
+  const applied = found.filter(({ number }) => number !== restoring.number);
+  if (applied.length < found.length && !restores) {
+    throw migrationFailure(
+      "a backup is being restored into this database, or was and did not come to its end: wait for it, or restore it anew into an empty database",
+    );
+  }
   if (applied[0]?.name === firstBeforeBaseline) {
     throw migrationFailure(
       `the database was made by a version of Gantry before its first release (${firstBeforeBaseline}), which this one does not take over: ` +
@@ -117,7 +134,16 @@ const dropInvalidIndex = async (client: pg.Client, statement: string): Promise<v
   if (rowCount !== 0) await client.query(`drop index concurrently if exists ${name}`);
 };
 
-const recordMigration = async (client: pg.Client, { number, name, sha256, compatible }: Migration): Promise<void> => {
+const createAppliedTable = `
+  create table if not exists schema_migrations (
+    number integer primary key,
+    name text not null,
+    sha256 text not null,
+    compatible boolean not null,
+    apply_time timestamptz(3) not null default now()
+  )`;
+
+const recordMigration = async (client: pg.Client, { number, name, sha256, compatible }: AppliedMigration): Promise<void> => {
   await client.query("insert into schema_migrations (number, name, sha256, compatible) values ($1, $2, $3, $4)", [number, name, sha256, compatible]);
 };
 
@@ -151,16 +177,6 @@ const configOf = (databaseUrl: string): pg.ClientConfig => ({
   connectionTimeoutMillis: connectTimeoutMs,
 });
 
-/** The address of the primary alone, where there are several hosts. */
-const findPrimaryUrl = async (databaseUrl: string): Promise<string> => {
-  const primary = openPrimary(readHosts("DATABASE_URL", databaseUrl), silent);
-  try {
-    return (primary.known ?? (await primary.find())).url;
-  } finally {
-    await primary.close();
-  }
-};
-
 const connect = async (databaseUrl: string): Promise<pg.Client> => {
   const client = new pg.Client(configOf(databaseUrl));
   client.on("error", () => {});
@@ -193,7 +209,7 @@ const requireCurrent = async (client: pg.Client, role: string, migrations: reado
     "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
   );
   if (!rows[0]?.readable) throw migrationFailure(`the database is not made for role ${role}, which may not make it itself: ${remedy}`);
-  const missing = await findMissing(client, migrations, progress);
+  const missing = await findMissing(client, migrations, { progress });
   if (missing.length > 0) {
     throw migrationFailure(`the database lacks ${quoteNames(missing.map(({ name }) => name))}, and role ${role} may not migrate it: ${remedy}`);
   }
@@ -233,7 +249,7 @@ export const readMigrationState = async (databaseUrl: string): Promise<Migration
   try {
     return await exchange(client, async () => {
       await checkServer(client, configOf(url));
-      const missing = await findMissing(client, migrations, () => {});
+      const missing = await findMissing(client, migrations, { progress: () => {} });
       const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
       return {
         serverVersion: rows[0]?.version.split(" ")[0] ?? "",
@@ -255,6 +271,10 @@ export interface MigrateOptions {
   readonly auditMonths?: number | undefined;
   /** For tests: other migrations than this code's. */
   readonly directory?: string;
+  /** Goes on into a database that a backup is being restored into. */
+  readonly restores?: boolean;
+  /** No further than to the migration of this number; undefined: to the last. */
+  readonly until?: number;
 }
 
 /**
@@ -262,8 +282,8 @@ export interface MigrateOptions {
  * all that it needs.
  */
 export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
-  const { progress, serverUrl, auditMonths, directory } = options;
-  const migrations = await readMigrations(directory);
+  const { progress, serverUrl, auditMonths, directory, until } = options;
+  const migrations = (await readMigrations(directory)).slice(0, until);
   const server = serverUrl === undefined ? undefined : await findRole(serverUrl);
   const url = await findPrimaryUrl(databaseUrl);
   const client = await connect(url);
@@ -274,21 +294,14 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
       await checkServer(client, configOf(url));
       const found = await findMigrator(client);
       if (!found.mayMigrate) await requireCurrent(client, found.role, migrations, options);
-      return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, progress) : [] };
+      return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, options) : [] };
     });
     if (!migrator.mayMigrate) return migrator;
     // The usual start finds nothing to do and takes no lock.
     if (missing.length > 0) {
       await lockMigrations(client, progress);
-      await client.query(`
-        create table if not exists schema_migrations (
-          number integer primary key,
-          name text not null,
-          sha256 text not null,
-          compatible boolean not null,
-          apply_time timestamptz(3) not null default now()
-        )`);
-      for (const migration of await findMissing(client, migrations, progress)) {
+      await client.query(createAppliedTable);
+      for (const migration of await findMissing(client, migrations, options)) {
         await applyMigration(client, migration).catch((error: unknown) => {
           throw migrationFailure(`migration ${migration.name} failed: ${startCause(error)}`, error);
         });
@@ -302,4 +315,85 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   } finally {
     await client.end().catch(() => {});
   }
+};
+
+// ---- backups and what is restored from them ----------------------------------------------------------------------
+
+const withClient = async <T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = await connect(databaseUrl).catch((error: unknown) => {
+    throw migrationFailure(`the database cannot be used: ${startCause(error)}`, error);
+  });
+  try {
+    await client.query("set client_min_messages = warning");
+    return await work(client);
+  } catch (error) {
+    throw error instanceof Fault ? error : migrationFailure(`the database cannot be used: ${startCause(error)}`, error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+};
+
+/** What a backup says of its database. */
+export interface BackedUpSchema {
+  /** PostgreSQL's own, such as "18.4". */
+  readonly serverVersion: string;
+  readonly migrations: readonly AppliedMigration[];
+  /** The tables that these have made. */
+  readonly tables: readonly string[];
+}
+
+/** The schema of a database that is to be backed up. Throws a Fault of one line where this version does not know all of it. */
+export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema> =>
+  withClient(databaseUrl, async (client) => {
+    const migrations = await readMigrations();
+    if (await poolsTransactions(client, configOf(databaseUrl))) throw migrationFailure(poolerProblem);
+    const { rows: standby } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as "is"');
+    // Locks of one server are not those of another: blobs would be collected meanwhile.
+    if (standby[0]?.is) throw migrationFailure("the database is a standby: back it up at its primary, whose servers then keep the bytes of blobs");
+    await findMissing(client, migrations, { progress: () => {} });
+    const applied = await findApplied(client);
+    if (applied.length === 0) throw migrationFailure("there is nothing to back up: no server has used this database yet");
+    if (applied.length > migrations.length)
+      throw migrationFailure(
+        `the database is at ${applied.at(-1)?.name}, newer than this version of Gantry knows: back it up with the version that runs on it`,
+      );
+    const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
+    return { serverVersion: rows[0]?.version.split(" ")[0] ?? "", migrations: applied, tables: migratedTables(migrations.slice(0, applied.length)) };
+  });
+
+/** Throws a Fault of one line where this version cannot bring a database to exactly this state, or has not what a backup names. */
+export const requireMigrations = async (migrations: readonly Pick<AppliedMigration, "number" | "name" | "sha256">[]): Promise<void> => {
+  const known = await readMigrations();
+  const other = migrations.find(({ number, sha256 }, index) => number !== index + 1 || known[index]?.sha256 !== sha256);
+  if (other === undefined && migrations.length > 0) return;
+  throw migrationFailure(
+    `the backup is of ${other?.name ?? "no migration"}, which this version of Gantry does not have (it knows ${known.length}): ` +
+      "restore it with the version that made it",
+  );
+};
+
+/** Marks a database without a single table as one that is being restored into. Throws a Fault of one line where it is not empty. */
+export const beginRestore = (databaseUrl: string): Promise<void> =>
+  withClient(databaseUrl, async (client) => {
+    await checkServer(client, configOf(databaseUrl));
+    await lockMigrations(client, () => {});
+    const { rows } = await client.query<{ name: string }>(`
+      select relname as name from pg_class
+      where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f') order by 1 limit 1`);
+    if (rows[0]) {
+      // Of one that was cut off it says what became of it.
+      await findMissing(client, await readMigrations(), { progress: () => {} });
+      throw migrationFailure(`the database is not empty (it has ${rows[0].name}): restore into an empty one`);
+    }
+    const { mayMigrate, role } = await findMigrator(client);
+    if (!mayMigrate) throw migrationFailure(`role ${role} may not make tables in the database: give the connection of its owner in GANTRY_MIGRATE_URL`);
+    await inTransaction(client, async () => {
+      await client.query(createAppliedTable);
+      await recordMigration(client, restoring);
+    });
+  });
+
+/** Lets servers start on what was restored, in the transaction that records it. */
+export const endRestore = async (rows: Write): Promise<void> => {
+  await rows.query("delete from schema_migrations where number = $1", [restoring.number]);
 };

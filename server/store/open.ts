@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
@@ -23,6 +24,7 @@ export interface StoreOptions {
   /** A standby of it, as GANTRY_READ_REPLICA_URL has it, for lists; undefined: there is none. */
   readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
   /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
@@ -83,7 +85,7 @@ export const prepareDatabase = async ({
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
-  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs);
+  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics);
   const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;

@@ -6,7 +6,8 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { type Column, columns, expression, nullableObject, nullableText, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import { deleteRows, type Retention } from "./retention.ts";
+import { deleteUnneededRows, findFirstTimeMs, type Retention } from "./retention.ts";
+import { timeText } from "./time-text.ts";
 
 /**
  * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
@@ -149,7 +150,8 @@ const numberText = `
   with waiting as (
     select id, row_number() over (order by id) as step from unnest($1::bigint[]) as next(id)
   ), last as (
-    select coalesce(max(${eventOrder}), 0) as position from outbox
+    -- A database that was restored goes on behind every position that was ever given (server/audit/restores.ts).
+    select greatest(coalesce(max(${eventOrder}), 0), (select max(base) from restores)) as position from outbox
   )
   update outbox as event
   set position = last.position + waiting.step,
@@ -166,6 +168,12 @@ export const numberEvents = (rows: Write, ids: readonly string[]): Promise<Numbe
 export const findLastPosition = async (rows: Read): Promise<number> => {
   const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   return Number(row?.[0]);
+};
+
+/** When the last event was, RFC 3339; "" for none. */
+export const findLastEventTime = async (rows: Read): Promise<string> => {
+  const [row] = await rows.query(`select ${timeText("create_time")} from outbox order by id desc limit 1`);
+  return row?.[0] ?? "";
 };
 
 /** A jsonb column that holds an object; anything else is an empty one. */
@@ -201,15 +209,23 @@ const eventsAfterText = `select ${auditedEvent.list} from outbox where ${eventOr
 export const findEventsAfter = (rows: Read, position: number, count: number): Promise<AuditedEvent[]> =>
   auditedEvent.find(rows, eventsAfterText, [position, count]);
 
-const isOver = `
-  create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)
-  and position <> all (select unnest(set_aside) from audit_progress)`;
+// Not the last one: the next position follows from it, and one that was given before would be passed over by whoever has
+// read so far. Not what the audit log has not sealed yet. And not what a subscription is still to be sent, unless it has
+// been for longer than anybody may hold up the table ($2).
+const isNeeded = `
+  (old.position < (select max(${eventOrder}) from outbox) and old.position <= (select position from audit_progress)
+    and old.position <> all (select unnest(set_aside) from audit_progress)) is not true
+  or old.create_time >= $2 and exists (
+    select from deliveries as delivery join subscriptions as subscription on subscription.uid = delivery.subscription_uid
+    where delivery.event_id = old.event_id and delivery.state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING') and subscription.enabled)`;
 
-/**
- * What the audit log has not sealed yet stays. The last one stays, however old: the next position follows from it, and
- * one that was given before would be passed over by whoever has read so far.
- */
 export const outboxRetention: Retention = {
   table: "outbox",
-  deleteExpired: (store, nowMs) => deleteRows(store, { table: "outbox", where: isOver, order: "create_time" }, [timestamp(nowMs - limits.eventRetentionMs)]),
+  period: "eventMs",
+  deleteExpired: (store, nowMs, { eventMs }) =>
+    deleteUnneededRows(store, { table: "outbox", where: "create_time < $1", order: "create_time", needed: isNeeded }, [
+      timestamp(nowMs - eventMs),
+      timestamp(nowMs - Math.max(eventMs, limits.undeliveredKeptMs)),
+    ]),
+  findOldestMs: (store) => findFirstTimeMs(store, { table: "outbox", where: "create_time < $1", order: "create_time" }),
 };

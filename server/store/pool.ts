@@ -7,6 +7,7 @@ import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { countStatement, currentCall, waitForDatabase } from "#calls";
+import type { Metrics } from "#metrics";
 import pg from "pg";
 import { beginSession, clientConfigOf } from "./connection.ts";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
@@ -221,7 +222,11 @@ const openReads = (
     closed = true;
     await Promise.all(connections.map((connection) => connection.client?.then((client) => client.end()).catch(() => {})));
   };
-  return { query, close };
+  const inUse = (): { open: number; busy: number } => ({
+    open: connections.filter(({ ready }) => ready !== undefined).length,
+    busy: connections.filter(({ inFlight }) => inFlight > 0).length,
+  });
+  return { query, close, inUse };
 };
 
 type Reads = Pick<ReturnType<typeof openReads>, "query">;
@@ -262,10 +267,12 @@ interface SharedReads {
   query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
-const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
+const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): SharedReads => {
   const costs = openStatementCosts();
   const pageTurns = openFairQueue(pageReadTurns);
   const wideTurns = openFairQueue(wideReadTurns);
+  metrics?.watchQueue(pageTurns);
+  metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
     // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
@@ -307,7 +314,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   };
 };
 
-const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
   /** Whose transaction came with a warning. */
   const warned = new WeakSet<pg.ClientBase>();
 
@@ -343,6 +350,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
   });
 
   const turns = openFairQueue(writeTurns);
+  metrics?.watchQueue(turns);
 
   const connect = async (): Promise<pg.PoolClient> => {
     try {
@@ -396,7 +404,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
         const call = currentCall();
         const sentMs = performance.now();
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
-        countStatement(call, sentMs, sentMs);
+        countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
         // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
@@ -426,9 +434,14 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
     try {
       for (let tries = 1; ; tries++) {
+        const startedMs = performance.now();
         const outcome = await attempt(work);
-        if ("result" in outcome) return outcome.result;
-        if (!outcome.retry || tries >= limits.transactionTriesMax) throw outcome.thrown;
+        metrics?.observe("gantry_database_statement_seconds", { pool: "writes" }, (performance.now() - startedMs) / 1000);
+        const isCommitted = "result" in outcome;
+        const isOver = isCommitted || !outcome.retry || tries >= limits.transactionTriesMax;
+        metrics?.count("gantry_database_transactions_total", { outcome: isCommitted ? "committed" : isOver ? "rolled_back" : "retried" });
+        if (isCommitted) return outcome.result;
+        if (isOver) throw outcome.thrown;
         // Growing and uneven, so that the losers of one race do not meet again in the next.
         await sleep(Math.random() * 5 * 2 ** tries);
       }
@@ -436,11 +449,34 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
       turns.leave(party, place);
     }
   };
-  return { write, close: () => pool.end() };
+  const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
+  return { write, close: () => pool.end(), inUse };
 };
 
+/** The same reads, with the time of each. */
+const measured = <R extends Reads>(reads: R, pool: "reads" | "wide_reads", metrics: Metrics | undefined): Reads =>
+  metrics === undefined
+    ? reads
+    : {
+        query: async (text, values) => {
+          const startedMs = performance.now();
+          try {
+            return await reads.query(text, values);
+          } finally {
+            metrics.observe("gantry_database_statement_seconds", { pool }, (performance.now() - startedMs) / 1000);
+          }
+        },
+      };
+
 /** The same kinds of connections for reads, to a replica. */
-const openReplicaReads = (host: Host, primary: Primary, nameOf: (text: string) => string | undefined, log: Log, databaseAnswerMs: number) => {
+const openReplicaReads = (
+  host: Host,
+  primary: Primary,
+  nameOf: (text: string) => string | undefined,
+  log: Log,
+  databaseAnswerMs: number,
+  metrics: Metrics | undefined,
+) => {
   const watches = openExchangeWatches(databaseAnswerMs);
   const replica = openReplica(host, primary, log, () => watches.cut());
   const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
@@ -451,21 +487,39 @@ const openReplicaReads = (host: Host, primary: Primary, nameOf: (text: string) =
     await watches.ended();
     clearTimeout(late);
   };
-  return { replica, reads: shareReads(cheap, wide), close };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), undefined), close };
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (primary: Primary, replicaHost: Host | undefined, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
+export const openConnections = (
+  primary: Primary,
+  replicaHost: Host | undefined,
+  log: Log,
+  databaseAnswerMs: number = limits.databaseAnswerMs,
+  metrics: Metrics | undefined = undefined,
+): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
   primary.onMove(() => watches.cut(new MovedDatabase()));
   const cheap = openReads(primary, cheapReads, nameOf, watches, log);
   const wide = openReads(primary, wideReads, nameOf, watches, log);
-  const reads = shareReads(cheap, wide);
-  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs);
+  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(primary, nameOf, watches, log);
+  const writes = openWrites(primary, nameOf, watches, log, metrics);
+  metrics?.watch("gantry_database_connections", () =>
+    (
+      [
+        ["reads", cheap.inUse()],
+        ["wide_reads", wide.inUse()],
+        ["writes", writes.inUse()],
+      ] as const
+    ).flatMap(([pool, { open, busy }]) => [
+      { labels: { pool, state: "open" as const }, value: open },
+      { labels: { pool, state: "busy" as const }, value: busy },
+    ]),
+  );
   return {
     forParty(party) {
       const known = rowsOf.get(party);

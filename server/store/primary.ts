@@ -10,14 +10,14 @@
 // until it is one.
 
 import { limits } from "#base/limits.ts";
-import type { Log } from "#base/log.ts";
+import { type Log, silent } from "#base/log.ts";
 import pg from "pg";
 import { columns, expression, flag, number, text } from "./columns.ts";
 import { beginSession, clientConfigOf } from "./connection.ts";
 import { sendStatement } from "./driver-internals.ts";
 import { type ExchangeWatches, openExchangeWatches } from "./exchange.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
-import type { Host } from "./hosts.ts";
+import { type Host, readHosts } from "./hosts.ts";
 
 /** Where connections lead. */
 export interface Primary {
@@ -300,5 +300,15 @@ export const readHostStates = async (hosts: readonly Host[]): Promise<HostState[
     return await Promise.all(watched.map(({ ask }) => ask()));
   } finally {
     for (const { close } of watched) close();
+  }
+};
+
+/** The address of the primary alone, where there are several hosts. */
+export const findPrimaryUrl = async (databaseUrl: string): Promise<string> => {
+  const primary = openPrimary(readHosts("DATABASE_URL", databaseUrl), silent);
+  try {
+    return (primary.known ?? (await primary.find())).url;
+  } finally {
+    await primary.close();
   }
 };

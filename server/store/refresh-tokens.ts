@@ -109,6 +109,14 @@ export const deleteRefreshToken = (
 ): Promise<{ readonly identityUid: string; readonly client: string | undefined; readonly isLive: boolean } | undefined> =>
   deleted.findOne(rows, `delete from refresh_tokens where id = $1 returning ${deleted.list}`, [id, timestamp(nowMs)]);
 
+const ended = columns({ id: text, client: nullableText });
+
+/** Deletes the families that a person was given by this provider's sign-ins. Returns the ids of those that a client was given. */
+export const deleteRefreshTokensThrough = async (rows: Write, identityProviderUid: string, identityUid: string): Promise<string[]> => {
+  const statement = `delete from refresh_tokens where identity_uid = $2 and identity_provider_uid = $1 returning ${ended.list}`;
+  return (await ended.find(rows, statement, [identityProviderUid, identityUid])).flatMap(({ id, client }) => (client === undefined ? [] : [id]));
+};
+
 export const refreshTokensRetention: Retention = {
   table: "refresh_tokens",
   deleteExpired: (store, nowMs) => deleteRows(store, { table: "refresh_tokens", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),

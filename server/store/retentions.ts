@@ -1,9 +1,11 @@
 // Every table whose rows are kept for a time only, in the order in which their rows are deleted: with an event go its
 // deliveries.
 
+import { affectedImagesRetention } from "./affected-images.ts";
 import { authorizationCodesRetention } from "./authorization-codes.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
+import { deletionsRetention } from "./deletions.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
@@ -13,6 +15,7 @@ import type { Retention } from "./retention.ts";
 import { revokedGrantsRetention } from "./revoked-grants.ts";
 import { sessionsRetention } from "./sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
+import { sourceDocumentsRetention } from "./source-documents.ts";
 import { tagHistoryRetention } from "./tag-history.ts";
 import { userCodeGuessesRetention } from "./user-code-guesses.ts";
 import { vulnReportsRetention } from "./vuln-reports.ts";
@@ -38,4 +41,7 @@ export const retentions: readonly Retention[] = [
   deadDeliveriesRetention,
   undeliverableRetention,
   vulnReportsRetention,
+  affectedImagesRetention,
+  sourceDocumentsRetention,
+  deletionsRetention,
 ];

@@ -14,16 +14,46 @@ export const findRoleBindingUid = async (
   return (await uidOnly.findOne(rows, statement, [group, identityUid, roleUid]))?.uid;
 };
 
+/** The bindings of this identity in this group and below it, in the order of their uids. */
+export const listBindingsBelow = async (rows: Read, group: string, identityUid: string): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from role_bindings where identity_uid = $2 and uid > $1 || '/' and uid < $1 || '0' order by uid`;
+  return (await uidOnly.find(rows, statement, [group, identityUid])).map(({ uid }) => uid);
+};
+
 const counted = columns({ count: expression("count(distinct binding.identity_uid)", number) });
 
-/** How many identities are bound in this very group with all that `role` gives, at `now`. */
-export const countIdentitiesBoundWith = async (rows: Read, group: string, role: string, now: string): Promise<number> => {
-  const found = await counted.findOne(
-    rows,
-    `select ${counted.list} from role_bindings as binding
+// Bindings in this very group with all that a role gives, which count now.
+const boundWith = `role_bindings as binding
      join roles as held on held.uid = binding.role_uid join roles as wanted on wanted.uid = $2
-     where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities`,
-    [group, role, now],
+     where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities`;
+
+// Whom a provider cannot reach: identities that are no people of its issuer. Of a uid that nobody has signed in as it is not known.
+const outside = "not exists (select from identities as person where person.uid = binding.identity_uid and length(person.uid) = 40 and person.issuer = any($4))";
+
+export interface BoundQuery {
+  readonly group: string;
+  readonly role: string;
+  /** RFC 3339. */
+  readonly now: string;
+  /** The spellings of an issuer whose people do not count. */
+  readonly people: readonly string[];
+}
+
+/** How many identities are bound in this very group with all that `role` gives, besides the people of an issuer. */
+export const countIdentitiesBoundWith = async (rows: Read, { group, role, now, people }: BoundQuery): Promise<number> => {
+  const statement = `select ${counted.list} from ${boundWith} and ${outside}`;
+  return (await counted.findOne(rows, statement, [group, role, now, people]))?.count ?? 0;
+};
+
+/** False where this identity is bound so, and nobody besides it who counts. */
+export const hasOwnersBeside = async (
+  rows: Read,
+  { group, role, now, people, identityUid }: BoundQuery & { readonly identityUid: string },
+): Promise<boolean> => {
+  const [found] = await rows.query(
+    `select exists (select from ${boundWith} and ${outside} and binding.identity_uid <> $5)
+       or not exists (select from ${boundWith} and binding.identity_uid = $5)`,
+    [group, role, now, people, identityUid],
   );
-  return found?.count ?? 0;
+  return found?.[0] === "t";
 };

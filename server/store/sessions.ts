@@ -33,6 +33,11 @@ export const insertSession = async (
   return inserted.length > 0;
 };
 
+/** Ends what a person was given by this provider's sign-ins. */
+export const deleteSessionsThrough = async (rows: Write, identityProviderUid: string, identityUid: string): Promise<void> => {
+  await rows.query("delete from sessions where identity_uid = $2 and identity_provider_uid = $1", [identityProviderUid, identityUid]);
+};
+
 export const sessionsRetention: Retention = {
   table: "sessions",
   deleteExpired: (store, nowMs) => deleteRows(store, { table: "sessions", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),

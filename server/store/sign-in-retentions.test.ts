@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { defaultPeriods } from "#base/retention-periods.ts";
 import { timestamp } from "#base/time.ts";
 import { freshDatabase } from "../../test/database.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
@@ -107,9 +108,9 @@ test("each table of signing in loses the rows whose time is over, and no other",
     await store.write((rows) => insert(rows, "over", timestamp(nowMs - keptMs - 1)));
     await store.write((rows) => insert(rows, "not over", timestamp(nowMs - keptMs + 1)));
     assert.equal(await count(store, table), 2, table);
-    await retention.deleteExpired(store, nowMs);
+    await retention.deleteExpired(store, nowMs, defaultPeriods);
     assert.equal(await count(store, table), 1, table);
-    await retention.deleteExpired(store, nowMs + 2);
+    await retention.deleteExpired(store, nowMs + 2, defaultPeriods);
     assert.equal(await count(store, table), table === "user_code_guesses" ? 1 : 0, table);
   }
 });

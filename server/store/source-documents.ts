@@ -1,12 +1,14 @@
 // Tables source_documents and document_records: what the sources of advisories and of vulnerability records said, in their
 // own words, and which records each document tells. A record is there as long as one document tells it; of several the
-// latest modified counts (docs/decisions/0022). Kept for good: the last document that told something is what it said.
+// latest modified counts (docs/decisions/0022). The last document that told something is what it said, and is kept for good
+// unless the operator says for how long (GANTRY_DOCUMENT_DAYS).
 
 import { type AffectedPackage, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import { columns, expression, flag, nullableTimeMs, number, text, textList, time } from "./columns.ts";
 import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
+import { periodRetention, type Retention } from "./retention.ts";
 
 /** A document as it was read. */
 export interface DocumentDraft {
@@ -664,3 +666,10 @@ export const findPrivateEcosystems = async (rows: Read, feeds: readonly string[]
   );
   return found.map(({ ecosystem }) => ecosystem);
 };
+
+/** Of those that their source has no longer, once it is decided who tells their records instead. */
+export const sourceDocumentsRetention: Retention = periodRetention("documentMs", {
+  table: "source_documents",
+  where: "change_time < $1 and not told and not exists (select from document_records where document_id = id)",
+  order: "change_time",
+});

@@ -1,11 +1,11 @@
 // Table tag_history: what tags pointed at, from when until when. A row is written with each change of a tag and goes with its repo, or
-// limits.tagHistoryKeptMs after its end; of a name the last limits.tagHistoryMax are kept.
+// a time after its end (GANTRY_TAG_HISTORY_DAYS); of a name the last limits.tagHistoryMax are kept.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import { deleteRows, type Retention } from "./retention.ts";
+import { periodRetention, type Retention } from "./retention.ts";
 
 /** A digest that a tag pointed at. */
 export interface TagHistoryEntry {
@@ -50,8 +50,5 @@ const tagName = columns({ name: expression("name", text) });
 export const findTagName = async (rows: Read, uid: string): Promise<string | undefined> =>
   (await tagName.findOne(rows, `select ${tagName.list} from tags where uid = $1`, [uid]))?.name;
 
-export const tagHistoryRetention: Retention = {
-  table: "tag_history",
-  deleteExpired: (store, nowMs) =>
-    deleteRows(store, { table: "tag_history", where: "end_time < $1", order: "end_time" }, [timestamp(nowMs - limits.tagHistoryKeptMs)]),
-};
+/** What a tag points at now has no end. */
+export const tagHistoryRetention: Retention = periodRetention("tagHistoryMs", { table: "tag_history", where: "end_time < $1", order: "end_time" });

@@ -6,7 +6,7 @@
 
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Fault } from "#base/fault.ts";
 
 /** Texts in their order: (RFC 5116, 2.1) associated data of what is sealed. */
@@ -41,12 +41,12 @@ const keyFailure = (message: string, cause?: unknown): Fault => new Fault("FAILE
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Makes a key file, complete or absent; two servers that do so at once end up with the same key. */
-const makeKey = async (file: string, dataDirectory: string): Promise<void> => {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+const makeKey = async (file: string, key: Uint8Array = randomBytes(keyBytes)): Promise<void> => {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
   const handle = await open(draft, "wx", 0o600);
   try {
-    await handle.writeFile(`${randomBytes(keyBytes).toString("base64")}\n`);
+    await handle.writeFile(`${Buffer.from(key).toString("base64")}\n`);
     await handle.sync();
   } finally {
     await handle.close();
@@ -69,6 +69,8 @@ const readKey = async (file: string): Promise<Buffer> => {
   return key;
 };
 
+const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
+
 const loadSecretKey = async ({ file, dataDirectory, required }: VaultOptions): Promise<Buffer> => {
   if (file) {
     return readKey(file).catch((error: unknown) => {
@@ -81,11 +83,10 @@ const loadSecretKey = async ({ file, dataDirectory, required }: VaultOptions): P
     );
   }
   const own = join(dataDirectory, "secret.key");
-  const absent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
   try {
     return await readKey(own).catch(async (error: unknown) => {
-      if (!absent(error)) throw error;
-      await makeKey(own, dataDirectory);
+      if (!isAbsent(error)) throw error;
+      await makeKey(own);
       return readKey(own);
     });
   } catch (error) {
@@ -159,3 +160,29 @@ export const vaultOf = (secret: Uint8Array): Vault => {
 
 /** Loads the secret key, or makes it where that is allowed. */
 export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadSecretKey(options));
+
+/** Where the secret key is, or is to be. */
+export interface SecretKeyPlace {
+  readonly file: string | undefined;
+  readonly dataDirectory: string;
+}
+
+const keyFileOf = ({ file, dataDirectory }: SecretKeyPlace): string => file ?? join(dataDirectory, "secret.key");
+
+/** The 32 bytes of the secret key itself, for backups; undefined where there is none: none is made. */
+export const readSecretKey = (place: SecretKeyPlace): Promise<Buffer | undefined> =>
+  readKey(keyFileOf(place)).catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error instanceof Fault ? error : keyFailure(`the secret key ${keyFileOf(place)} cannot be read: ${errorText(error)}`, error);
+  });
+
+/** Keeps the secret key of a backup, where there is none. Returns its file. */
+export const writeSecretKey = async (place: SecretKeyPlace, key: Uint8Array): Promise<string> => {
+  const file = keyFileOf(place);
+  try {
+    await makeKey(file, key);
+  } catch (error) {
+    throw keyFailure(`the secret key cannot be kept in ${file}: ${errorText(error)}`, error);
+  }
+  return file;
+};

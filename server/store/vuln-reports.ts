@@ -6,7 +6,7 @@ import { timestamp } from "#base/time.ts";
 import { columns, expression, number, text, textMap, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
-import { deleteRows, type Retention } from "./retention.ts";
+import { periodRetention, type Retention } from "./retention.ts";
 
 /** A report as it is taken in. */
 export interface VulnReportDraft {
@@ -318,11 +318,8 @@ export const findVulnCounts = async (
   return { states, bytes: states[0]?.bytes ?? 0 };
 };
 
-export const vulnReportsRetention: Retention = {
-  table: "vuln_reports",
-  deleteExpired: (store, nowMs) =>
-    deleteRows(store, { table: "vuln_reports", where: "replace_time < $1", order: "replace_time" }, [timestamp(nowMs - limits.reportKeptMs)]),
-};
+/** The latest of each tool on an image is replaced by none. */
+export const vulnReportsRetention: Retention = periodRetention("reportMs", { table: "vuln_reports", where: "replace_time < $1", order: "replace_time" });
 
 const imageDigest = columns({ digest: text });
 

@@ -52,6 +52,9 @@ const hasPeerAddress = (socket: Socket): boolean => {
   return false;
 };
 
+/** A header that stands there once. */
+const soleHeader = (header: string | string[] | undefined): string | undefined => (typeof header === "string" ? header : undefined);
+
 /** node:http's error about a request that it could not parse, as a fault. */
 const parseFault = (error: Error & { code?: string }): Fault => {
   switch (error.code) {
@@ -104,8 +107,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   }
   /** By socket: calls that are under way on it. Node tells nothing of a response that was behind another one when its connection ended. */
   const underWay = new WeakMap<Socket, Set<CallRecord>>();
-  const beginCall = ({ socket }: IncomingMessage, response: ServerResponse): CallRecord => {
-    const call = context.calls.begin("http");
+  const beginCall = ({ socket, headers }: IncomingMessage, response: ServerResponse): CallRecord => {
+    const call = context.calls.begin("http", soleHeader(headers.traceparent));
     const others = underWay.get(socket);
     others?.add(call);
     response.on("close", () => {
@@ -267,7 +270,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       connection.endsAtMs = Number.POSITIVE_INFINITY;
       const fault = http2Fault(headers, raw, bounds.headerBytesMax);
       const isCall = !fault && isGrpc(headers);
-      const call = context.calls.begin(isCall ? "grpc" : "http");
+      const call = context.calls.begin(isCall ? "grpc" : "http", soleHeader(headers.traceparent));
       const mayStay = isCall && rpc(stream, headers, address, call);
       if (mayStay) connection.busy++;
       else connection.streams.set(stream, performance.now());
@@ -365,6 +368,10 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const connections = watchConnections(bounds);
   let draining = false;
   let reservedBytes = 0;
+  let refusedConnections = 0;
+  config.metrics?.watch("gantry_connections", () => [{ labels: {}, value: sockets.size }]);
+  config.metrics?.watch("gantry_connections_refused_total", () => [{ labels: {}, value: refusedConnections }]);
+  config.metrics?.watch("gantry_request_buffer_bytes", () => [{ labels: {}, value: reservedBytes }]);
   const context: ServerContext = {
     dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
     config,
@@ -408,6 +415,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   listener.on("connection", (socket: Socket) => {
     if (!hasPeerAddress(socket)) return;
     if (!mayConnect(socket)) {
+      refusedConnections++;
       socket.destroy();
       return;
     }

@@ -1,5 +1,5 @@
-// The only place that turns a Fault into bytes: AIP-193 bodies for REST, google.rpc.Status for gRPC, and the
-// error of RFC 6749 for the one OAuth path. The causes of faults stay here: they go to the log, never out.
+// The only place that turns a Fault into bytes: AIP-193 bodies for REST, google.rpc.Status for gRPC, the
+// error of RFC 6749 for the one OAuth path, and that of RFC 7644 for SCIM. The causes of faults stay here: they go to the log, never out.
 //
 // requirement: Errors. ErrorInfo is the first detail of every error (decisions: Errors).
 
@@ -223,6 +223,26 @@ export const oauthError = (fault: Fault): { status: number; body: string } => {
           ? canonical
           : 400;
   return { status, body: JSON.stringify({ error, error_description: fault.message }) };
+};
+
+/** RFC 7644, 3.12: what operations name themselves (details: reason). */
+const scimTypes: ReadonlySet<string> = new Set(["invalidFilter", "invalidPath", "invalidValue", "mutability", "noTarget", "tooMany", "uniqueness"]);
+
+const scimTypeOf = ({ code, details }: Fault, status: number): string | undefined => {
+  const reason = details.find((detail) => detail.kind === "reason")?.reason ?? "";
+  if (scimTypes.has(reason)) return reason;
+  if (code === "ALREADY_EXISTS") return "uniqueness";
+  if (code !== "INVALID_ARGUMENT" || status !== 400) return undefined;
+  const fields = details.find((detail) => detail.kind === "fields");
+  return fields?.violations.some(({ field }) => field === "body") ? "invalidSyntax" : "invalidValue";
+};
+
+/** RFC 7644, 3.12: status and body of an error of SCIM. */
+export const scimError = (fault: Fault): { status: number; body: string } => {
+  const status = httpStatusOf(fault);
+  const scimType = scimTypeOf(fault, status);
+  const error = { schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"], status: String(status), ...(scimType ? { scimType } : {}), detail: fault.message };
+  return { status, body: JSON.stringify(error) };
 };
 
 /** Logs what an answer must not contain: the cause of an internal fault. */

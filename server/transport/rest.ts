@@ -19,6 +19,7 @@ import { openEndpoints } from "./open-endpoints.ts";
 import { type Match, makeRouter, splitTarget } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
+import { isScimPath, scimTransport } from "./scim/index.ts";
 import type { ServerContext } from "./server-context.ts";
 import { type CallPacking, joinedJson, joinedBytes } from "./whole-lists.ts";
 
@@ -170,7 +171,7 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
   // requirement: Versioning 1. The v1 prefixes remain and are not served yet (decisions: Identity of the product).
   if (version === "v1" && domains.has(domain)) return unimplemented(`version 1 of the API (${path})`);
   const named = methodByName(path.slice(1));
-  if (named && !named.distribution) {
+  if (named && !named.distribution && !named.scim) {
     return new Fault("INVALID_ARGUMENT", `${path} is a gRPC method: call it with content-type application/grpc over HTTP/2`, {
       httpStatus: 415,
       headers: { accept: "application/grpc" },
@@ -185,6 +186,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const cors = crossOrigin(config.corsOrigins);
   const endpointAt = openEndpoints(context);
   const distribution = distributionTransport(context);
+  const scim = scimTransport(context);
 
   const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isVersion1 = false): HttpResponse => {
     const fault = toFault(thrown);
@@ -199,6 +201,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const respond = async (request: HttpRequest): Promise<HttpResponse> => {
     const { path: sentPath, query } = splitTarget(request.target);
     if (isDistributionPath(sentPath)) return distribution(request);
+    if (isScimPath(sentPath)) return scim(request);
     const path = currentPath(sentPath);
     let domain: string | undefined;
     let isVersion1 = false;

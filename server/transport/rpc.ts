@@ -195,7 +195,7 @@ export const grpcTransport = (
     if (known) return known;
     const method = methodByName(path.slice(1));
     // What carries bytes beside its messages is served over HTTP alone (oci/index.ts, rest.ts).
-    if (!method || method.distribution || method.givesFile) return undefined;
+    if (!method || method.distribution || method.scim || method.givesFile) return undefined;
     // Only what the contract names gets here, so the map stays small.
     const procedure = operationProcedure(context, method);
     procedures.set(path, procedure);

@@ -7,6 +7,7 @@ import type { Calls } from "#calls";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
+import type { Metrics } from "#metrics";
 import type { Budget } from "./budget.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
@@ -28,6 +29,7 @@ export interface Config {
   /** Proxies whose X-Forwarded-For counts. None: nobody's is looked at. */
   readonly trustedProxies?: BlockList;
   readonly log: Log;
+  readonly metrics?: Pick<Metrics, "watch"> | undefined;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
 }

@@ -17,6 +17,7 @@ import {
   protocolsOf,
   folder,
   isBesideOpen,
+  isScim,
   isCatalogue,
   isForEverybody,
   isList,
@@ -39,7 +40,7 @@ const other = await neighbour(stage);
 const nobody = await stage.stranger(world.organization);
 
 const guarded = nonEmpty(
-  methods.filter(({ open }) => !open),
+  methods.filter((method) => !method.open && !isScim(method)),
   "operation that asks for a token",
 );
 const answered = nonEmpty(
@@ -204,7 +205,9 @@ for (const method of nonEmpty(
   "operation with capabilities",
 )) {
   test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both protocols`, async () => {
-    const { token } = await stage.holder(method.capabilities, stage.needsAt(method, place));
+    // What comes back in these suites is a repo: an undelete asks for what making it does, too.
+    const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+    const { token } = await stage.holder([...method.capabilities, ...besides], stage.needsAt(method, place));
     for (const protocol of protocolsOf(method)) {
       const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
       // An image's facts come with imports; that one is told of its absence is permission enough.
@@ -270,7 +273,7 @@ for (const method of nonEmpty(
   });
 }
 
-for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
+for (const method of methods.filter((candidate) => !stage.answers(candidate) && !isScim(candidate))) {
   test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: unusedUid(place) });
     for (const protocol of protocolsOf(method)) {

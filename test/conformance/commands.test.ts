@@ -28,10 +28,11 @@ before(async () => {
 });
 after(() => world.close());
 
-test("every operation is one command, but for other shapes of one and what docker and its like speak", () => {
+test("every operation is one command, but for other shapes of one and what docker, its like and identity providers speak", () => {
   const commanded = new Set(names.map(({ method }) => method.name));
   const without = [...methods, ...version1].filter((method) => !commanded.has(method.name));
-  for (const method of without) assert.ok(method.view !== undefined || method.distribution !== undefined, `${method.name} is no command`);
+  for (const { name, view, distribution, scim } of without)
+    assert.ok(view !== undefined || distribution !== undefined || scim !== undefined, `${name} is no command`);
   const words = names.map((name) => wordsOf(name).join(" "));
   assert.equal(new Set(words).size, words.length, "two operations have one name");
   assert.deepEqual(

@@ -51,10 +51,13 @@ const roleOf = async (names: readonly string[]): Promise<string> =>
     "uid",
   );
 const someone = (): Promise<string> => createIdentity(world, world.organization, "somebody", claimMatch);
+/** What comes back in these tests is a role binding, of which an undelete asks what making it does. */
+const neededFor = ({ capabilities, handsOn }: MethodFact): readonly string[] =>
+  handsOn?.rights === "deletion" ? [...capabilities, "role_bindings.create"] : capabilities;
 /** With all that the operation needs, and all that it may give here; each of the two for good or until then. */
 const giver = async (method: MethodFact, neededEndMs: number | undefined, givenEndMs: number | undefined): Promise<string> => {
   const uid = await someone();
-  await bind(uid, await roleOf([...method.capabilities, "groups.list"]), neededEndMs);
+  await bind(uid, await roleOf([...neededFor(method), "groups.list"]), neededEndMs);
   await bind(uid, await roleOf(handedOn), givenEndMs);
   return world.token(uid);
 };
@@ -156,6 +159,12 @@ const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Aske
     const identityProviderUid = await freshProvider();
     return { request: { identityProviderUid, etag: await etagOf(identityProviderUid), enabled: true }, ownOnly: true };
   },
+  UndeleteDeletion: async () => {
+    const uid = await bind(await someone(), await roleOf(handedOn));
+    await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid });
+    const { deletions } = await world.ok("gantry.deletions.v1.DeletionsService/ListDeletions", { resourceUids: [uid] });
+    return { request: { uid: text((deletions as JsonObject[])[0] ?? {}, "uid") } };
+  },
   UpdateRole: async () => ({
     request: { role: { uid: await roleOf(["groups.list"]), capabilities: symbolsOf(handedOn) }, updateMask: "capabilities" },
   }),
@@ -191,7 +200,7 @@ for (const method of gifts)
             assert.equal(answer.code, allowed ? 0 : codes.PERMISSION_DENIED, `${what}: ${answer.message}`);
             if (allowed) continue;
             const [, right = ""] = /somebody who holds (\S+ at \S+) by a role binding without an end can give it for good$/.exec(answer.message) ?? [];
-            assert.match(right, new RegExp(`^(?:${[...method.capabilities, ...handedOn].join("|")}) at ${world.organization}`), answer.message);
+            assert.match(right, new RegExp(`^(?:${[...neededFor(method), ...handedOn].join("|")}) at ${world.organization}`), answer.message);
             assert.ok(answer.message.startsWith(`Permission denied: ${right} ${isSession ? "comes from the groups of your sign-in" : "is yours for a time"}`));
           }
         }
@@ -201,7 +210,7 @@ for (const method of gifts)
 // ---- which operations say that they hand on --------------------------------------------------------------------------
 
 /** What takes away gives nothing. */
-const takesAway = ({ rpc }: MethodFact): boolean => /^(?:Batch)?(?:Delete|Revoke)/.test(rpc);
+const takesAway = ({ rpc }: MethodFact): boolean => /^(?:Batch)?(?:Delete|Revoke|Expunge)/.test(rpc);
 /** Writes beside those that hand on, which change nobody's rights. */
 const changesNoRight = ["UpdateGroup", "RequestGroupAccess", "UpdateIdentityMetadata"];
 

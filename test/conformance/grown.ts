@@ -37,6 +37,12 @@ const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
   return firstRow(await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { subjects: [String(uid)] }), "auditEntries");
 };
 
+const grownDeletion = async (world: World, place: string): Promise<JsonObject> => {
+  const uid = String((await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } })).uid);
+  await world.ok("registry.ReposService/DeleteRepo", { uid });
+  return firstRow(await world.ok("gantry.deletions.v1.DeletionsService/ListDeletions", { resourceUids: [uid] }), "deletions");
+};
+
 const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
   const key = `CGA-grown-${++made}`;
   const kind = made % 3;
@@ -161,6 +167,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.events.v1.Delivery": grownDelivery,
   "gantry.events.v1.Event": grownEvent,
   "gantry.audit.v1.AuditEntry": grownEntry,
+  "gantry.deletions.v1.Deletion": grownDeletion,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
   "gantry.images.v1.ImageSbom": grownSbom,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,

@@ -47,7 +47,7 @@ const ask = async (protocol: Protocol, method: MethodFact): Promise<Answer> => {
 const assertRecorded = async (answer: Answer, operation: string, protocol: string, code = codeName(answer.code)): Promise<void> => {
   const requestId = answer.headers["x-request-id"] ?? assert.fail(`${operation} over ${protocol}: no x-request-id`);
   const line = await requests.of(requestId);
-  assert.deepEqual({ operation: line.operation, protocol: line.protocol, code: line.code }, { operation, protocol, code });
+  assert.deepEqual({ operation: line.operation, protocol: line.protocol, code: line.code, cut: line.cut }, { operation, protocol, code, cut: undefined });
 };
 
 const ordinary = nonEmpty(

@@ -103,11 +103,23 @@ const fill = async (organization: string): Promise<void> => {
   await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", { parent: identityProvider, externalGroupRoleMapping: role });
   await signIn(world, provider, identityProvider, { sub: "somebody", groups: ["team"] });
   await openBrowser().get(signInUrl(world, { idp_id: identityProvider }));
-  const [[person = ""] = []] = await query("select identity_uid from provider_arrivals where provider_uid = $1", [identityProvider]);
+  const [[arrived] = []] = await query("select identity_uid from provider_arrivals where provider_uid = $1", [identityProvider]);
+  const person = arrived ?? "";
+  // What SCIM says of them; it is off, so that nobody is kept out.
+  await query(
+    `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, user_name, document, create_time, update_time)
+     values ($1 || '/0123456789abcdef', $1, 'somebody', $2, false, 'somebody', '{}', now(), now())`,
+    [identityProvider, person],
+  );
+  await query("insert into scim_removals (identity_provider_uid, external_id, identity_uid, remove_time) values ($1, 'gone', $2, now())", [
+    identityProvider,
+    person,
+  ]);
+  await query("insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, 'somebody', $2)", [identityProvider, person]);
   const nowMs = world.clock.now;
   await services.store.write(async (rows) => {
-    await openSession(rows, { identity: person ?? "", identityProvider, groups: ["team"], nowMs, untilMs: nowMs + 86_400_000 });
-    const family = { identity: person ?? "", identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
+    await openSession(rows, { identity: person, identityProvider, groups: ["team"], nowMs, untilMs: nowMs + 86_400_000 });
+    const family = { identity: person, identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
     await beginFamily(rows, family, nowMs);
     await insertAccessRequest(rows, organization, person ?? "", nowMs, nowMs);
   });

@@ -27,6 +27,9 @@ export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[]
 /** The protocols over which an operation is called: those of the OCI Distribution protocol come over HTTP alone. */
 export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution || method.givesFile ? ["rest"] : protocols);
 
+/** True for what is asked by an identity provider with its SCIM token alone (test/story/scim-*.test.ts, test/attacks/scim.test.ts). */
+export const isScim = ({ scim }: MethodFact): boolean => scim !== undefined;
+
 /** True for what can be rehearsed, and repeated with an idempotency key: the OCI Distribution protocol has words for neither. */
 export const hasSafeWrites = ({ distribution }: MethodFact): boolean => distribution === undefined;
 
@@ -76,7 +79,7 @@ export interface RequestOptions {
 
 export interface Stage {
   readonly world: World;
-  /** True where the server has an answer; every other operation is UNIMPLEMENTED. */
+  /** True where the server has an answer for who has a token of an identity; every other operation but those of SCIM is UNIMPLEMENTED. */
   readonly answers: (method: MethodFact) => boolean;
   /** Any operation through any protocol; without `token` as nobody. */
   readonly call: (protocol: Protocol, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
@@ -184,8 +187,8 @@ export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsO
 export const violationsOf = (answer: Answer): { field: string; description: string }[] =>
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
-export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log): Promise<Stage> => {
-  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log);
+export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log, nowMs?: number): Promise<Stage> => {
+  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log, nowMs);
   const { kernel, services } = world.server.application;
   let given = 0;
   const next = (): number => ++given;
@@ -439,7 +442,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
-    answers: (method) => kernel.answers.has((method.view?.of ?? method).name),
+    answers: (method) => !isScim(method) && kernel.answers.has((method.view?.of ?? method).name),
     operator: () => world.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,

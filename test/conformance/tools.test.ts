@@ -62,7 +62,7 @@ test("every operation is one tool, but those of bytes and of credentials; names 
   assert.equal(byName.size, tools.length);
   for (const { name } of tools) assert.match(name, /^[a-z][a-z0-9_]{1,59}$/);
   for (const method of methods) {
-    const isBytes = method.distribution !== undefined || method.givesFile;
+    const isBytes = method.distribution !== undefined || method.givesFile || method.scim !== undefined;
     assert.equal(byName.has(toolNameOf(method)) && isToolOperation(method), !isBytes && !method.credentials, method.name);
   }
 });

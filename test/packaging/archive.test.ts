@@ -116,6 +116,25 @@ test("the archive holds JavaScript with declarations, whatever is read beside it
   );
 });
 
+test("the package has at its top what it must and no more, and fixes each package that it needs as the lock file has it", async () => {
+  const bin = Object.keys(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).bin as object);
+  assert.ok(bin.includes("gantry"));
+  assert.deepEqual((await readdir(installed)).sort(), [
+    ...["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "base", "bin", "cli", "client", "contract", "docs"],
+    ...["npm-shrinkwrap.json", "package.json", "server"],
+  ]);
+  type Lock = { readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: boolean; readonly resolved?: string }>> };
+  const readLock = (path: string): Lock => JSON.parse(readFileSync(path, "utf8")) as Lock;
+  const { "": own, ...fixed } = readLock(join(installed, "npm-shrinkwrap.json")).packages;
+  const { "": _checkout, ...locked } = readLock(join(root, "package-lock.json")).packages;
+  assert.equal(own?.version, manifest.version);
+  assert.deepEqual(fixed, Object.fromEntries(Object.entries(locked).filter(([, { dev }]) => dev !== true)));
+  assert.deepEqual(
+    Object.values(fixed).filter(({ resolved }) => resolved !== undefined),
+    [],
+  );
+});
+
 test("npx gantry works where it is installed: its version, and a server with everything in its place", async () => {
   assert.equal((await run("npx", ["gantry", "--version"])).stdout, `gantry ${manifest.version}\n`);
   await serve();

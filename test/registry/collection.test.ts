@@ -121,6 +121,10 @@ test("what was deleted goes with its repo and its manifest, and what another rep
   const [{ uid } = { uid: "" }] = repos as { uid: string }[];
   await world.ok("registry.ReposService/DeleteRepo", { uid });
   await collectAll();
+  assert.equal((await storedKeys()).length, before - 2, "the repo may come back");
+  const { deletions } = await world.ok("gantry.deletions.v1.DeletionsService/ListDeletions", { resourceUids: [uid] });
+  await world.ok("gantry.deletions.v1.DeletionsService/ExpungeDeletion", { uid: String((deletions as { uid: string }[])[0]?.uid) });
+  await collectAll();
   assert.equal((await storedKeys()).length, before - 4);
 });
 

@@ -9,6 +9,7 @@ import { after, afterEach, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
+import { defaultPeriods } from "#base/retention-periods.ts";
 import { timestamp } from "#base/time.ts";
 import { retentions } from "#store";
 import { openSealing } from "../../server/audit/seal.ts";
@@ -103,7 +104,7 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
     "2011-04-01T00:00:00Z",
   ]);
   const kept = async (months: number): Promise<string[]> => {
-    await runMaintenance(world.server.application.kernel, months);
+    await runMaintenance(world.server.application.kernel, { auditMonths: months });
     await whole(world);
     return (await partsOf(world)).map((name) => name.replace("audit_entries_", ""));
   };
@@ -132,15 +133,45 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   assert.deepEqual(await kept(1), ["2011_08"]);
 });
 
+test("attack 192: a month that a target has not got stays for a quarter more and goes then, told both times; without the target it goes at once", async () => {
+  const lines: string[] = [];
+  const world = await openWorld({}, (event, facts) => void lines.push(`${event} ${JSON.stringify(facts)}`), longAgoMs);
+  closing.push(() => world.close());
+  await changesAt(world, ["2011-01-10T00:00:00Z", "2011-02-10T00:00:00Z"]);
+  // It has what was sealed in the year before, and nothing of this one.
+  await tamper(world, "insert into audit_targets (name, seal_time, seen_time) values ('stuck', '2011-01-01', '2011-02-10')");
+  const kept = async (time: string, months: number): Promise<string[]> => {
+    world.clock.now = Date.parse(time);
+    await tamper(world, "update audit_targets set seen_time = $1 where name <> 'forgotten'", [time]);
+    await runMaintenance(world.server.application.kernel, { auditMonths: months });
+    await whole(world);
+    return (await partsOf(world)).map((name) => name.replace("audit_entries_", "")).filter((name) => name > "2011");
+  };
+  assert.deepEqual(await kept("2011-03-01T00:00:00Z", 1), ["2011_01", "2011_02"]);
+  assert.deepEqual(await kept("2011-04-30T00:00:00Z", 1), ["2011_01", "2011_02"]);
+  assert.ok(lines.includes('audit.month.held {"month":"2011-01","targets":["stuck"]}'), lines.join("\n"));
+  assert.deepEqual(await kept("2011-05-01T00:00:00Z", 1), ["2011_02"]);
+  assert.ok(lines.includes('audit.month.missed {"month":"2011-01","targets":["stuck"]}'), lines.join("\n"));
+  assert.deepEqual(await tamper(world, "select missed_month from audit_targets"), [["2011-01"]]);
+  // Who has it holds nothing, and nor does one that no server has in its settings any longer.
+  await tamper(world, "update audit_targets set name = 'forgotten', seen_time = '2011-04-01'");
+  await tamper(
+    world,
+    `insert into audit_targets (name, seal_time, root, sequence, seen_time)
+     select 'quick', seal_time, left(uid, 40), sequence, seal_time from audit_entries order by seal_time desc, left(uid, 40) desc, sequence desc limit 1`,
+  );
+  assert.deepEqual(await kept("2011-05-02T00:00:00Z", 1), []);
+});
+
 test("a server that was away for months drops all that is over at once, and what it seals late is of the month in which it is sealed", async () => {
   const world = await open();
   await changesAt(world, ["2011-01-10T00:00:00Z"]);
   const late = await change(world);
   world.clock.now = Date.parse("2013-06-01T00:00:00Z");
-  await runMaintenance(world.server.application.kernel, 2);
+  await runMaintenance(world.server.application.kernel, { auditMonths: 2 });
   const [entry] = await entriesOf(world, { subjects: [late] });
   assert.deepEqual([entry?.createTime, String(entry?.sealTime).slice(0, 10)], ["2011-01-10T00:00:00.000Z", "2013-06-01"]);
-  await runMaintenance(world.server.application.kernel, 2);
+  await runMaintenance(world.server.application.kernel, { auditMonths: 2 });
   await whole(world);
   assert.equal((await entriesOf(world, { subjects: [late] })).length, 1);
 });
@@ -161,7 +192,7 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2011-02-01'", [root, last]);
   world.clock.now = Date.parse("2011-02-20T00:00:00Z");
-  await runMaintenance(world.server.application.kernel, 1);
+  await runMaintenance(world.server.application.kernel, { auditMonths: 1 });
   const { whole: found, lines } = await verifyLogs(world);
   assert.equal(found, false);
   assert.ok(
@@ -407,12 +438,12 @@ test("an event is forgotten only after it was sealed, however old it is", async 
   const events = async (): Promise<number> => (await tamper(world, "select 1 from outbox")).length;
   const before = await events();
   world.clock.now += 2 * limits.eventRetentionMs;
-  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now);
+  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now, defaultPeriods);
   await runMaintenance(world.server.application.kernel);
   assert.equal(await events(), before);
   const sealNext = openSealing(store, world.server.application.services.seal, silent);
   while (await sealNext(timestamp(world.clock.now)));
-  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now);
+  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now, defaultPeriods);
   // The last one stays for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });

@@ -584,7 +584,7 @@ test("every hostile text in every query parameter of every operation is answered
   const before = await databaseContents(world);
   const uid = `${organization}/0123456789abcdef`;
   const all: PipelinedRequest[] = [];
-  for (const method of methods.filter(({ name }) => world.server.application.kernel.answers.has(name))) {
+  for (const method of methods.filter(({ name, scim }) => scim === undefined && world.server.application.kernel.answers.has(name))) {
     const asked = { uid, parent: uid, repoUid: uid, repo: uid, reference: "latest", upload: "0".repeat(32), digest };
     const { verb, path } = method.distribution ? distributionRequest(method, asked) : restRequest(method, asked);
     // Files are no JSON, and of no length that is known before (below).

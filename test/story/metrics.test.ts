@@ -1,42 +1,123 @@
-// Metrics: what an operator's Prometheus reads of a running server.
+// Metrics: what an operator's Prometheus reads of a server that works for several organizations, held against what was done.
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { readScrape } from "../scrape.ts";
+import { text } from "#base/json.ts";
+import { declared, unmeasured } from "#metrics";
+import type { Read } from "#store";
+import { runMaintenance } from "../../server/application/maintenance.ts";
+import { watchRows } from "../../server/application/metrics-rows.ts";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
+import { readAlerts, readDashboard, readQuery } from "../monitoring.ts";
+import { openPusher } from "../pusher.ts";
+import { type Family, readScrape, valueOf } from "../scrape.ts";
 import { freePort, openWorld, type World } from "../world.ts";
+import { openSink, type Sink } from "./sink.ts";
 
+let folder: string;
+let database: TestDatabase;
 let world: World;
+/** Another server of the same database. */
+let other: World;
 let metricsUrl: string;
+let otherUrl: string;
+let sink: Sink;
+let deadSink: Sink;
+
+const tenants = ["zebrafink trading", "quagmire holdings", "xylophone works"];
+const uids: string[] = [];
+
+const scrape = async (url = metricsUrl): Promise<ReadonlyMap<string, Family>> => readScrape(await (await fetch(url)).text());
+
+/** Until what is done behind the answers is done. */
+const finishWork = async (): Promise<void> => {
+  await world.server.delivery.finish();
+  await world.server.application.services.audit.finish();
+};
+
+/** What one organization does. */
+const work = async (name: string): Promise<void> => {
+  const uid = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
+  uids.push(uid);
+  const failing = name === tenants[2];
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: uid, subscription: { sink: failing ? deadSink.url : sink.url } });
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "caterwaul-repo" } }), "uid");
+  await openPusher(world, repo, await world.token(), name).image("amd64", "brouhaha-tag");
+  // What is refused: a body that is none, an identity that may not, somebody without a token.
+  await world.call("iam.GroupsService/CreateGroup", { parent: uid, group: {} });
+  const identity = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: uid,
+      identity: { name: "flibbertigibbet", claimMatch: { issuer: "https://kerfuffle.example.com", subject: "s" } },
+    }),
+    "uid",
+  );
+  await world.call("registry.ReposService/GetRepo", { uid: repo }, { token: await world.token(identity) });
+  await fetch(`${world.url}/iam/v2/groups/${uid}`, { headers: { "user-agent": "lollygag/1.0" } });
+  await fetch(`${world.url}/no/such/path/${uid}/${name}`);
+};
 
 before(async () => {
-  const port = await freePort();
-  metricsUrl = `http://127.0.0.1:${port}/metrics`;
-  world = await openWorld({ GANTRY_METRICS_LISTEN: `127.0.0.1:${port}` });
+  folder = await mkdtemp(join(tmpdir(), "gantry-metrics-"));
+  database = await freshDatabase();
+  await writeFile(join(folder, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  await writeFile(join(folder, "gobbledygook.jsonl"), '{"name": "org.example:bell", "ecosystem": "JAVA", "versions": ["1.0"]}\n');
+  await writeFile(
+    join(folder, "feeds.yaml"),
+    ["gobbledygook.jsonl", "absent.jsonl"]
+      .map((file) => `  - kind: libraries\n    source: ${join(folder, file)}\n    every: 6h\n`)
+      .reduce((all, each) => all + each, "feeds:\n"),
+  );
+  const ports = [await freePort(), await freePort()];
+  const environment = (port: number | undefined) => ({
+    DATABASE_URL: database.url,
+    GANTRY_SECRET_KEY_FILE: join(folder, "key"),
+    GANTRY_BLOBS: join(folder, "blobs"),
+    GANTRY_FEEDS: join(folder, "feeds.yaml"),
+    GANTRY_METRICS_LISTEN: `127.0.0.1:${port}`,
+  });
+  [metricsUrl = "", otherUrl = ""] = ports.map((port) => `http://127.0.0.1:${port}/metrics`);
+  world = await openWorld(environment(ports[0]));
+  other = await openWorld(environment(ports[1]));
+  sink = await openSink();
+  deadSink = await openSink();
+  deadSink.answer = () => ({ status: 503 });
+  // While there is one organization, which they are for.
+  await world.server.feeds?.turn();
+  for (const name of tenants) await work(name);
+  await runMaintenance(world.server.application.kernel);
+  await finishWork();
 });
-after(() => world?.close());
+after(async () => {
+  await world?.close();
+  await other?.close();
+  await sink?.close();
+  await deadSink?.close();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
 
 test("a port of its own has the metrics in Prometheus' format and nothing else; the API's port has none", async () => {
   const answer = await fetch(metricsUrl);
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   const families = readScrape(await answer.text());
-  assert.equal(families.get("process_start_time_seconds")?.series.length, 1);
   assert.match(families.get("gantry_build_info")?.series[0]?.labels.version ?? "", /^\d+\.\d+\.\d+/);
   assert.equal((await fetch(metricsUrl, { method: "HEAD" })).status, 200);
   assert.equal((await fetch(metricsUrl, { method: "POST", body: "x" })).status, 405);
   for (const path of ["/", "/healthz", "/iam/v2/groups", "/metrics/", "/metricsx", "/__proto__"]) {
-    const other = await fetch(new URL(path, metricsUrl));
-    assert.equal(other.status, 404, path);
-    assert.equal(((await other.json()) as { code: number }).code, 5);
+    const elsewhere = await fetch(new URL(path, metricsUrl));
+    assert.equal(elsewhere.status, 404, path);
+    assert.equal(((await elsewhere.json()) as { code: number }).code, 5);
   }
   assert.equal((await fetch(`${world.url}/metrics`)).status, 404);
 });
 
 test("with a token alone the metrics are beside the API", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "gantry-metrics-"));
   const token = "k".repeat(32);
   await writeFile(join(folder, "token"), `${token}\n`);
   const beside = await openWorld({ GANTRY_METRICS_TOKEN_FILE: join(folder, "token") });
@@ -47,6 +128,149 @@ test("with a token alone the metrics are beside the API", async () => {
     assert.equal((await fetch(`${beside.url}/metrics`)).status, 401);
   } finally {
     await beside.close();
-    await rm(folder, { recursive: true });
   }
+});
+
+test("every metric that is declared has a value on a server that has worked, and no other stands there", async () => {
+  const families = await scrape();
+  assert.deepEqual([...families.keys()].sort(), Object.keys(declared).sort());
+  const empty = [...families].filter(([, { series }]) => series.length === 0).map(([name]) => name);
+  assert.deepEqual(empty, []);
+  for (const [name, { series }] of families)
+    for (const { labels, value } of series) assert.ok(Number.isFinite(value) && value >= 0, `${name}${JSON.stringify(labels)} is ${value}`);
+});
+
+test("what the dashboard and the alerts ask for is in the scrape, with its labels", async () => {
+  const families = await scrape();
+  const queries = [...readDashboard(), ...readAlerts()];
+  for (const query of queries)
+    for (const { name, matchers } of readQuery(query).selectors) {
+      if (name === "up") continue;
+      const family = families.get(name) ?? families.get(name.replace(/_(?:bucket|sum|count)$/, ""));
+      assert.ok(family, `${query.at}: ${name}`);
+      const wanted = matchers.map(({ label }) => label).filter((label) => label !== "job" && label !== "instance");
+      assert.ok(
+        family.series.some((series) => series.name === name && wanted.every((label) => Object.hasOwn(series.labels, label))),
+        `${query.at}: ${name} with ${wanted.join(", ")}`,
+      );
+    }
+});
+
+test("what is counted is what was done", async () => {
+  const families = await scrape();
+  const operation = (name: string) => ({ operation: `chainguard.platform.${name}` });
+  assert.equal(valueOf(families, "gantry_request_seconds", { ...operation("iam.v2.GroupsService/CreateGroup"), code: "OK" }), tenants.length);
+  assert.equal(valueOf(families, "gantry_request_seconds", { ...operation("iam.v2.GroupsService/CreateGroup"), code: "INVALID_ARGUMENT" }), tenants.length);
+  assert.equal(valueOf(families, "gantry_request_seconds", { ...operation("registry.v2.ReposService/GetRepo"), code: "PERMISSION_DENIED" }), tenants.length);
+  assert.equal(valueOf(families, "gantry_refusals_total", { reason: "PERMISSION_DENIED" }), tenants.length);
+  assert.equal(valueOf(families, "gantry_delivery_attempts_total", { outcome: "delivered" }), sink.got.length);
+  assert.ok(sink.got.length > 0);
+  assert.equal(valueOf(families, "gantry_delivery_attempts_total", { outcome: "retried" }), deadSink.got.length);
+  assert.equal(valueOf(families, "gantry_delivery_attempt_seconds", { status: "5xx" }), deadSink.got.length);
+  assert.equal(valueOf(families, "gantry_outbound_requests_total", { purpose: "sink", outcome: "answered" }), sink.got.length + deadSink.got.length);
+  const [position, blobs, bytes, pending] = (
+    await world.server.application.services.store.read.query(
+      `select (select max(position) from outbox), (select count(*) from blobs), (select sum(size_bytes) from blobs),
+         (select count(*) from deliveries where state = 'DELIVERY_STATE_PENDING')`,
+    )
+  )[0] as string[];
+  assert.equal(valueOf(families, "gantry_outbox_position"), Number(position));
+  assert.equal(valueOf(families, "gantry_audit_sealed_position"), Number(position));
+  assert.equal(valueOf(families, "gantry_audit_oldest_unsealed_seconds"), 0);
+  assert.equal(valueOf(families, "gantry_registry_blobs"), Number(blobs));
+  assert.equal(valueOf(families, "gantry_registry_stored_bytes"), Number(bytes));
+  assert.ok(Number(blobs) >= tenants.length);
+  assert.equal(valueOf(families, "gantry_deliveries", { state: "pending" }), Number(pending));
+  assert.ok(Number(pending) > 0);
+  assert.equal(valueOf(families, "gantry_feed_failures", { feed: "1", kind: "libraries" }), 0);
+  assert.equal(valueOf(families, "gantry_feed_last_success_timestamp_seconds", { feed: "1" }), world.clock.now / 1000);
+  assert.equal(valueOf(families, "gantry_feed_failures", { feed: "2", kind: "libraries" }), 1);
+  assert.equal(valueOf(families, "gantry_feed_last_success_timestamp_seconds", { feed: "2" }), 0);
+  assert.equal(valueOf(families, "gantry_feed_interval_seconds", { feed: "2" }), 6 * 3600);
+  assert.equal(valueOf(families, "gantry_log_events_total", { event: "feed.failed", level: "warn" }), 1);
+  assert.equal(valueOf(families, "gantry_maintenance_runs_total", { part: "outbox", outcome: "done" }), 1);
+  assert.equal(valueOf(families, "gantry_maintenance_runs_total", { outcome: "failed" }), 0);
+  assert.equal(valueOf(families, "gantry_requests_in_flight"), 0);
+  assert.equal(valueOf(families, "gantry_queue_held"), 0);
+  for (const queue of [
+    "organization-gets",
+    "organization-lists",
+    "organization-changes",
+    "organization-writes",
+    "organization-pages",
+    "organization-wide-reads",
+  ])
+    assert.ok(valueOf(families, "gantry_queue_places", { queue }) > 0, queue);
+  assert.ok(valueOf(families, "gantry_database_transactions_total", { outcome: "committed" }) > tenants.length);
+  assert.ok(valueOf(families, "gantry_cache_requests_total", { cache: "rights", result: "hit" }) > 0);
+});
+
+test("servers of one database say the same of what they share, and each its own of the rest", async () => {
+  const [ours, theirs] = [await scrape(), await scrape(otherUrl)];
+  const compared = Object.entries(declared).filter(([name, metric]) => metric.of === "database" && name !== "gantry_deliveries_oldest_due_seconds");
+  assert.ok(compared.length > 10);
+  for (const [name] of compared) assert.deepEqual(theirs.get(name)?.series, ours.get(name)?.series, name);
+  const creations = { operation: "chainguard.platform.iam.v2.GroupsService/CreateGroup" };
+  assert.equal(valueOf(theirs, "gantry_request_seconds", creations), 0);
+});
+
+test("attack 187: nothing in the metrics is a tenant's: no uid, no name, no address, no file", async () => {
+  const told = await (await fetch(metricsUrl)).text();
+  const labels = [...readScrape(told).values()].flatMap(({ series }) => series.flatMap((each) => Object.entries(each.labels)));
+  assert.ok(labels.length > 500, `${labels.length} labels`);
+  // The server's own words; whatever else is in the database is somebody's.
+  const own = new Set(["server", "organization", "identity"]);
+  for (const [label, value] of labels) {
+    assert.doesNotMatch(value, /[0-9a-f]{16}|:\/\/|@|%|127\.0\.0\.1|::/, `${label}="${value}"`);
+    assert.ok(value.length <= 128);
+  }
+  for (const word of [
+    ...tenants,
+    ...tenants.flatMap((name) => name.split(" ")),
+    "caterwaul",
+    "brouhaha",
+    "flibbertigibbet",
+    "kerfuffle",
+    "lollygag",
+    "gobbledygook",
+  ])
+    assert.ok(!told.toLowerCase().includes(word.toLowerCase()), word);
+  // Every name and every uid in the database.
+  const tables = ["groups", "identities", "repos", "tags"];
+  const rows = await asOwner(world.databaseUrl, tables.map((table) => `select uid, name from ${table}`).join(" union all "));
+  const values = new Set(rows.flat());
+  assert.ok(values.size > 10, `${values.size} values`);
+  for (const [label, value] of labels) if (!own.has(value)) assert.ok(!values.has(value), `${label}="${value}" stands in the database`);
+  assert.ok(uids.length === tenants.length);
+});
+
+test("however much organizations do, the series stay the same", async () => {
+  const seriesOf = (families: ReadonlyMap<string, Family>): string[] =>
+    [...families].flatMap(([name, { series }]) => series.map((each) => `${name} ${each.name} ${JSON.stringify(each.labels)}`)).sort();
+  const before = seriesOf(await scrape());
+  for (const name of ["balderdash", "collywobbles", "discombobulate"]) await work(name);
+  await finishWork();
+  const later = new Set(seriesOf(await scrape()));
+  const added = [...later].filter((each) => !before.includes(each));
+  assert.deepEqual(added, []);
+});
+
+test("scrapes ask the database for the same once in a while, however many there are", async () => {
+  const { read } = world.server.application.services.store;
+  const asked: string[] = [];
+  const counted: Read = {
+    ...(read.shared ? { shared: read.shared } : {}),
+    query: (text, values, cost) => {
+      asked.push(text);
+      return read.query(text, values, cost);
+    },
+  };
+  const readers: (() => unknown)[] = [];
+  const metrics = { ...unmeasured, watch: (_name: string, reader: () => unknown) => void readers.push(reader) };
+  const feeds = world.server.feeds?.feeds ?? [];
+  watchRows(metrics, { store: { read: counted }, clock: () => world.clock.now, feeds });
+  for (let scrapes = 0; scrapes < 20; scrapes++) await Promise.all(readers.map((reader) => reader()));
+  assert.ok(readers.length > 15);
+  assert.equal(new Set(asked).size, asked.length, "a statement was asked twice");
+  assert.equal(asked.length, 6);
 });

@@ -80,13 +80,15 @@ const keyEndpoint = ({ signing }: CsafDependencies, file: string): CsafEndpoint 
   });
 
 /** Document, checksum or signature: of what is published at this moment, whole. */
-const fileEndpoint = ({ signing }: CsafDependencies, collection: CsafCollection, year: string, file: string): CsafEndpoint | undefined => {
+const fileEndpoint = ({ feed, signing }: CsafDependencies, collection: CsafCollection, year: string, file: string): CsafEndpoint | undefined => {
   const [, fileName, ending] = /^([-+a-z0-9_]+)\.json(|\.sha256|\.sha512|\.asc)$/.exec(file) ?? [];
   if (fileName === undefined) return undefined;
   return get(async (request) => {
     const found = await collection.find(fileName);
     if (found?.initialReleaseTime.slice(0, 4) !== year) throw new Fault("NOT_FOUND", `no such document: ${year}/${file}`);
-    const times = { "last-modified": new Date(found.currentReleaseTime).toUTCString() };
+    // Whoever has a later document, of a state that is gone, is given this one.
+    const restoredMs = Math.ceil((feed.restoredMs ?? 0) / 1000) * 1000;
+    const times = { "last-modified": new Date(Math.max(Date.parse(found.currentReleaseTime), restoredMs)).toUTCString() };
     if (ending === "") return respond(request, "application/json", found.text, times);
     if (ending === ".asc") {
       const signature = await signing.sign(found.text, Date.parse(found.currentReleaseTime));

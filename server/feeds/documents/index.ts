@@ -51,6 +51,8 @@ export interface Feed {
   readonly publicUrl: string;
   /** Who publishes our own documents. */
   readonly publisher: Publisher;
+  /** When the database was restored last, in milliseconds since 1970; undefined: never. */
+  readonly restoredMs?: number | undefined;
 }
 
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>

@@ -9,7 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { boundOf, type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { boundOf, change, type Context, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 import { anonymous, personally } from "./rules/personally.ts";
@@ -119,7 +119,9 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, IdentitySchema);
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
-  return remove(found)({ ...context, request: { uid } });
+  // Who takes leave leaves nothing behind that somebody could bring back.
+  await change(context, found, { kind: "delete", uid, isForGood: true }, "cause");
+  return { reply: {} };
 };
 
 /** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */

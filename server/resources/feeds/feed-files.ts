@@ -30,8 +30,8 @@ const listQueryOf = (request: JsonObject): URLSearchParams =>
   new URLSearchParams(["since", "after"].flatMap((name): [string, string][] => (text(request, name) === "" ? [] : [[name, text(request, name)]])));
 
 const reads = async ({ method, request, rows, visiblePaths, services, call }: ReadContext): Promise<Outcome> => {
-  const { publicUrl, publisher, store, seal, clock, log } = services;
-  const feed = { reader: await openReader(rows, visiblePaths), publicUrl, publisher };
+  const { publicUrl, publisher, restoredMs, store, seal, clock, log } = services;
+  const feed = { reader: await openReader(rows, visiblePaths), publicUrl, publisher, restoredMs };
   const file = await readFeedFile(
     { feed, store, vault: seal, clock, log },
     { path: pathOf(method, request), query: listQueryOf(request), source: requestSourceOf(call) },

@@ -49,7 +49,8 @@ const organizationViolations = (draft: JsonObject, before: JsonObject | undefine
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
   const uid = text(draft, "uid");
-  draft.status = before?.status ?? "ORG_STATUS_READY";
+  // One that was suspended when it was deleted comes back so.
+  if (!context.isUndelete) draft.status = before?.status ?? "ORG_STATUS_READY";
   if (!isRoot(uid)) {
     const violations = folderViolations(draft, before);
     if (violations.length === 0 && !before) await inherit(draft, context);
@@ -158,13 +159,16 @@ export const group = resource({
   sideTables: [
     { table: "registry_settings", column: "root_uid" },
     { table: "terms_acceptances", column: "org_uid" },
-    { table: "group_access_requests", column: "group_uid" },
-    { table: "memberships", column: "organization_uid" },
+    { table: "group_access_requests", column: "group_uid", isDeletedForGood: true },
+    // Whoever belonged to it is asked again (docs/decisions/0021).
+    { table: "memberships", column: "organization_uid", isDeletedForGood: true },
     { table: "advisories", column: "uid" },
+    { table: "vulnerability_cves", column: "owner" },
     { table: "vulnerabilities", column: "owner" },
     { table: "image_packages", column: "owner" },
     { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
+    { table: "request_group_items", column: "uid" },
   ],
   methods: {
     CreateGroup: { writes: createGroup },

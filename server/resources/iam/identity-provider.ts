@@ -129,7 +129,21 @@ export const identityProvider = resource({
   message: IdentityProviderSchema,
   table: "identity_providers",
   rules,
-  sideTables: [{ table: "provider_arrivals", column: "provider_uid" }],
+  sideTables: [
+    { table: "provider_arrivals", column: "provider_uid" },
+    { table: "scim_users", column: "uid" },
+    { table: "scim_removals", column: "identity_provider_uid" },
+    { table: "scim_arrivals", column: "identity_provider_uid" },
+  ],
+  // A token was shown once, to whoever had it then: one that comes back is switched off, and needs a new one.
+  endingColumns: [
+    "scim_enabled",
+    "scim_token_create_time",
+    "scim_token_hash",
+    "scim_token_expire_time",
+    "scim_previous_token_hash",
+    "scim_previous_token_expire_time",
+  ],
   methodFields: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },

@@ -95,8 +95,8 @@ const personViolations = (draft: JsonObject): Violation[] => {
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
-  const { before, rows, nowMs } = context;
-  if (!before) draft.lastSeenTime = timestamp(nowMs);
+  const { before, rows, nowMs, isUndelete } = context;
+  if (!before && !isUndelete) draft.lastSeenTime = timestamp(nowMs);
   if (text(draft, "uid").length === 40) return personViolations(draft);
   const violations = relationshipViolations(draft, context);
   const ends = endProblem(draft, before, nowMs);
@@ -133,8 +133,9 @@ export const identity = resource({
   sideTables: [
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
-    { table: "group_access_requests", column: "identity_uid" },
-    { table: "memberships", column: "identity_uid" },
+    { table: "group_access_requests", column: "identity_uid", isDeletedForGood: true },
+    // A person who comes back is asked again (docs/decisions/0021).
+    { table: "memberships", column: "identity_uid", isDeletedForGood: true },
   ],
   methods: {
     CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },

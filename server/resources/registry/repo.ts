@@ -130,9 +130,13 @@ export const repo = resource({
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
     { table: "pushed_reports", column: "repo_uid" },
-    { table: "repo_manifests", column: "repo_uid" },
+    { table: "manifest_blobs", column: "repo_uid" },
+    { table: "manifest_children", column: "repo_uid" },
+    // To bring them back is to push them.
+    { table: "repo_manifests", column: "repo_uid", capabilities: ["manifest.create"] },
     { table: "repo_blobs", column: "repo_uid" },
-    { table: "uploads", column: "repo_uid" },
+    // What was on its way ends.
+    { table: "uploads", column: "repo_uid", isDeletedForGood: true },
     { table: "repo_deployments", column: "repo_uid" },
     { table: "vuln_reports", column: "repo_uid" },
   ],

@@ -9,7 +9,16 @@ import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { boundOf, change, lockResource, type Outcome, type WriteContext } from "#kernel";
-import { countIdentitiesBoundWith, lockScim, scimEnabledColumns, scimRevokedColumns, type ScimState, scimTokenColumns, type Values } from "#store";
+import {
+  countIdentitiesBoundWith,
+  findProvider,
+  lockScim,
+  scimEnabledColumns,
+  scimRevokedColumns,
+  type ScimState,
+  scimTokenColumns,
+  type Values,
+} from "#store";
 
 const prefix = "cgscim_";
 const tokenBytes = 32;
@@ -152,16 +161,24 @@ export const revokeScimToken = async (context: WriteContext): Promise<Outcome> =
 // SCIM may deactivate people, whoever they are: somebody it does not reach must be left to turn it off.
 const ownersMin = 2;
 
+const countOwnersOutside = async (context: WriteContext): Promise<number> => {
+  const { rows, nowMs, services } = context;
+  const provider = await findProvider(rows, providerOf(context));
+  const people = services.authn.issuerSpellings(provider?.oidc.issuer ?? "");
+  return countIdentitiesBoundWith(rows, { group: rootOf(providerOf(context)), role: builtInRoleUid("owner"), now: timestamp(nowMs), people });
+};
+
 export const setScimEnabled = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, nowMs } = context;
+  const { request } = context;
   const uid = providerOf(context);
   const enabled = request.enabled === true;
   // Its tokens do nothing until somebody enables it.
   if (enabled) handOnScim(context, null);
   const before = await held(context);
   matchEtag(before, context);
-  if (enabled && (await countIdentitiesBoundWith(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {
-    throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${ownersMin} identities that are bound as owners of the organization`]);
+  if (enabled && (await countOwnersOutside(context)) < ownersMin) {
+    const who = `${ownersMin} identities that are bound as owners of the organization and are no people of this identity provider`;
+    throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${who}`]);
   }
   const state = await changeScim(context, scimEnabledColumns(before, enabled));
   return { reply: { identityProviderUid: uid, enabled: state.enabled, etag: state.etag } };

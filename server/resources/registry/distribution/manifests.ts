@@ -49,7 +49,10 @@ export const getManifest = async (context: ReadContext): Promise<Outcome> => {
   return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };
 };
 
-/** Deletes the tags that point at it by the one way for every change, then the manifest. */
+/**
+ * Deletes the tags that point at it by the one way for every change, then the manifest. For good: what a digest names can be
+ * pushed again, and tags without it would point at nothing.
+ */
 export const deleteManifest = async (context: WriteContext): Promise<Outcome> => {
   const { rows, request } = context;
   const digest = readDigest(text(request, "digest"));
@@ -60,7 +63,7 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   if (tags.length > limits.deletedRowsMax)
     throw blocked("DELETION_TOO_LARGE", repo.uid, [`more than ${limits.deletedRowsMax} tags point at the manifest; delete some of them first`]);
   const resource = boundOf(context, TagSchema);
-  for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
+  for (const uid of tags) await change(context, resource, { kind: "delete", uid, isForGood: true }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
   await withdrawSbomsOf(rows, repo.uid, found.sha256);
   await deletePushedReportsOf(rows, repo.uid, found.sha256);

@@ -223,6 +223,52 @@ export declare type DistributionJson = {
 export declare const DistributionSchema: GenMessage<Distribution, {jsonType: DistributionJson}>;
 
 /**
+ * A path of SCIM 2.0 (RFC 7644). The parameters of its queries, in RFC 7644's spelling, and the header field If-Match become the
+ * fields of the message that are called like them. The answer's `document` is what SCIM answers.
+ *
+ * @generated from message gantry.annotations.v1.Scim
+ */
+export declare type Scim = Message<"gantry.annotations.v1.Scim"> & {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb: string;
+
+  /**
+   * "/scim/v2/{identity_provider_uid}/Users/{id}": {identity_provider_uid} takes any number of segments.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * A path of SCIM 2.0 (RFC 7644). The parameters of its queries, in RFC 7644's spelling, and the header field If-Match become the
+ * fields of the message that are called like them. The answer's `document` is what SCIM answers.
+ *
+ * @generated from message gantry.annotations.v1.Scim
+ */
+export declare type ScimJson = {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb?: string;
+
+  /**
+   * "/scim/v2/{identity_provider_uid}/Users/{id}": {identity_provider_uid} takes any number of segments.
+   *
+   * @generated from field: string path = 2;
+   */
+  path?: string;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.Scim.
+ * Use `create(ScimSchema)` to create a new message.
+ */
+export declare const ScimSchema: GenMessage<Scim, {jsonType: ScimJson}>;
+
+/**
  * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
  *
  * @generated from message gantry.annotations.v1.HandsOn
@@ -576,6 +622,13 @@ export declare type Resource = Message<"gantry.annotations.v1.Resource"> & {
    * @generated from field: bool counted = 3;
    */
   counted: boolean;
+
+  /**
+   * True: nothing is kept of it when it is deleted, by itself or along with others, and no undelete brings it back.
+   *
+   * @generated from field: bool deleted_for_good = 4;
+   */
+  deletedForGood: boolean;
 };
 
 /**
@@ -606,6 +659,13 @@ export declare type ResourceJson = {
    * @generated from field: bool counted = 3;
    */
   counted?: boolean;
+
+  /**
+   * True: nothing is kept of it when it is deleted, by itself or along with others, and no undelete brings it back.
+   *
+   * @generated from field: bool deleted_for_good = 4;
+   */
+  deletedForGood?: boolean;
 };
 
 /**
@@ -1160,6 +1220,13 @@ export enum RightsHandedOn {
    * @generated from enum value: RIGHTS_HANDED_ON_ORGANIZATION = 8;
    */
   ORGANIZATION = 8,
+
+  /**
+   * Everything that comes back with what was deleted, each as making it would.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_DELETION = 9;
+   */
+  DELETION = 9,
 }
 
 /**
@@ -1167,7 +1234,7 @@ export enum RightsHandedOn {
  *
  * @generated from enum gantry.annotations.v1.RightsHandedOn
  */
-export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION";
+export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION" | "RIGHTS_HANDED_ON_DELETION";
 
 /**
  * Describes the enum gantry.annotations.v1.RightsHandedOn.
@@ -1342,6 +1409,14 @@ export declare const distribution: GenExtension<MethodOptions, Distribution>;
  * @generated from extension: bool gives_file = 50107;
  */
 export declare const gives_file: GenExtension<MethodOptions, boolean>;
+
+/**
+ * Where SCIM 2.0 has the operation. One with it has no google.api.http rule, is not served over gRPC, and is answered to the
+ * SCIM token of the identity provider that its path names, and to nobody else.
+ *
+ * @generated from extension: gantry.annotations.v1.Scim scim = 50110;
+ */
+export declare const scim: GenExtension<MethodOptions, Scim>;
 
 /**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The

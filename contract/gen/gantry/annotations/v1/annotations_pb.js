@@ -12,7 +12,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file gantry/annotations/v1/annotations.proto.
  */
 export const file_gantry_annotations_v1_annotations = /*@__PURE__*/
-  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSKEAQoGQWNjZXNzEhQKDGNhcGFiaWxpdGllcxgBIAMoCRIQCgh1bnNjb3BlZBgCIAEoCBIMCgRvcGVuGAMgASgIEg0KBXJlYWRzGAQgASgIEhMKC2NyZWRlbnRpYWxzGAUgASgIEhEKCWFub255bW91cxgGIAEoCBINCgViYXNpYxgHIAEoCCJsCgxEaXN0cmlidXRpb24SDAoEdmVyYhgBIAEoCRIMCgRwYXRoGAIgASgJEhUKDXRha2VzX2NvbnRlbnQYAyABKAgSFQoNZ2l2ZXNfY29udGVudBgEIAEoCBISCgptYWtlc19yZXBvGAUgASgIImQKB0hhbmRzT24SNQoGcmlnaHRzGAEgASgOMiUuZ2FudHJ5LmFubm90YXRpb25zLnYxLlJpZ2h0c0hhbmRlZE9uEgsKA2VuZBgCIAEoCRIVCg1mcm9tX3Nlc3Npb25zGAMgASgIIj0KBFZpZXcSCgoCb2YYASABKAkSEgoKcmVxdWVzdF9pbhgCIAEoCRIVCg10ZWxsc19yZXF1ZXN0GAMgASgIInAKC0NvdW50ZXJwYXJ0EgwKBHBhdGgYASABKAkSDgoGYWJzZW50GAIgASgIEg8KB3BhcnRpYWwYAyABKAgSDwoHYXRfcm9vdBgEIAEoCRIPCgduZWdhdGVkGAUgASgIEhAKCG9wdGlvbmFsGAYgASgIIq4BCgVFdmVudBIMCgR0eXBlGAEgASgJEhIKCmV4dGVuc2lvbnMYAiADKAkSMQoIYXVkaWVuY2UYAyABKA4yHy5nYW50cnkuYW5ub3RhdGlvbnMudjEuQXVkaWVuY2USDwoHc3ViamVjdBgEIAEoCRIrCgVncm91cBgFIAEoDjIcLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5QbGFjZRISCgpncm91cF9mcm9tGAYgASgJIkgKCFJlc291cmNlEg4KBnVuaXF1ZRgBIAMoCRIbChNkZWxldGVkX3dpdGhfcGFyZW50GAIgASgIEg8KB2NvdW50ZWQYAyABKAgiMAoETGlzdBIVCg1kZWZhdWx0X29yZGVyGAEgASgJEhEKCXRvdGFsX21heBgCIAEoAyL9AgoFRmllbGQSDwoHcGF0dGVybhgBIAEoCRISCgptYXhfbGVuZ3RoGAIgASgFEhEKCW1pbl9pdGVtcxgDIAEoBRIPCgdleGFtcGxlGAQgASgJEhAKCHJlZGFjdGVkGAUgASgIEhAKCHNvcnRhYmxlGAYgASgIEhUKDW9yZGVyX2FsaWFzZXMYByADKAkSEQoJcmVmZXJzX3RvGAggASgJEg8KB21pbmltdW0YCSABKAMSDwoHbWF4aW11bRgKIAEoAxILCgN1aWQYCyABKAgSEgoKc2hvd25fb25jZRgMIAEoCBITCgtmaXhlZF93aGlsZRgNIAEoCRISCgpuYW1lZF9vbmx5GA4gASgIEhIKCndyaXR0ZW5fYXMYDyABKAkSEgoKbGllc19iZWxvdxgQIAEoCRIeChZkZWxldGVkX3dpdGhfcmVmZXJlbmNlGBEgASgIEhEKCWluX3VzZV9hcxgSIAEoCRIWCg52ZXJzaW9uXzFfb25seRgTIAEoCCJwCgZGaWx0ZXISDgoGY29sdW1uGAEgASgJEjUKCmNvbXBhcmlzb24YAiABKA4yIS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ29tcGFyaXNvbhIOCgZ1bmxlc3MYAyABKAkSDwoHaW5kZXhlZBgEIAEoCCJWCg5DYXBhYmlsaXR5RmFjdBIMCgRuYW1lGAEgASgJEgsKA2JpdBgCIAEoBRIVCg1pbnRlcm5hbF9vbmx5GAMgASgIEhIKCmRlcHJlY2F0ZWQYBCABKAgqpAIKDlJpZ2h0c0hhbmRlZE9uEiAKHFJJR0hUU19IQU5ERURfT05fVU5TUEVDSUZJRUQQABIZChVSSUdIVFNfSEFOREVEX09OX05PTkUQARIZChVSSUdIVFNfSEFOREVEX09OX1JPTEUQAhIdChlSSUdIVFNfSEFOREVEX09OX0lERU5USVRZEAMSHQoZUklHSFRTX0hBTkRFRF9PTl9QUk9WSURFUhAEEhkKFVJJR0hUU19IQU5ERURfT05fU0NJTRAFEiEKHVJJR0hUU19IQU5ERURfT05fUk9MRV9IT0xERVJTEAYSGwoXUklHSFRTX0hBTkRFRF9PTl9JTlZJVEUQBxIhCh1SSUdIVFNfSEFOREVEX09OX09SR0FOSVpBVElPThAIKlIKCEF1ZGllbmNlEhgKFEFVRElFTkNFX1VOU1BFQ0lGSUVEEAASFQoRQVVESUVOQ0VfQ1VTVE9NRVIQARIVChFBVURJRU5DRV9JTlRFUk5BTBACKj4KBVBsYWNlEhUKEVBMQUNFX1VOU1BFQ0lGSUVEEAASDgoKUExBQ0VfU0VMRhABEg4KClBMQUNFX1JPT1QQAiqAAQoKQ29tcGFyaXNvbhIaChZDT01QQVJJU09OX1VOU1BFQ0lGSUVEEAASFAoQQ09NUEFSSVNPTl9FUVVBTBABEhQKEENPTVBBUklTT05fQUZURVIQAhIWChJDT01QQVJJU09OX0lOQ0xVREUQAxISCg5DT01QQVJJU09OX09XThAEOlcKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3M6VAoFZXZlbnQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi2hwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkV2ZW50UgVldmVudDpRCgRsaXN0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYt4cDIAEoCzIbLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5MaXN0UgRsaXN0OlsKCGhhbmRzX29uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuIcDIAEoCzIeLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5IYW5kc09uUgdoYW5kc09uOlEKBHZpZXcSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi6hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLlZpZXdSBHZpZXc6aQoMZGlzdHJpYnV0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuYcDIAEoCzIjLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5EaXN0cmlidXRpb25SDGRpc3RyaWJ1dGlvbjo/CgpnaXZlc19maWxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYu4cDIAEoCFIJZ2l2ZXNGaWxlOl4KCHJlc291cmNlEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNOHAyABKAsyHy5nYW50cnkuYW5ub3RhdGlvbnMudjEuUmVzb3VyY2VSCHJlc291cmNlOlMKBHRvbGQSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY1IcDIAEoCzIcLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5FdmVudFIEdG9sZDo1CgVzY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYv4cDIAEoCFIFc2NvcGU6UwoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMCHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmllbGRSBWZpZWxkOlYKBmZpbHRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYwYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5GaWx0ZXJSBmZpbHRlcjplCgtjb3VudGVycGFydBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYwocDIAEoCzIiLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5Db3VudGVycGFydFILY291bnRlcnBhcnQ6agoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMmHAyABKAsyJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ2FwYWJpbGl0eUZhY3RSCmNhcGFiaWxpdHk6PQoHd3JpdHRlbhIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMqHAyABKAlSB3dyaXR0ZW5iBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSKEAQoGQWNjZXNzEhQKDGNhcGFiaWxpdGllcxgBIAMoCRIQCgh1bnNjb3BlZBgCIAEoCBIMCgRvcGVuGAMgASgIEg0KBXJlYWRzGAQgASgIEhMKC2NyZWRlbnRpYWxzGAUgASgIEhEKCWFub255bW91cxgGIAEoCBINCgViYXNpYxgHIAEoCCJsCgxEaXN0cmlidXRpb24SDAoEdmVyYhgBIAEoCRIMCgRwYXRoGAIgASgJEhUKDXRha2VzX2NvbnRlbnQYAyABKAgSFQoNZ2l2ZXNfY29udGVudBgEIAEoCBISCgptYWtlc19yZXBvGAUgASgIIiIKBFNjaW0SDAoEdmVyYhgBIAEoCRIMCgRwYXRoGAIgASgJImQKB0hhbmRzT24SNQoGcmlnaHRzGAEgASgOMiUuZ2FudHJ5LmFubm90YXRpb25zLnYxLlJpZ2h0c0hhbmRlZE9uEgsKA2VuZBgCIAEoCRIVCg1mcm9tX3Nlc3Npb25zGAMgASgIIj0KBFZpZXcSCgoCb2YYASABKAkSEgoKcmVxdWVzdF9pbhgCIAEoCRIVCg10ZWxsc19yZXF1ZXN0GAMgASgIInAKC0NvdW50ZXJwYXJ0EgwKBHBhdGgYASABKAkSDgoGYWJzZW50GAIgASgIEg8KB3BhcnRpYWwYAyABKAgSDwoHYXRfcm9vdBgEIAEoCRIPCgduZWdhdGVkGAUgASgIEhAKCG9wdGlvbmFsGAYgASgIIq4BCgVFdmVudBIMCgR0eXBlGAEgASgJEhIKCmV4dGVuc2lvbnMYAiADKAkSMQoIYXVkaWVuY2UYAyABKA4yHy5nYW50cnkuYW5ub3RhdGlvbnMudjEuQXVkaWVuY2USDwoHc3ViamVjdBgEIAEoCRIrCgVncm91cBgFIAEoDjIcLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5QbGFjZRISCgpncm91cF9mcm9tGAYgASgJImIKCFJlc291cmNlEg4KBnVuaXF1ZRgBIAMoCRIbChNkZWxldGVkX3dpdGhfcGFyZW50GAIgASgIEg8KB2NvdW50ZWQYAyABKAgSGAoQZGVsZXRlZF9mb3JfZ29vZBgEIAEoCCIwCgRMaXN0EhUKDWRlZmF1bHRfb3JkZXIYASABKAkSEQoJdG90YWxfbWF4GAIgASgDIv0CCgVGaWVsZBIPCgdwYXR0ZXJuGAEgASgJEhIKCm1heF9sZW5ndGgYAiABKAUSEQoJbWluX2l0ZW1zGAMgASgFEg8KB2V4YW1wbGUYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgSEAoIc29ydGFibGUYBiABKAgSFQoNb3JkZXJfYWxpYXNlcxgHIAMoCRIRCglyZWZlcnNfdG8YCCABKAkSDwoHbWluaW11bRgJIAEoAxIPCgdtYXhpbXVtGAogASgDEgsKA3VpZBgLIAEoCBISCgpzaG93bl9vbmNlGAwgASgIEhMKC2ZpeGVkX3doaWxlGA0gASgJEhIKCm5hbWVkX29ubHkYDiABKAgSEgoKd3JpdHRlbl9hcxgPIAEoCRISCgpsaWVzX2JlbG93GBAgASgJEh4KFmRlbGV0ZWRfd2l0aF9yZWZlcmVuY2UYESABKAgSEQoJaW5fdXNlX2FzGBIgASgJEhYKDnZlcnNpb25fMV9vbmx5GBMgASgIInAKBkZpbHRlchIOCgZjb2x1bW4YASABKAkSNQoKY29tcGFyaXNvbhgCIAEoDjIhLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5Db21wYXJpc29uEg4KBnVubGVzcxgDIAEoCRIPCgdpbmRleGVkGAQgASgIIlYKDkNhcGFiaWxpdHlGYWN0EgwKBG5hbWUYASABKAkSCwoDYml0GAIgASgFEhUKDWludGVybmFsX29ubHkYAyABKAgSEgoKZGVwcmVjYXRlZBgEIAEoCCrDAgoOUmlnaHRzSGFuZGVkT24SIAocUklHSFRTX0hBTkRFRF9PTl9VTlNQRUNJRklFRBAAEhkKFVJJR0hUU19IQU5ERURfT05fTk9ORRABEhkKFVJJR0hUU19IQU5ERURfT05fUk9MRRACEh0KGVJJR0hUU19IQU5ERURfT05fSURFTlRJVFkQAxIdChlSSUdIVFNfSEFOREVEX09OX1BST1ZJREVSEAQSGQoVUklHSFRTX0hBTkRFRF9PTl9TQ0lNEAUSIQodUklHSFRTX0hBTkRFRF9PTl9ST0xFX0hPTERFUlMQBhIbChdSSUdIVFNfSEFOREVEX09OX0lOVklURRAHEiEKHVJJR0hUU19IQU5ERURfT05fT1JHQU5JWkFUSU9OEAgSHQoZUklHSFRTX0hBTkRFRF9PTl9ERUxFVElPThAJKlIKCEF1ZGllbmNlEhgKFEFVRElFTkNFX1VOU1BFQ0lGSUVEEAASFQoRQVVESUVOQ0VfQ1VTVE9NRVIQARIVChFBVURJRU5DRV9JTlRFUk5BTBACKj4KBVBsYWNlEhUKEVBMQUNFX1VOU1BFQ0lGSUVEEAASDgoKUExBQ0VfU0VMRhABEg4KClBMQUNFX1JPT1QQAiqAAQoKQ29tcGFyaXNvbhIaChZDT01QQVJJU09OX1VOU1BFQ0lGSUVEEAASFAoQQ09NUEFSSVNPTl9FUVVBTBABEhQKEENPTVBBUklTT05fQUZURVIQAhIWChJDT01QQVJJU09OX0lOQ0xVREUQAxISCg5DT01QQVJJU09OX09XThAEOlcKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3M6VAoFZXZlbnQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi2hwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkV2ZW50UgVldmVudDpRCgRsaXN0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYt4cDIAEoCzIbLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5MaXN0UgRsaXN0OlsKCGhhbmRzX29uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuIcDIAEoCzIeLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5IYW5kc09uUgdoYW5kc09uOlEKBHZpZXcSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi6hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLlZpZXdSBHZpZXc6aQoMZGlzdHJpYnV0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuYcDIAEoCzIjLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5EaXN0cmlidXRpb25SDGRpc3RyaWJ1dGlvbjo/CgpnaXZlc19maWxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYu4cDIAEoCFIJZ2l2ZXNGaWxlOlEKBHNjaW0SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi+hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLlNjaW1SBHNjaW06XgoIcmVzb3VyY2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY04cDIAEoCzIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5SZXNvdXJjZVIIcmVzb3VyY2U6UwoEdG9sZBIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjUhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkV2ZW50UgR0b2xkOjUKBXNjb3BlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi/hwMgASgIUgVzY29wZTpTCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYwIcDIAEoCzIcLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5GaWVsZFIFZmllbGQ6VgoGZmlsdGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjBhwMgASgLMh0uZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpbHRlclIGZmlsdGVyOmUKC2NvdW50ZXJwYXJ0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjChwMgASgLMiIuZ2FudHJ5LmFubm90YXRpb25zLnYxLkNvdW50ZXJwYXJ0Ugtjb3VudGVycGFydDpqCgpjYXBhYmlsaXR5EiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMYyYcDIAEoCzIlLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5DYXBhYmlsaXR5RmFjdFIKY2FwYWJpbGl0eTo9Cgd3cml0dGVuEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMYyocDIAEoCVIHd3JpdHRlbmIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message gantry.annotations.v1.Access.
@@ -29,67 +29,74 @@ export const DistributionSchema = /*@__PURE__*/
   messageDesc(file_gantry_annotations_v1_annotations, 1);
 
 /**
+ * Describes the message gantry.annotations.v1.Scim.
+ * Use `create(ScimSchema)` to create a new message.
+ */
+export const ScimSchema = /*@__PURE__*/
+  messageDesc(file_gantry_annotations_v1_annotations, 2);
+
+/**
  * Describes the message gantry.annotations.v1.HandsOn.
  * Use `create(HandsOnSchema)` to create a new message.
  */
 export const HandsOnSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 2);
+  messageDesc(file_gantry_annotations_v1_annotations, 3);
 
 /**
  * Describes the message gantry.annotations.v1.View.
  * Use `create(ViewSchema)` to create a new message.
  */
 export const ViewSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 3);
+  messageDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
  * Describes the message gantry.annotations.v1.Counterpart.
  * Use `create(CounterpartSchema)` to create a new message.
  */
 export const CounterpartSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 4);
+  messageDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * Describes the message gantry.annotations.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 5);
+  messageDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * Describes the message gantry.annotations.v1.Resource.
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 6);
+  messageDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
  * Describes the message gantry.annotations.v1.List.
  * Use `create(ListSchema)` to create a new message.
  */
 export const ListSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 7);
+  messageDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
  * Describes the message gantry.annotations.v1.Field.
  * Use `create(FieldSchema)` to create a new message.
  */
 export const FieldSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 8);
+  messageDesc(file_gantry_annotations_v1_annotations, 9);
 
 /**
  * Describes the message gantry.annotations.v1.Filter.
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 9);
+  messageDesc(file_gantry_annotations_v1_annotations, 10);
 
 /**
  * Describes the message gantry.annotations.v1.CapabilityFact.
  * Use `create(CapabilityFactSchema)` to create a new message.
  */
 export const CapabilityFactSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 10);
+  messageDesc(file_gantry_annotations_v1_annotations, 11);
 
 /**
  * Describes the enum gantry.annotations.v1.RightsHandedOn.
@@ -200,13 +207,22 @@ export const gives_file = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
+ * Where SCIM 2.0 has the operation. One with it has no google.api.http rule, is not served over gRPC, and is answered to the
+ * SCIM token of the identity provider that its path names, and to nobody else.
+ *
+ * @generated from extension: gantry.annotations.v1.Scim scim = 50110;
+ */
+export const scim = /*@__PURE__*/
+  extDesc(file_gantry_annotations_v1_annotations, 7);
+
+/**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
  * start fails where a resource with a table does not carry it.
  *
  * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
  */
 export const resource = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 7);
+  extDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
  * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by itself.
@@ -215,7 +231,7 @@ export const resource = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Event told = 50132;
  */
 export const told = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 8);
+  extDesc(file_gantry_annotations_v1_annotations, 9);
 
 /**
  * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
@@ -224,7 +240,7 @@ export const told = /*@__PURE__*/
  * @generated from extension: bool scope = 50111;
  */
 export const scope = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 9);
+  extDesc(file_gantry_annotations_v1_annotations, 10);
 
 /**
  * What values a field takes and where they may be shown.
@@ -232,7 +248,7 @@ export const scope = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
 export const field = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 10);
+  extDesc(file_gantry_annotations_v1_annotations, 11);
 
 /**
  * A request field of a List that narrows its result.
@@ -240,7 +256,7 @@ export const field = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Filter filter = 50113;
  */
 export const filter = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 11);
+  extDesc(file_gantry_annotations_v1_annotations, 12);
 
 /**
  * Of a message of version 1: where version 2 has the same. Not needed where it has the same name there.
@@ -248,7 +264,7 @@ export const filter = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Counterpart counterpart = 50114;
  */
 export const counterpart = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 12);
+  extDesc(file_gantry_annotations_v1_annotations, 13);
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.
@@ -256,7 +272,7 @@ export const counterpart = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
 export const capability = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 13);
+  extDesc(file_gantry_annotations_v1_annotations, 14);
 
 /**
  * Of an enum of version 1 whose counterpart is a text, or an enum of other numbers: the text, or the value, that it stands for.
@@ -264,5 +280,5 @@ export const capability = /*@__PURE__*/
  * @generated from extension: string written = 50122;
  */
 export const written = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 14);
+  extDesc(file_gantry_annotations_v1_annotations, 15);
 

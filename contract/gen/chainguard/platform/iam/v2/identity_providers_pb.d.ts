@@ -1521,7 +1521,7 @@ export declare const IdentityProvidersService: GenService<{
   },
   /**
    * Turns the SCIM endpoint of the provider on or off. On needs two identities that are bound as owners of the
-   * organization, else FAILED_PRECONDITION. ABORTED when the etag is out of date.
+   * organization and are no people of the provider, else FAILED_PRECONDITION. ABORTED when the etag is out of date.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

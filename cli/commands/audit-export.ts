@@ -1,0 +1,104 @@
+// `gantry audit export`: entries of the audit log as lines.
+
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import type { Writable } from "node:stream";
+import type { Command } from "commander";
+import { exportAudit } from "#application";
+import { Fault } from "#base/fault.ts";
+import { readTimestamp } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import { withApplication } from "../application.ts";
+import { newCommand } from "../command.ts";
+import { openProgressBar } from "../progress-bar.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options {
+  readonly group?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly after?: string;
+  readonly upTo?: string;
+  readonly file?: string;
+}
+
+const readTime = (option: string, value: string | undefined): number | undefined => {
+  if (value === undefined) return undefined;
+  const timeMs = readTimestamp(value);
+  if (timeMs === undefined) throw new Fault("INVALID_ARGUMENT", `${option} must be a time such as 2026-11-01T00:00:00Z, not ${JSON.stringify(value)}`);
+  return timeMs;
+};
+
+const readNumber = (option: string, value: string | undefined): number | undefined => {
+  if (value === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(value)) throw new Fault("INVALID_ARGUMENT", `${option} must be the number of an entry, not ${JSON.stringify(value)}`);
+  return Number(value);
+};
+
+/** A new file, that nobody else may read. */
+const openNewFile = async (path: string): Promise<Writable> => {
+  const stream = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  try {
+    await once(stream, "open");
+  } catch (cause) {
+    throw new Fault("INVALID_ARGUMENT", `--file cannot be made: ${cause instanceof Error ? cause.message : path}`, { cause });
+  }
+  return stream;
+};
+
+export const auditExportCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "export",
+    usage: "[--group UID [--after NUMBER] [--up-to NUMBER]] [--since TIME] [--until TIME] [--file FILE]",
+    description: `Writes entries of the audit log, one line of JSON for each: of every organization, one log after the other, each in its
+order. A line says its organization, its number and its hash, so that gantry audit verify --file can tell whether
+something was changed or taken away. Works beside a running server and without one.`,
+    notes: `Exit status: 0 all written, 1 failed.
+
+Examples:  gantry audit export --file audit-2026-11.jsonl
+           gantry audit export --group 41c0dbc770267ed52fbd881c764a0b65f64f1b08 --after 1200 | jq .operation
+           gantry audit export --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z`,
+    wrongArguments: "what about audit? gantry audit verify checks the log, gantry audit export writes it",
+  })
+    .option("--group <UID>", "only the log of this group's organization")
+    .option("--after <NUMBER>", "only what comes behind this entry")
+    .option("--up-to <NUMBER>", "only up to this entry")
+    .option("--since <TIME>", "only what was sealed at this time or later")
+    .option("--until <TIME>", "only what was sealed before this time")
+    .option("--file <FILE>", "into a new file that nobody else may read, not to standard output")
+    .action(async ({ group, since, until, after, upTo, file }: Options) => {
+      if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
+      if (group === undefined && (after !== undefined || upTo !== undefined))
+        throw new Fault("INVALID_ARGUMENT", "--after and --up-to need --group: each log has numbers of its own");
+      const options = {
+        group,
+        after: readNumber("--after", after) ?? 0,
+        upTo: readNumber("--up-to", upTo),
+        sinceMs: readTime("--since", since),
+        untilMs: readTime("--until", until),
+      };
+      const { out, err } = terminal;
+      const stream: Writable = file === undefined ? out : await openNewFile(file);
+      const bar = openProgressBar(err);
+      // Whoever reads may have enough (head), and a disk may be full: the export ends, and what it has opened is closed.
+      let failure: NodeJS.ErrnoException | undefined;
+      stream.on("error", (error) => {
+        failure = error;
+      });
+      const write = async (line: string): Promise<void> => {
+        if (failure) throw failure;
+        if (!stream.write(`${line}\n`)) await once(stream, "drain");
+      };
+      const entries = await withApplication(terminal, (application) => exportAudit(application, { ...options, write, progress: bar.update })).catch(
+        (thrown: unknown) => {
+          if (thrown !== failure) throw thrown;
+          if (failure?.code === "EPIPE" && file === undefined) return 0;
+          throw new Fault("INVALID_ARGUMENT", `the entries could not be written: ${failure?.message ?? ""}`, { cause: thrown });
+        },
+      );
+      bar.end();
+      if (file === undefined) return;
+      stream.end();
+      await once(stream, "finish");
+      out.write(`${entries === 1 ? "1 entry" : `${entries} entries`} written to ${file}\n`);
+    });

@@ -1,0 +1,46 @@
+// A passphrase: from a file, or typed by somebody who does not see it. Never an argument, which every user of the machine can read.
+
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import { Fault } from "#base/fault.ts";
+import { declined } from "./exit-status.ts";
+import { canAsk } from "./prompt.ts";
+import type { Terminal } from "./terminal.ts";
+
+const readPassphraseFile = (file: string): string => {
+  try {
+    return readFileSync(file, "utf8").split(/\r?\n/, 1)[0] ?? "";
+  } catch (cause) {
+    throw new Fault("INVALID_ARGUMENT", `--passphrase-file names a file that cannot be read: ${file}`, { cause });
+  }
+};
+
+/** A line that is typed and not shown. */
+const askUnseen = async ({ err, input = process.stdin }: Terminal, question: string): Promise<string> => {
+  const nowhere = new Writable({ write: (_piece, _encoding, done) => done() });
+  const lines = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });
+  const closed = new Promise<never>((_, reject) => lines.once("close", () => reject(declined("no passphrase has been given, and nothing is done"))));
+  closed.catch(() => {});
+  err.write(question);
+  try {
+    return await Promise.race([lines.question(""), closed]);
+  } finally {
+    lines.close();
+    err.write("\n");
+  }
+};
+
+/**
+ * Gives the passphrase when it is needed; undefined: there is no file, and nobody to ask.
+ * @param isNew it is asked for twice
+ */
+export const passphraseSource = (terminal: Terminal, file: string | undefined, isNew: boolean): (() => Promise<string>) | undefined => {
+  if (file !== undefined) return async () => readPassphraseFile(file);
+  if (!canAsk(terminal, true)) return undefined;
+  return async () => {
+    const passphrase = await askUnseen(terminal, "Passphrase of the backup's key: ");
+    if (isNew && (await askUnseen(terminal, "Once more: ")) !== passphrase) throw new Fault("INVALID_ARGUMENT", "the two passphrases differ");
+    return passphrase;
+  };
+};

@@ -1,0 +1,259 @@
+// Backups of what the settings name, and restores into it: which connection, which key and which blob place that is, and the record of a
+// restore, which the audit log, readers of events and page tokens go by.
+
+import { lstat } from "node:fs/promises";
+import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
+import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit";
+import { operatorUid } from "#authz";
+import {
+  type BackupSummary,
+  fitsBackup,
+  makeBackup,
+  openKey,
+  type Progress,
+  requireRestorable,
+  restoreBackup,
+  type VerifiedBackup,
+  verifyBackup,
+} from "#backup";
+import { type BlobPlace, openBlobPlace } from "#blobs";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { timestamp } from "#base/time.ts";
+import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { record } from "#outbox";
+import { databaseUrlOf, startEmbedded } from "#postgres";
+import {
+  endRestore,
+  findChainRoots,
+  findLastPosition,
+  findLastEventTime,
+  findOrganizations,
+  openPreparedStore,
+  prepareDatabase,
+  raiseAccessVersions,
+  readSecretKey,
+  type Store,
+  type Vault,
+  vaultOf,
+  type Write,
+  writeSecretKey,
+} from "#store";
+import { commandOrigin, recordCommand } from "./command-record.ts";
+import { withOwnersStore } from "./database.ts";
+import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
+
+export interface BackupWork {
+  readonly settings: Settings;
+  readonly log: Log;
+  /** A file, or a folder. */
+  readonly path: string;
+  /** Of a key that is in the backup, or is to be; undefined: none is given. */
+  readonly passphrase: (() => Promise<string>) | undefined;
+  readonly progress: (progress: Progress) => void;
+  /** Receives a line for a person. */
+  readonly report: (line: string) => void;
+}
+
+const keyPlaceOf = ({ secretKeyFile, dataDirectory }: Settings) => ({ file: secretKeyFile, dataDirectory });
+
+const withBlobPlace = async <T>({ blobs: setting }: Settings, work: (blobs: BlobPlace) => Promise<T>): Promise<T> => {
+  const blobs = await openBlobPlace(setting, { redirects: false });
+  try {
+    return await work(blobs);
+  } finally {
+    await blobs.close();
+  }
+};
+
+/** The connections of a database: its owner's, and the server's. */
+interface Addresses {
+  readonly ownerUrl: string;
+  readonly serverUrl: string;
+}
+
+/** @param joins an embedded server that runs is used; without it that is refused */
+const withAddresses = async <T>({ settings, log, report }: BackupWork, joins: boolean, work: (addresses: Addresses) => Promise<T>): Promise<T> => {
+  const { databaseUrl, migrateUrl, dataDirectory } = settings;
+  if (databaseUrl !== undefined) return work({ ownerUrl: migrateUrl ?? databaseUrl, serverUrl: databaseUrl });
+  const embedded = await startEmbedded({ dataDirectory, log, progress: report, join: joins });
+  try {
+    return await work({ ownerUrl: databaseUrlOf(embedded.ownerAddress), serverUrl: databaseUrlOf(embedded.address) });
+  } finally {
+    await embedded.stop();
+  }
+};
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Makes a backup, beside running servers or without one. */
+export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> => {
+  const { settings, path, passphrase, progress, report } = work;
+  const { databaseUrl, dataDirectory } = settings;
+  if (databaseUrl === undefined && !(await isThere(join(dataDirectory, "postgres"))))
+    throw new Fault("FAILED_PRECONDITION", `there is no database in ${dataDirectory}: set GANTRY_DATA, or DATABASE_URL`);
+  const secretKey = await readSecretKey(keyPlaceOf(settings));
+  if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "a backup is sealed with the servers' secret key: set GANTRY_SECRET_KEY_FILE");
+  const phrase = await passphrase?.();
+  return withAddresses(work, true, ({ ownerUrl }) =>
+    withBlobPlace(settings, (blobs) =>
+      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report }),
+    ),
+  );
+};
+
+/** Reads a whole backup; the key that fits it, where one is here or its passphrase is given. */
+const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, isKeyNeeded: boolean): Promise<VerifiedBackup> =>
+  verifyBackup({
+    path,
+    progress,
+    findKey: async (head, envelope) => {
+      const own = await readSecretKey(keyPlaceOf(settings));
+      if (own !== undefined) {
+        if (fitsBackup(own, head)) return own;
+        throw new Fault("FAILED_PRECONDITION", "the secret key here is not that of the backup: give the one that its servers had in GANTRY_SECRET_KEY_FILE");
+      }
+      if (envelope !== undefined && (isKeyNeeded || passphrase !== undefined)) {
+        if (passphrase === undefined)
+          throw new Fault("FAILED_PRECONDITION", "the backup has its secret key under a passphrase: give it with --passphrase-file");
+        const opened = await openKey(envelope, await passphrase(), head.id);
+        if (fitsBackup(opened, head)) return opened;
+        throw new Fault("DATA_LOSS", "the key in the backup is not the one that it was made with");
+      }
+      if (isKeyNeeded) throw new Fault("FAILED_PRECONDITION", "the backup needs the secret key of its servers, which is not in it: set GANTRY_SECRET_KEY_FILE");
+      return undefined;
+    },
+  });
+
+/** Says whether a backup is what was written; needs neither a database nor, but for who has written it, the key. */
+export const verifyBackupFile = (work: BackupWork): Promise<VerifiedBackup> => readBackup(work, false);
+
+// ---- the record of a restore -------------------------------------------------------------------------------------
+
+/** "root on db-1": for a person who asks later. */
+const whoRuns = (): string => {
+  let user: string;
+  try {
+    user = userInfo().username;
+  } catch {
+    // A container's user may have no name.
+    user = `user ${process.getuid?.() ?? "unknown"}`;
+  }
+  return `${user} on ${hostname()}`;
+};
+
+const restoredType = "dev.gantry.organization.restored.v1";
+
+/** Tells every organization, in its events and its audit log, that its state is an earlier one. */
+const tellOrganizations = async (rows: Write, publicUrl: string, { stateTime, restoreTime }: Restore): Promise<void> => {
+  const source = `${publicUrl.replace(/\/$/, "")}/iam/v2/groups`;
+  for (let last = ""; ; ) {
+    const organizations = await findOrganizations(rows, last, limits.collectionPageRows);
+    for (const uid of organizations)
+      await record(rows, {
+        type: restoredType,
+        source,
+        subject: uid,
+        group: uid,
+        audience: "customer",
+        extensions: { group: uid, statetime: stateTime },
+        actor: { subject: operatorUid },
+        bodyType: GroupSchema.typeName,
+        body: { uid },
+        requestId: "",
+        time: restoreTime,
+        auditContext: { operation: "gantry admin restore", bindings: [], origin: commandOrigin("admin restore") },
+      });
+    last = organizations.at(-1) ?? "";
+    if (organizations.length < limits.collectionPageRows) return;
+  }
+};
+
+/** From here on the database says that it is of an earlier state, wherever somebody could have seen a later one. */
+const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from: Pick<Restore, "backupId" | "stateTime">, nowMs: number): Promise<Restore> =>
+  store.write(async (rows) => {
+    const base = await nextBase(rows, nowMs);
+    const restore: Restore = { ...from, base, restoreTime: timestamp(nowMs), position: await findLastPosition(rows), by: whoRuns() };
+    await writeRestore(rows, vault, restore);
+    await raiseAccessVersions(rows, base);
+    const subject = from.backupId === "" ? "" : `backup ${from.backupId}`;
+    await recordCommand(rows, { publicUrl, clock: () => nowMs }, "admin restore", "dev.gantry.database.restored.v1", subject);
+    await tellOrganizations(rows, publicUrl, restore);
+    await endRestore(rows);
+    return restore;
+  });
+
+/** What is wrong with the audit log as it was restored, in a sentence each. */
+const verifyRestoredLog = async ({ read }: Store, vault: Vault): Promise<readonly string[]> => {
+  const problems: string[] = [];
+  for (const root of await findChainRoots(read))
+    problems.push(...(await verifyChain(read, vault, root)).problems.map((problem) => `the log of ${root}: ${problem}`));
+  return [...problems, ...(await verifyAllChains(read, vault))];
+};
+
+export interface RestoreSummary {
+  readonly restore: Restore;
+  readonly rows: number;
+  readonly blobs: number;
+  readonly broken: number;
+  /** What was wrong with the audit log when the backup was made. */
+  readonly logProblems: readonly string[];
+}
+
+/** Restores a backup into an empty place. Throws a Fault of one line; before that is known to be right, nothing has been written. */
+export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary> => {
+  const { settings, log, path, progress, report } = work;
+  const { databaseUrl, migrateUrl, dataDirectory, auditMonths, publicUrl } = settings;
+  if (databaseUrl === undefined && (await isThere(join(dataDirectory, "postgres"))))
+    throw new Fault("FAILED_PRECONDITION", `there is a database in ${dataDirectory} already: restore into an empty folder (GANTRY_DATA)`);
+  return withBlobPlace(settings, async (blobs) => {
+    report("Reading all of the backup, before anything is written");
+    const verified = await readBackup(work, true);
+    const { head, manifest, secretKey } = verified;
+    if (secretKey === undefined) throw new Error("a restore without a key");
+    await requireRestorable(verified, blobs);
+    return withAddresses(work, false, async ({ ownerUrl, serverUrl }) => {
+      const nowMs = Date.now();
+      await restoreBackup({ path, verified, databaseUrl: ownerUrl, blobs, nowMs, progress, report });
+      if ((await readSecretKey(keyPlaceOf(settings))) === undefined) report(`The secret key is in ${await writeSecretKey(keyPlaceOf(settings), secretKey)}`);
+      const vault = vaultOf(secretKey);
+      const store = openPreparedStore({ databaseUrl: ownerUrl, log });
+      let restore: Restore;
+      let logProblems: readonly string[];
+      try {
+        logProblems = await verifyRestoredLog(store, vault);
+        restore = await recordRestore(store, vault, publicUrl, { backupId: head.id, stateTime: head.createTime }, nowMs);
+      } finally {
+        await store.close();
+      }
+      // The role of the servers is given what it needs.
+      const owner = databaseUrl === undefined ? ownerUrl : migrateUrl;
+      await prepareDatabase({ databaseUrl: serverUrl, ...(owner === undefined ? {} : { migrateUrl: owner }), auditMonths, progress: () => {} });
+      return {
+        restore,
+        rows: Object.values(manifest.rows).reduce((sum, count) => sum + count, 0),
+        blobs: manifest.blobs.count - manifest.brokenBlobs.length,
+        broken: manifest.brokenBlobs.length,
+        logProblems,
+      };
+    });
+  });
+};
+
+/** Records that PostgreSQL's own means have brought the database to an earlier state. While no server runs. */
+export const recordOwnRestore = (work: Pick<BackupWork, "settings" | "log" | "report">): Promise<Restore> => {
+  const { settings, log, report } = work;
+  return withOwnersStore({ settings, log, progress: report }, async (store) => {
+    const secretKey = await readSecretKey(keyPlaceOf(settings));
+    if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "the record is sealed with the servers' secret key: set GANTRY_SECRET_KEY_FILE");
+    const stateTime = await findLastEventTime(store.read);
+    return recordRestore(store, vaultOf(secretKey), settings.publicUrl, { backupId: "", stateTime: stateTime || timestamp(Date.now()) }, Date.now());
+  });
+};

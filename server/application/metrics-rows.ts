@@ -1,0 +1,95 @@
+// What metrics say of the database, which all servers share: read at a scrape, and remembered for a while, so that scrapes
+// cost a handful of bounded statements at most four times a minute, however many scrapers there are.
+
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import type { Schedule } from "#feeds";
+import type { Metrics } from "#metrics";
+import { countBlobs, findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#store";
+
+/** Reads once in `ms`, also where that failed: a database that is away is not asked by every metric of every scrape. */
+const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {
+  let last: { readonly value: Promise<T>; readonly atMs: number } | undefined;
+  return () => {
+    const nowMs = performance.now();
+    if (last === undefined || nowMs - last.atMs >= ms) last = { value: read(), atMs: nowMs };
+    return last.value;
+  };
+};
+
+interface WatchedParts {
+  readonly store: Pick<Store, "read">;
+  readonly clock: Clock;
+  readonly feeds: Schedule["feeds"];
+}
+
+/** Watches what waits in the database, and how feeds stand. */
+export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds }: WatchedParts): void => {
+  /** Of a time in milliseconds since 1970; 0 where there is none, or it is yet to come. */
+  const ageSeconds = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, clock() - ms) / 1000);
+  const one = (value: number) => [{ labels: {}, value }];
+
+  const outbox = remember(limits.metricRowsKeptMs, () => findOutboxBacklog(read));
+  metrics.watch("gantry_outbox_position", async () => one((await outbox())?.lastPosition ?? 0));
+  metrics.watch("gantry_outbox_unnumbered_events", async () => one((await outbox())?.unnumbered ?? 0));
+  metrics.watch("gantry_outbox_oldest_unnumbered_seconds", async () => one(ageSeconds((await outbox())?.firstUnnumberedMs)));
+  metrics.watch("gantry_audit_sealed_position", async () => one((await outbox())?.sealedPosition ?? 0));
+  metrics.watch("gantry_audit_oldest_unsealed_seconds", async () => one(ageSeconds((await outbox())?.firstUnsealedMs)));
+
+  const deliveries = remember(limits.metricRowsKeptMs, () => findDeliveryBacklog(read));
+  metrics.watch("gantry_deliveries", async () => {
+    const { pending = 0, dead = 0 } = (await deliveries()) ?? {};
+    return [
+      { labels: { state: "pending" }, value: pending },
+      { labels: { state: "dead" }, value: dead },
+    ];
+  });
+  metrics.watch("gantry_deliveries_oldest_due_seconds", async () => one(ageSeconds((await deliveries())?.firstDueMs)));
+  metrics.watch("gantry_delivery_fan_outs", async () => one((await deliveries())?.fanOuts ?? 0));
+
+  const registry = remember(limits.metricRowsKeptMs, () => findRegistryBacklog(read));
+  metrics.watch("gantry_registry_uploads", async () => one((await registry())?.uploads ?? 0));
+  metrics.watch("gantry_registry_upload_bytes", async () => one((await registry())?.uploadBytes ?? 0));
+  metrics.watch("gantry_registry_removals", async () => one((await registry())?.removals ?? 0));
+  metrics.watch("gantry_documents_waiting", async () => {
+    const { sboms = 0, reports = 0 } = (await registry()) ?? {};
+    return [
+      { labels: { kind: "sbom" }, value: sboms },
+      { labels: { kind: "report" }, value: reports },
+    ];
+  });
+
+  const stored = remember(limits.metricTotalsKeptMs, () => countBlobs(read));
+  metrics.watch("gantry_registry_blobs", async () => one((await stored()).count));
+  metrics.watch("gantry_registry_stored_bytes", async () => one((await stored()).sizeBytes));
+
+  const schemaVersion = remember(limits.metricTotalsKeptMs, () => findSchemaVersion(read));
+  metrics.watch("gantry_schema_version", async () => one(await schemaVersion()));
+
+  // Addresses of feeds are the operator's, but may hold what is for nobody else: a feed is its number in the file.
+  const named = feeds.map(({ schedule, kind, everyMs }, index) => ({ name: schedule, labels: { feed: String(index + 1), kind }, everyMs }));
+  const states = remember(limits.metricRowsKeptMs, async () => {
+    const found = await findFeedStates(
+      read,
+      named.map(({ name }) => name),
+    );
+    return new Map(found.map((state) => [state.schedule, state]));
+  });
+  /** By name, in milliseconds. A feed that fails has only its last failure in the database. */
+  const succeeded = new Map<string, number>();
+  metrics.watch("gantry_feed_interval_seconds", () => named.map(({ labels, everyMs }) => ({ labels, value: everyMs / 1000 })));
+  if (named.length === 0) return;
+  metrics.watch("gantry_feed_failures", async () => {
+    const known = await states();
+    return named.map(({ name, labels }) => ({ labels, value: known.get(name)?.failures ?? 0 }));
+  });
+  metrics.watch("gantry_feed_last_success_timestamp_seconds", async () => {
+    const known = await states();
+    return named.flatMap(({ name, labels }) => {
+      const { wasImported = false, lastTimeMs } = known.get(name) ?? {};
+      if (wasImported && lastTimeMs !== undefined) succeeded.set(name, lastTimeMs);
+      const lastMs = succeeded.get(name);
+      return lastMs === undefined ? [] : [{ labels, value: lastMs / 1000 }];
+    });
+  });
+};

@@ -1,0 +1,71 @@
+// How long the operator wants things kept: a setting for each period of retention, its default, and what may be set.
+
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
+import type { SettingName } from "./setting-names.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+export interface PeriodSetting {
+  readonly name: SettingName;
+  readonly period: keyof RetentionPeriods;
+  readonly daysMin: number;
+  /** Why no less may be set. */
+  readonly because: string;
+}
+
+export const periodSettings: readonly PeriodSetting[] = [
+  {
+    name: "GANTRY_EVENT_DAYS",
+    period: "eventMs",
+    daysMin: 7,
+    because: `a sink that fails is switched off after ${limits.sinkFailureMs / dayMs} days, and what waits for it must still be there`,
+  },
+  { name: "GANTRY_DELIVERY_DAYS", period: "deliveryMs", daysMin: 1, because: "nobody could look at what arrived yesterday" },
+  { name: "GANTRY_TAG_HISTORY_DAYS", period: "tagHistoryMs", daysMin: 1, because: "who pulls by a tag could not tell what it was a day ago" },
+  { name: "GANTRY_REPORT_DAYS", period: "reportMs", daysMin: 7, because: "counts by day and what is resolved are compared with the week before" },
+  { name: "GANTRY_DOCUMENT_DAYS", period: "documentMs", daysMin: 30, because: "who reads what has changed must find what was withdrawn" },
+];
+
+/** The longest that may be set for any of them. */
+const daysMax = 3650;
+
+const settingFault = (name: SettingName, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${name} ${reason}`);
+
+const readDays = (given: Readonly<Partial<Record<SettingName, string>>>, { name, period, daysMin, because }: PeriodSetting): number | undefined => {
+  const value = given[name];
+  if (value === undefined) return defaultPeriods[period];
+  if (!/^\d{1,9}$/.test(value) || Number(value) > daysMax)
+    throw settingFault(name, `must be a number of days from ${daysMin} to ${daysMax}, not ${JSON.stringify(value)}`);
+  if (Number(value) < daysMin) throw settingFault(name, `must be ${daysMin} days or more: ${because}`);
+  return Number(value) * dayMs;
+};
+
+const inDays = (ms: number): string => `${(ms / dayMs).toFixed(1).replace(".0", "")} days`;
+
+/** The longest that an event is tried: each attempt as late as chance makes it, or as the sink asks for (server/delivery/schedule.ts). */
+const longestTriesMs = (delaysSeconds: readonly number[]): number => {
+  const [first = 0, ...others] = delaysSeconds;
+  const longest = Math.max(...delaysSeconds);
+  return (first * 1.2 + others.reduce((sum, seconds) => sum + Math.max(seconds * 1.2, longest), 0)) * 1000;
+};
+
+/** @param delaysSeconds of GANTRY_DELIVERY_DELAYS */
+export const readPeriods = (given: Readonly<Partial<Record<SettingName, string>>>, delaysSeconds: readonly number[]): RetentionPeriods => {
+  const read = Object.fromEntries(periodSettings.map((setting) => [setting.period, readDays(given, setting)])) as Partial<RetentionPeriods>;
+  const periods: RetentionPeriods = { ...defaultPeriods, ...read };
+  const { eventMs, deliveryMs } = periods;
+  if (deliveryMs > eventMs)
+    throw settingFault(
+      "GANTRY_DELIVERY_DAYS",
+      `is ${inDays(deliveryMs)}, and GANTRY_EVENT_DAYS ${inDays(eventMs)}: a delivery is of no use for longer than its event is kept`,
+    );
+  const triesMs = longestTriesMs(delaysSeconds);
+  if (triesMs > eventMs)
+    throw settingFault(
+      "GANTRY_DELIVERY_DELAYS",
+      `may take ${inDays(triesMs)} until the last attempt, and events are kept for ${inDays(eventMs)} (GANTRY_EVENT_DAYS): they would be deleted before`,
+    );
+  return periods;
+};

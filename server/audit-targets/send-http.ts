@@ -1,0 +1,45 @@
+// To an HTTP endpoint: a POST for each batch, confirmed by any 2xx. A redirect is an answer like any other: what all
+// organizations do goes to the address that the operator wrote, and nowhere else.
+
+import { readFile } from "node:fs/promises";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { Outbound } from "#authn";
+import type { Send } from "./send.ts";
+
+export interface HttpEndpoint {
+  readonly url: string;
+  readonly body: "lines" | "array";
+  readonly authorizationFile: string | undefined;
+}
+
+const headerForm = /^[\x20-\x7e]{1,8192}$/;
+
+const readAuthorization = async (path: string): Promise<string> => {
+  const value = (await readFile(path, "utf8")).trim();
+  if (!headerForm.test(value)) throw new Error(`${path} must hold the value of the Authorization header, such as: Bearer TOKEN`);
+  return value;
+};
+
+/** Why a request came to nothing: the cause, which the guarded client tells the log alone. */
+const causeOf = (thrown: unknown): unknown => (thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown);
+
+export const sendToHttp =
+  (outbound: Pick<Outbound, "fetch">, { url, body, authorizationFile }: HttpEndpoint, userAgent: string): Send =>
+  async (lines, signal) => {
+    const headers: Record<string, string> = { "content-type": body === "lines" ? "application/x-ndjson" : "application/json", "user-agent": userAgent };
+    if (authorizationFile !== undefined) headers.authorization = await readAuthorization(authorizationFile);
+    const reply = await outbound
+      .fetch("audit", url, {
+        method: "POST",
+        headers,
+        body: body === "lines" ? `${lines.join("\n")}\n` : `[${lines.join(",")}]`,
+        timeoutMs: limits.auditSendMs,
+        discard: true,
+        signal,
+      })
+      .catch((thrown: unknown) => {
+        throw causeOf(thrown);
+      });
+    if (reply.status < 200 || reply.status > 299) throw new Error(`it answered ${reply.status}`);
+  };

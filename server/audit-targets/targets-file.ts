@@ -1,0 +1,126 @@
+// GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent.
+//
+//   {"targets": [
+//     {"name": "archive", "file": "/var/log/gantry/audit.jsonl"},
+//     {"name": "siem", "syslog": "tls://logs.example.com:6514"},
+//     {"name": "lake", "http": "https://logs.example.com/ingest", "body": "array", "authorizationFile": "/etc/gantry/lake"}]}
+
+import { readFile } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+
+interface FileTarget {
+  readonly kind: "file";
+  readonly name: string;
+  readonly path: string;
+}
+
+interface SyslogTarget {
+  readonly kind: "syslog";
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+}
+
+interface HttpTarget {
+  readonly kind: "http";
+  readonly name: string;
+  readonly url: string;
+  /** JSON lines, or one JSON array. */
+  readonly body: "lines" | "array";
+  /** Holds the value of the Authorization header; read anew for each batch. */
+  readonly authorizationFile: string | undefined;
+}
+
+export type AuditTarget = FileTarget | SyslogTarget | HttpTarget;
+
+const targetsFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_AUDIT_TARGETS ${reason}`);
+
+const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
+
+const refuseOtherKeys = (name: string, value: JsonObject, known: readonly string[]): void => {
+  for (const key of Object.keys(value))
+    if (!known.includes(key)) throw targetsFault(`says ${JSON.stringify(key)} of the target ${name}; possible are ${known.join(", ")}`);
+};
+
+const readPath = (name: string, what: string, value: Json | undefined): string => {
+  if (typeof value !== "string" || !isAbsolute(value) || value.endsWith("/") || value.includes("\0"))
+    throw targetsFault(`must say in "${what}" of the target ${name} an absolute path, not ${JSON.stringify(value)}`);
+  return value;
+};
+
+const readSyslog = (name: string, value: Json | undefined): SyslogTarget => {
+  const refusal = (): Fault => targetsFault(`must say in "syslog" of the target ${name} tls://HOST:PORT or tcp://HOST:PORT, not ${JSON.stringify(value)}`);
+  const [, protocol, authority = ""] = /^(tls|tcp):\/\/([^/?#@]+)$/.exec(typeof value === "string" ? value : "") ?? [];
+  // As an address of http, which says what a host may be.
+  const url = protocol === undefined ? null : URL.parse(`http://${authority}`);
+  const port = Number(/:(\d{1,5})$/.exec(authority)?.[1]);
+  if (!url || !(port >= 1 && port <= 65_535)) throw refusal();
+  return { kind: "syslog", name, host: url.hostname, port, secure: protocol === "tls" };
+};
+
+const readHttp = (name: string, value: JsonObject): HttpTarget => {
+  const { http, body = "lines", authorizationFile } = value;
+  const url = typeof http === "string" ? URL.parse(http) : null;
+  if (!url || !["http:", "https:"].includes(url.protocol) || url.username !== "" || url.password !== "" || url.hash !== "")
+    throw targetsFault(`must say in "http" of the target ${name} an http or https address without user and fragment, not ${JSON.stringify(http)}`);
+  if (body !== "lines" && body !== "array") throw targetsFault(`must say in "body" of the target ${name} lines or array, not ${JSON.stringify(body)}`);
+  return {
+    kind: "http",
+    name,
+    url: url.href,
+    body,
+    authorizationFile: authorizationFile === undefined ? undefined : readPath(name, "authorizationFile", authorizationFile),
+  };
+};
+
+const readTarget = (value: Json): AuditTarget => {
+  if (!isObject(value) || typeof value.name !== "string" || !nameForm.test(value.name))
+    throw targetsFault('must hold targets, each with a "name" of small letters, digits and hyphens');
+  const { name } = value;
+  const kinds = ["file", "syslog", "http"].filter((kind) => value[kind] !== undefined);
+  if (kinds.length !== 1) throw targetsFault(`must say of the target ${name} one of file, syslog and http`);
+  if (kinds[0] === "file") {
+    refuseOtherKeys(name, value, ["name", "file"]);
+    return { kind: "file", name, path: readPath(name, "file", value.file) };
+  }
+  if (kinds[0] === "syslog") {
+    refuseOtherKeys(name, value, ["name", "syslog"]);
+    return readSyslog(name, value.syslog);
+  }
+  refuseOtherKeys(name, value, ["name", "http", "body", "authorizationFile"]);
+  return readHttp(name, value);
+};
+
+/** Reads the text of the file. Throws a Fault of one line. */
+export const readTargets = (json: string): AuditTarget[] => {
+  let file: Json;
+  try {
+    file = JSON.parse(json) as Json;
+  } catch (cause) {
+    throw targetsFault(`holds no JSON: ${cause instanceof Error ? cause.message : "it cannot be read"}`);
+  }
+  if (!isObject(file) || !Array.isArray(file.targets)) throw targetsFault('must be an object with a list "targets"');
+  if (file.targets.length > limits.auditTargetsMax) throw targetsFault(`names more than ${limits.auditTargetsMax} targets`);
+  const targets = file.targets.map(readTarget);
+  const names = targets.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw targetsFault(`names the target ${twice} twice`);
+  const paths = targets.flatMap((target) => (target.kind === "file" ? [target.path] : []));
+  if (new Set(paths).size < paths.length) throw targetsFault("writes two targets into one file");
+  return targets;
+};
+
+/** Reads the file. Throws a Fault of one line. */
+export const readTargetsFile = async (path: string): Promise<AuditTarget[]> => {
+  let json: string;
+  try {
+    json = await readFile(path, "utf8");
+  } catch (error) {
+    throw targetsFault(`names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+  }
+  return readTargets(json);
+};

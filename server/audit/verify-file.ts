@@ -1,0 +1,97 @@
+// Whether lines that left the server (record.ts) are what was written: by the lines alone, without the server's database or key.
+// What a chain proves of itself is that nothing between two of its entries was changed, added or taken away; what was cut off at an
+// end shows against what `gantry audit verify --json` says of the same log.
+
+import { limits } from "#base/limits.ts";
+import { chainStart, hashEntry, type Link } from "./chain.ts";
+import { type AuditRecord, readRecord } from "./record.ts";
+
+export interface RecordsVerdict {
+  readonly root: string;
+  /** The number of the first entry, and the last one. */
+  readonly first: number;
+  readonly last: Link;
+  /** Entries, each counted once; and how many lines were there again, the same. */
+  readonly entries: number;
+  readonly repeated: number;
+  /** What is wrong, in a sentence each; empty: nothing is. */
+  readonly problems: readonly string[];
+}
+
+export interface RecordsVerdicts {
+  /** By organization, in the order of their uids. */
+  readonly verdicts: readonly RecordsVerdict[];
+  /** Lines that are no entry: what a server that died has left of one, if anything. */
+  readonly otherLines: number;
+}
+
+interface ChainSeen {
+  readonly first: number;
+  last: Link;
+  entries: number;
+  repeated: number;
+  problem: string | undefined;
+  /** Hashes of the last entries, by number: what comes again must be the same. */
+  readonly hashes: Map<number, string>;
+}
+
+/** What is wrong with an entry that comes behind these; undefined: nothing. Takes it in. */
+const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
+  const { sequence, hash, previousHash } = record;
+  if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} is not what was written`;
+  if (known?.sequence === sequence && known.hash !== hash) return `entry ${sequence} is not the one that was known before`;
+  if (sequence <= chain.last.sequence) {
+    const before = chain.hashes.get(sequence);
+    if (before === undefined) return `entry ${sequence} comes again long after entry ${chain.last.sequence}, or stands in the wrong place`;
+    if (before !== hash) return `entry ${sequence} is there twice, and not the same`;
+    chain.repeated++;
+    return undefined;
+  }
+  if (sequence > chain.last.sequence + 1)
+    return chain.last.sequence + 2 === sequence ? `entry ${sequence - 1} is missing` : `entries ${chain.last.sequence + 1} to ${sequence - 1} are missing`;
+  if (chain.entries > 0 && previousHash !== chain.last.hash) return `entry ${sequence} does not follow the entry ${chain.last.sequence} that is there`;
+  chain.entries++;
+  chain.last = { sequence, hash };
+  chain.hashes.set(sequence, hash);
+  chain.hashes.delete(sequence - 2 * limits.auditBatchMax);
+  return undefined;
+};
+
+/**
+ * Reads all lines, in their order, of any organizations mixed.
+ * @param known ends of logs as they were at some time, by organization: the lines must go through them
+ */
+export const verifyRecords = async (lines: AsyncIterable<string>, known: ReadonlyMap<string, Link> = new Map()): Promise<RecordsVerdicts> => {
+  const chains = new Map<string, ChainSeen>();
+  let otherLines = 0;
+  for await (const line of lines) {
+    if (line.trim() === "") continue;
+    const record = readRecord(line);
+    if (!record) {
+      otherLines++;
+      continue;
+    }
+    const { organization, sequence, previousHash } = record;
+    const chain = chains.get(organization) ?? {
+      first: sequence,
+      last: { sequence: sequence - 1, hash: previousHash },
+      entries: 0,
+      repeated: 0,
+      problem: undefined,
+      hashes: new Map<number, string>(),
+    };
+    chains.set(organization, chain);
+    // Nothing behind the first break can be verified.
+    chain.problem ??= takeRecord(chain, record, known.get(organization));
+  }
+  const verdicts = [...chains]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([root, { first, last, entries, repeated, problem }]): RecordsVerdict => {
+      const end = known.get(root)?.sequence ?? 0;
+      const cut = problem === undefined && end > last.sequence ? `it ends at entry ${last.sequence}, and entry ${end} was known before` : undefined;
+      return { root, first, last, entries, repeated, problems: [problem, cut].filter((each) => each !== undefined) };
+    });
+  for (const root of known.keys())
+    if (!chains.has(root)) verdicts.push({ root, first: 0, last: chainStart, entries: 0, repeated: 0, problems: ["none of its entries is there"] });
+  return { verdicts, otherLines };
+};

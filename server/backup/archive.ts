@@ -1,0 +1,303 @@
+// The members of a backup, written and read one after the other: in a tar file, or in a folder. Both come to their name when the last
+// member is on the disk. What is read is never used as a path: a member has a name of ours, or the backup is refused.
+
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { Readable } from "node:stream";
+import { createTarDecoder, createTarPacker } from "modern-tar";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { brokenBackup, manifestName, memberKindOf, sealName, sumLine, sumsName } from "./format.ts";
+
+/** A member that is read; its content is read before the next one is asked for, or is passed over. */
+export interface Member {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/** What was written of a member. */
+export interface Written {
+  readonly sha256: string;
+}
+
+/** A backup that is being written. One member at a time. */
+export interface ArchiveWriter {
+  /** @param sizeBytes is exact; a piece of `content` is good until the next one is asked for */
+  add(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<Written>;
+  addText(name: string, content: string): Promise<Written>;
+  /** Gives it its name, durably. */
+  finish(): Promise<void>;
+  /** Leaves nothing. Does nothing behind `finish`. */
+  abort(): Promise<void>;
+}
+
+const errorCodeOf = (thrown: unknown): string => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");
+
+const placeFaults: Readonly<Record<string, string>> = {
+  ENOSPC: "there is no space left",
+  EDQUOT: "the user's space is used up",
+  EFBIG: "files there may not become so large",
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "nothing can be written there",
+  ENOENT: "the folder is not there",
+  ENOTDIR: "that is no folder",
+};
+
+const writeFault = (path: string, thrown: unknown): unknown => {
+  const said = placeFaults[errorCodeOf(thrown)];
+  return said === undefined ? thrown : new Fault("FAILED_PRECONDITION", `the backup cannot be written to ${path}: ${said}`, { cause: thrown });
+};
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, "r");
+  await folder.sync().catch((thrown: unknown) => {
+    // Some network file systems have no such thing.
+    if (errorCodeOf(thrown) !== "EINVAL" && errorCodeOf(thrown) !== "ENOTSUP") throw thrown;
+  });
+  await folder.close();
+};
+
+async function* once(content: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(content, "utf8");
+}
+
+/** A copy of each piece, whose buffer may be used again; and no more or less than there shall be. */
+async function* ofSize(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, onPiece: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+  let left = sizeBytes;
+  for await (const piece of content) {
+    left -= piece.byteLength;
+    if (left < 0) break;
+    onPiece(piece);
+    yield new Uint8Array(piece);
+  }
+  if (left !== 0) throw new Fault("DATA_LOSS", `${name} has not the ${sizeBytes} bytes that it should have`);
+}
+
+const hashing = (): { readonly update: (piece: Uint8Array) => void; readonly hex: () => string } => {
+  const hash = createHash("sha256");
+  return { update: (piece) => void hash.update(piece), hex: () => hash.digest("hex") };
+};
+
+const writeAll = async (file: FileHandle, bytes: Uint8Array): Promise<void> => {
+  for (let at = 0; at < bytes.byteLength; ) at += (await file.write(bytes, at, bytes.byteLength - at)).bytesWritten;
+};
+
+const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
+  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.unfinished`);
+  const file = await open(draft, "wx", 0o600);
+  const { readable, controller } = createTarPacker();
+  let failure: unknown;
+  const writing = (async () => {
+    for await (const piece of readable) {
+      // Known before the stream is given up, which fails whoever is adding to it.
+      await writeAll(file, piece).catch((thrown: unknown) => {
+        failure ??= thrown;
+        throw thrown;
+      });
+    }
+  })().catch((thrown: unknown) => {
+    failure ??= thrown;
+    controller.error(failure);
+  });
+  let isFinished = false;
+  const add: ArchiveWriter["add"] = async (name, sizeBytes, content) => {
+    const hash = hashing();
+    try {
+      const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
+      await Readable.toWeb(Readable.from(ofSize(name, sizeBytes, content, hash.update))).pipeTo(entry);
+    } catch (thrown) {
+      throw failure ?? thrown;
+    }
+    return { sha256: hash.hex() };
+  };
+  return {
+    add,
+    addText: (name, content) => add(name, Buffer.byteLength(content), once(content)),
+    async finish() {
+      if (failure === undefined) controller.finalize();
+      await writing;
+      if (failure !== undefined) throw failure;
+      await file.sync();
+      await file.close();
+      await rename(draft, path);
+      await syncFolder(dirname(path));
+      isFinished = true;
+    },
+    async abort() {
+      if (isFinished) return;
+      controller.error(new Error("ended"));
+      await writing;
+      await file.close().catch(() => {});
+      await rm(draft, { force: true });
+    },
+  };
+};
+
+const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
+  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.unfinished`);
+  await mkdir(draft, { mode: 0o700 });
+  let isFinished = false;
+  const add: ArchiveWriter["add"] = async (name, sizeBytes, content) => {
+    const hash = hashing();
+    await mkdir(dirname(join(draft, name)), { recursive: true, mode: 0o700 });
+    const file = await open(join(draft, name), "wx", 0o600);
+    try {
+      for await (const piece of ofSize(name, sizeBytes, content, hash.update)) await writeAll(file, piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return { sha256: hash.hex() };
+  };
+  return {
+    add,
+    addText: (name, content) => add(name, Buffer.byteLength(content), once(content)),
+    async finish() {
+      await syncFolder(draft);
+      // Of an empty folder of that name the new one takes the place.
+      await rmdir(path).catch((thrown: unknown) => {
+        if (errorCodeOf(thrown) !== "ENOENT") throw thrown;
+      });
+      await rename(draft, path);
+      await syncFolder(dirname(path));
+      isFinished = true;
+    },
+    async abort() {
+      if (!isFinished) await rm(draft, { recursive: true, force: true });
+    },
+  };
+};
+
+const findFile = (path: string) =>
+  lstat(path).catch((thrown: unknown) => {
+    if (errorCodeOf(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  });
+
+/** Where a backup is to lie, and in which form: a folder where the name ends in "/" or is that of one. */
+export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> => {
+  const path = resolve(given);
+  try {
+    const found = await findFile(path);
+    const isFolder = given.endsWith("/") || found?.isDirectory() === true;
+    const isTaken = found !== undefined && !(found.isDirectory() && (await readdir(path)).length === 0);
+    if (isTaken) throw new Fault("ALREADY_EXISTS", `${path} is there already: a backup replaces nothing`);
+    const writer = await (isFolder ? openFolderWriter(path) : openTarWriter(path));
+    const translated = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (thrown) {
+        throw writeFault(path, thrown);
+      }
+    };
+    return {
+      add: (...member) => translated(writer.add(...member)),
+      addText: (...member) => translated(writer.addText(...member)),
+      finish: () => translated(writer.finish()),
+      abort: () => writer.abort(),
+    };
+  } catch (thrown) {
+    throw writeFault(path, thrown);
+  }
+};
+
+// ---- reading -----------------------------------------------------------------------------------------------------
+
+async function* readTar(path: string): AsyncGenerator<Member> {
+  const decoder = createTarDecoder({ strict: true });
+  const entries = Readable.toWeb(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
+  for await (const { header, body } of entries) {
+    if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is no file`);
+    yield { name: header.name, sizeBytes: header.size, content: body };
+  }
+}
+
+/** The members of a folder are those that its SHA256SUMS names, in that order. */
+async function* readFolder(path: string): AsyncGenerator<Member> {
+  const memberOf = async (name: string): Promise<Member> => {
+    const found = await findFile(join(path, name));
+    if (!found) throw brokenBackup(`${name} is not there`);
+    if (!found.isFile()) throw brokenBackup(`${JSON.stringify(name)} is no file`);
+    return { name, sizeBytes: found.size, content: createReadStream(join(path, name), { highWaterMark: 1024 * 1024 }) };
+  };
+  const sums = await memberOf(sumsName);
+  let rest = "";
+  for await (const piece of sums.content) {
+    const lines = (rest + Buffer.from(piece).toString("utf8")).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const name = line.slice(66);
+      if (memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
+      yield await memberOf(name);
+    }
+  }
+  for (const name of [sumsName, manifestName, sealName]) yield await memberOf(name);
+}
+
+/** What reading a whole backup leaves to compare: how many members there were, and the digest of their sums. */
+export interface ReadSums {
+  readonly members: number;
+  readonly sums: string;
+}
+
+/** Reads a member of a few lines. */
+export const readTextMember = async ({ name, sizeBytes, content }: Member): Promise<string> => {
+  if (sizeBytes > limits.backupTextMaxBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes`);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content) pieces.push(piece);
+  return Buffer.concat(pieces).toString("utf8");
+};
+
+/**
+ * Gives every member to `onMember`, with its digest when its content has been read, and holds SHA256SUMS against what was read. Throws
+ * DATA_LOSS of one line where it is not whole: cut off, with other members, in another order, or with a name that is none of ours.
+ */
+export const readArchive = async (
+  path: string,
+  onMember: (member: Member) => Promise<void>,
+  onSum: (name: string, sha256: string) => void = () => {},
+): Promise<ReadSums> => {
+  const found = await findFile(path).catch((cause: unknown) => {
+    throw new Fault("NOT_FOUND", `${path} cannot be read`, { cause });
+  });
+  if (!found) throw new Fault("NOT_FOUND", `${path} is not there`);
+  const sums = createHash("sha256");
+  let [members, expected, last] = [0, "", ""];
+  try {
+    for await (const { name, sizeBytes, content } of found.isDirectory() ? readFolder(path) : readTar(path)) {
+      if (last === sealName) throw brokenBackup(`${JSON.stringify(name)} stands behind its end`);
+      if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
+      last = name;
+      const hash = hashing();
+      let readBytes = 0;
+      const passing = (async function* () {
+        for await (const piece of content) {
+          hash.update(piece);
+          readBytes += piece.byteLength;
+          yield piece;
+        }
+      })();
+      if (name !== sumsName) await onMember({ name, sizeBytes, content: passing });
+      for await (const _ of passing);
+      if (readBytes !== sizeBytes) throw brokenBackup(`${name} is cut off`);
+      const sha256 = hash.hex();
+      if (name === sumsName) expected = sha256;
+      else if (expected === "") {
+        members++;
+        sums.update(sumLine(sha256, name));
+        onSum(name, sha256);
+      }
+    }
+  } catch (thrown) {
+    if (thrown instanceof Fault || errorCodeOf(thrown) === "EIO") throw thrown;
+    throw brokenBackup(thrown instanceof Error ? thrown.message : String(thrown), thrown);
+  }
+  if (last !== sealName) throw brokenBackup("it is cut off");
+  const read = sums.digest("hex");
+  if (read !== expected) throw brokenBackup(`its members are not those that ${sumsName} lists`);
+  return { members, sums: read };
+};

@@ -1,0 +1,133 @@
+// A backup into an empty database and an empty blob place. Everything is read and verified before anything is written; it is read once
+// more for that, and held against what was verified. Tables are one transaction, so that a restore which is cut off leaves none of it;
+// servers start there when it has been recorded (server/store/migrate.ts).
+
+import { type BlobPlace, uploadStart } from "#blobs";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import {
+  beginRestore,
+  type CopiedTable,
+  ensureAuditMonth,
+  ensureBlobPlace,
+  findBlobs,
+  findStoredBlob,
+  type Loading,
+  migrate,
+  openLoading,
+  requireMigrations,
+  setBlobHidden,
+  writeBlobPlace,
+} from "#store";
+import { type Member, readArchive } from "./archive.ts";
+import { brokenBackup, memberKindOf } from "./format.ts";
+import type { Progress } from "./make-backup.ts";
+import { readPiece, type VerifiedBackup } from "./verify-backup.ts";
+
+export interface RestoreOptions {
+  readonly path: string;
+  /** What was read of it before. */
+  readonly verified: VerifiedBackup;
+  /** Of the database's owner. */
+  readonly databaseUrl: string;
+  readonly blobs: BlobPlace;
+  readonly nowMs: number;
+  readonly progress: (progress: Progress) => void;
+  /** Receives a line for what takes its time. */
+  readonly report: (line: string) => void;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** The place becomes that of the restored database with the first content, as every place does. */
+const openClaim = (loading: Loading, blobs: BlobPlace, nowMs: number): (() => Promise<void>) => {
+  let isClaimed = false;
+  return async () => {
+    if (isClaimed) return;
+    const { storeId } = await ensureBlobPlace(loading.rows, nowMs);
+    await writeBlobPlace(loading.rows, await blobs.claim(storeId, undefined));
+    isClaimed = true;
+  };
+};
+
+/** Hides the blobs of which the backup has no bytes: the next push brings them. Returns how many there are. */
+const hideBroken = async ({ rows }: Loading, written: ReadonlySet<string>, nowMs: number): Promise<number> => {
+  let hidden = 0;
+  for (let last = ""; ; ) {
+    const page = await findBlobs(rows, last, limits.collectionPageRows);
+    for (const blob of page) {
+      if (blob.isHidden || written.has(blob.sha256)) continue;
+      hidden++;
+      await setBlobHidden(rows, blob, nowMs);
+    }
+    const end = page.at(-1);
+    if (end === undefined || page.length < limits.collectionPageRows) return hidden;
+    last = end.sha256;
+  }
+};
+
+const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }: RestoreOptions): Promise<void> => {
+  const { head, manifest } = verified;
+  const tables = new Map<string, CopiedTable>(head.tables.map((table) => [table.name, table]));
+  const broken = new Set(manifest.brokenBlobs);
+  const claim = openClaim(loading, blobs, nowMs);
+  const written = new Set<string>();
+  let done = 0;
+  const writeBlob = async (hex: string, { name, sizeBytes, content }: Member): Promise<void> => {
+    const digest = `sha256:${hex}`;
+    const blob = await findStoredBlob(loading.rows, digest);
+    if (!blob) throw brokenBackup(`no row names ${name}`);
+    if (blob.isHidden || broken.has(hex)) return;
+    if (blob.sizeBytes !== sizeBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes, not ${blob.sizeBytes}`);
+    await claim();
+    await blobs.complete(blob.key, await blobs.append(blob.key, uploadStart, content));
+    written.add(digest);
+  };
+  const onMember = async (member: Member): Promise<void> => {
+    const kind = memberKindOf(member.name);
+    progress({ done: ++done, total: manifest.members, what: "members restored" });
+    if (kind?.is === "blob") await writeBlob(kind.hex, member);
+    if (kind?.is !== "piece") return;
+    const table = tables.get(kind.table);
+    if (!table) throw brokenBackup(`it has rows of ${kind.table}`);
+    await loading.copyIn(table, once(await readPiece(member)));
+  };
+  const { sums } = await readArchive(path, onMember);
+  if (sums !== manifest.sums) throw brokenBackup("it has changed since it was verified");
+  for (const table of head.tables) {
+    const [count, expected] = [await loading.countRows(table), manifest.rows[table.name] ?? 0];
+    if (count !== expected) throw brokenBackup(`table ${table.name} has ${count} rows, not ${expected}`);
+  }
+  const hidden = await hideBroken(loading, written, nowMs);
+  if (hidden !== broken.size) throw brokenBackup(`the bytes of ${hidden} blobs are not in it, and it tells of ${broken.size}`);
+  for (const sequence of manifest.sequences) await loading.writeSequence(sequence);
+};
+
+/** Throws a Fault of one line where this version, or this blob place, cannot take the backup. Changes nothing. */
+export const requireRestorable = async ({ head }: VerifiedBackup, blobs: BlobPlace): Promise<void> => {
+  await requireMigrations(head.migrations);
+  if (!(await blobs.isEmpty())) throw new Fault("FAILED_PRECONDITION", "GANTRY_BLOBS: the place is not empty: restore into an empty one");
+};
+
+/**
+ * Fills the database, and brings it to this version. What is left is to record the restore (endRestore): before that no server starts
+ * there. Throws a Fault of one line; a database that was not empty is as it was.
+ */
+export const restoreBackup = async (options: RestoreOptions): Promise<void> => {
+  const { databaseUrl, verified, report } = options;
+  const { head } = verified;
+  await beginRestore(databaseUrl);
+  await migrate(databaseUrl, { progress: () => {}, restores: true, until: head.migrations.length });
+  report(`Restoring the state of ${head.createTime}`);
+  const loading = await openLoading(databaseUrl, head.tables);
+  try {
+    for (const month of head.auditMonths) await ensureAuditMonth(loading.rows, month);
+    await load(loading, options);
+    await loading.commit();
+  } finally {
+    await loading.close();
+  }
+  await migrate(databaseUrl, { progress: report, restores: true });
+};

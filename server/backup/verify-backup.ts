@@ -1,0 +1,139 @@
+// Whether a backup is what was written: each member by its digest, each row counted, each blob by its name, and with the secret key that
+// nobody else has written it. Everything is read once, a piece at a time.
+
+import { promisify } from "node:util";
+import { zstdDecompress } from "node:zlib";
+import { limits } from "#base/limits.ts";
+import { vaultOf } from "#store";
+import { type Member, readArchive, readTextMember } from "./archive.ts";
+import {
+  type BackupHead,
+  type BackupManifest,
+  brokenBackup,
+  headName,
+  keyName,
+  manifestName,
+  memberKindOf,
+  readHead,
+  readManifest,
+  sealName,
+} from "./format.ts";
+import { countLines, type Progress } from "./make-backup.ts";
+import { keyPurpose, manifestPurpose, sha256Of } from "./seals.ts";
+
+const decompress = promisify(zstdDecompress);
+
+/** The rows of a piece. */
+export const readPiece = async ({ name, sizeBytes, content }: Member): Promise<Buffer> => {
+  if (sizeBytes > limits.backupPieceMaxBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes`);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content) pieces.push(piece);
+  try {
+    return await decompress(Buffer.concat(pieces), { maxOutputLength: limits.backupPieceMaxBytes });
+  } catch (cause) {
+    throw brokenBackup(`${name} cannot be unpacked`, cause);
+  }
+};
+
+export interface VerifyOptions {
+  readonly path: string;
+  readonly progress: (progress: Progress) => void;
+  /** Finds the key of this backup, or throws; undefined: there is none, and who wrote the backup is not known. Called before anything else is read. */
+  readonly findKey: (head: BackupHead, keyEnvelope: string | undefined) => Promise<Buffer | undefined>;
+}
+
+export interface VerifiedBackup {
+  readonly head: BackupHead;
+  readonly manifest: BackupManifest;
+  /** What the backup's own manifest.seal was opened with. */
+  readonly secretKey: Buffer | undefined;
+  /** The key is in it, under a passphrase. */
+  readonly hasKey: boolean;
+}
+
+/** True where the key is the one that was there when the backup was made. */
+export const fitsBackup = (secretKey: Buffer, { id, keyCheck }: BackupHead): boolean => vaultOf(secretKey).open(keyPurpose, keyCheck, [id]) === id;
+
+/** What each member is held against as it comes, and what all of them together must come to. */
+const openChecks = () => {
+  const rows: Record<string, number> = {};
+  let lastPiece = { table: "", ordinal: 0 };
+  const seen = new Set<string>();
+  return {
+    rows,
+    /** Pieces of a table come one after the other, from the first on. */
+    piece(table: string, ordinal: number): void {
+      const isNext = table === lastPiece.table ? ordinal === lastPiece.ordinal + 1 : ordinal === 1 && !seen.has(table);
+      if (!isNext) throw brokenBackup(`the rows of ${table} are not in their order`);
+      seen.add(table);
+      lastPiece = { table, ordinal };
+    },
+  };
+};
+
+const describe = (expected: number, found: number, what: string): void => {
+  if (expected !== found) throw brokenBackup(`it has ${found} ${what}, not ${expected}`);
+};
+
+/** Reads all of it. Throws DATA_LOSS of one line where it is not what was written. */
+export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): Promise<VerifiedBackup> => {
+  let head: BackupHead | undefined;
+  let keyEnvelope: string | undefined;
+  let secretKey: Buffer | undefined;
+  let isKeyAsked = false;
+  const texts = new Map<string, string>();
+  const checks = openChecks();
+  const other = new Set<string>();
+  let [blobCount, done] = [0, 0];
+  const askKey = async (): Promise<void> => {
+    if (isKeyAsked || head === undefined) return;
+    isKeyAsked = true;
+    secretKey = await findKey(head, keyEnvelope);
+  };
+  const onMember = async (member: Member): Promise<void> => {
+    const { name } = member;
+    const kind = memberKindOf(name);
+    if ((name === headName) !== (head === undefined))
+      throw brokenBackup(head === undefined ? `it does not begin with ${headName}` : `${headName} is there twice`);
+    progress({ done: ++done, total: 0, what: "members" });
+    if (kind?.is === "text") {
+      const content = await readTextMember(member);
+      if (texts.has(name)) throw brokenBackup(`${name} is there twice`);
+      texts.set(name, content);
+      if (name === headName) head = readHead(content);
+      if (name === keyName) keyEnvelope = content;
+      return;
+    }
+    await askKey();
+    if (kind?.is === "piece") {
+      checks.piece(kind.table, kind.ordinal);
+      checks.rows[kind.table] = (checks.rows[kind.table] ?? 0) + countLines(await readPiece(member));
+    } else {
+      blobCount++;
+    }
+  };
+  const onSum = (name: string, sha256: string): void => {
+    const kind = memberKindOf(name);
+    if (kind?.is === "blob" && kind.hex !== sha256) other.add(kind.hex);
+  };
+  const { members, sums } = await readArchive(path, onMember, onSum);
+  await askKey();
+  const manifestText = texts.get(manifestName);
+  if (head === undefined || manifestText === undefined) throw brokenBackup("it is cut off");
+  const manifest = readManifest(manifestText);
+  const { id, tables } = head;
+  if (manifest.id !== id) throw brokenBackup(`${manifestName} is that of another backup`);
+  if (manifest.sums !== sums) throw brokenBackup(`its members are not those that ${manifestName} names`);
+  describe(manifest.members, members, "members");
+  for (const { name } of tables) describe(manifest.rows[name] ?? 0, checks.rows[name] ?? 0, `rows of ${name}`);
+  const unnamed = Object.keys(checks.rows).find((name) => !tables.some((table) => table.name === name));
+  if (unnamed !== undefined) throw brokenBackup(`it has rows of ${unnamed}, which ${headName} does not name`);
+  const broken = new Set(manifest.brokenBlobs);
+  for (const hex of other) if (!broken.has(hex)) throw brokenBackup(`blob sha256:${hex} has other bytes than its digest says`);
+  if (blobCount < manifest.blobs.count - broken.size || blobCount > manifest.blobs.count) describe(manifest.blobs.count, blobCount, "blobs");
+  if (secretKey !== undefined) {
+    const opened = vaultOf(secretKey).open(manifestPurpose, (texts.get(sealName) ?? "").trim(), [id]);
+    if (opened !== sha256Of(manifestText)) throw brokenBackup(`${manifestName} is not what was written with the secret key`);
+  }
+  return { head, manifest, secretKey, hasKey: keyEnvelope !== undefined };
+};

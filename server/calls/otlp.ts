@@ -1,0 +1,134 @@
+// Traces by OpenTelemetry's SDK, sent as OTLP over HTTP to the operator's collector. Loaded where an endpoint is set, and not
+// otherwise (index.ts). Spans are made for calls that are kept and for no other, so the SDK's own samplers have nothing to decide.
+//
+// The connection to the collector is the operator's, like that to the database: it does not pass the guarded client, whose
+// rules are for addresses that others have chosen.
+
+import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
+import { AlwaysOnSampler, BatchSpanProcessor, type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace";
+import type { Code } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import type { Attributes, CallRecord, CallTrace } from "./record.ts";
+import { openSampling, type SamplingSettings } from "./sampling.ts";
+import type { Traces } from "./trace.ts";
+import { readTraceparent, type TraceParent, tracedRequestId, traceOfRequest, traceparentOf } from "./traceparent.ts";
+
+export interface TracesSettings extends SamplingSettings {
+  /** Where traces are posted to. */
+  readonly url: string;
+}
+
+/** Codes of which the server is to blame (OpenTelemetry, semantic conventions of gRPC servers). */
+const serverFaults: ReadonlySet<Code | "OK"> = new Set(["UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]);
+
+/** The SDK's time of a time by performance.now(). */
+const timeOf = (ms: number): number => performance.timeOrigin + ms;
+
+/** What the exporter could not send is told, and is no error of anybody else's. */
+const tellingExporter = (exporter: SpanExporter, log: Log): SpanExporter => ({
+  export: (spans, done) =>
+    exporter.export(spans, ({ error, code }) => {
+      if (code !== 0) log("traces.failed", { spans: spans.length, cause: error?.message });
+      done({ code: 0 });
+    }),
+  shutdown: () => exporter.shutdown(),
+});
+
+const callAttributes = (call: CallRecord): Attributes => ({
+  "rpc.method": call.operation,
+  "gantry.protocol": call.protocol,
+  "gantry.code": call.code,
+  "gantry.request_id": call.requestId,
+  ...(call.caller === "" ? {} : { "gantry.caller": call.caller }),
+  ...(call.path === "" ? {} : { "gantry.path": call.path }),
+  ...(call.reason === "" ? {} : { "gantry.reason": call.reason }),
+  ...(call.quota === "" ? {} : { "gantry.quota": call.quota }),
+  ...(call.status === 0 ? {} : { "http.response.status_code": call.status }),
+  ...(call.isCut ? { "gantry.cut": true } : {}),
+  "http.request.body.size": call.receivedBytes,
+  "http.response.body.size": call.sentBytes,
+});
+
+/** The context of a span of somebody else, or of another time. */
+const contextOf = ({ traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">): Context =>
+  trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true });
+
+export const openOtlp = (settings: TracesSettings, { version, log }: { readonly version: string; readonly log: Log }): Traces => {
+  const sampling = openSampling(settings);
+  const provider = new TracerProvider({
+    // Of the environment: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ "service.name": "gantry", "service.version": version }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    sampler: new AlwaysOnSampler(),
+    spanLimits: { attributeValueLengthLimit: limits.traceTextMax },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        // Of the environment: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE.
+        exporter: tellingExporter(new OTLPTraceExporter({ url: settings.url }), log),
+        maxQueueSize: limits.traceQueueSpans,
+        maxExportBatchSize: limits.traceBatchSpans,
+        scheduledDelayMillis: limits.traceBatchMs,
+        exportTimeoutMillis: limits.traceExportMs,
+      }),
+    ],
+  });
+  const tracer = provider.getTracer("gantry", version);
+
+  const callTrace = (span: Span): CallTrace => {
+    const own = span.spanContext();
+    const context = trace.setSpan(ROOT_CONTEXT, span);
+    let parts = 0;
+    return {
+      traceparent: traceparentOf(own),
+      requestId: tracedRequestId(own),
+      part(name, fromMs, untilMs, attributes, failed) {
+        if (++parts > limits.tracePartsMax) return;
+        // What has attributes is asked of others; without any it is waiting.
+        const kind = attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
+        const child = tracer.startSpan(name, { kind, startTime: timeOf(fromMs), attributes: attributes ?? {} }, context);
+        if (failed !== undefined) child.setAttribute("error.type", failed).setStatus({ code: SpanStatusCode.ERROR });
+        child.end(timeOf(untilMs));
+      },
+      end(call) {
+        span.updateName(call.operation).setAttributes(callAttributes(call));
+        if (parts > limits.tracePartsMax) span.setAttribute("gantry.parts_left_out", parts - limits.tracePartsMax);
+        if (serverFaults.has(call.code)) span.setStatus({ code: SpanStatusCode.ERROR, message: call.code });
+        span.end(timeOf(call.endedMs ?? performance.now()));
+      },
+    };
+  };
+
+  return {
+    beginCall(header) {
+      const parent = readTraceparent(header);
+      if (!sampling.call(parent)) return undefined;
+      const options = { kind: SpanKind.SERVER, startTime: timeOf(performance.now()) };
+      return callTrace(tracer.startSpan("call", options, parent ? contextOf(parent) : ROOT_CONTEXT));
+    },
+    beginDelivery(requestId, attributes) {
+      const cause = traceOfRequest(requestId);
+      if (cause === undefined || !sampling.delivery()) return undefined;
+      const span = tracer.startSpan("deliver", { kind: SpanKind.PRODUCER, startTime: timeOf(performance.now()), attributes }, contextOf(cause));
+      return {
+        headers: { traceparent: traceparentOf(span.spanContext()), "ce-traceparent": traceparentOf(cause) },
+        end(outcome, failed) {
+          span.setAttribute("gantry.outcome", outcome);
+          if (failed) span.setStatus({ code: SpanStatusCode.ERROR, message: outcome });
+          span.end(timeOf(performance.now()));
+        },
+      };
+    },
+    async close() {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, limits.tracesCloseMs);
+      });
+      await Promise.race([provider.shutdown().catch((cause: unknown) => log("traces.failed", { cause })), late]);
+      clearTimeout(timer);
+    },
+  };
+};

@@ -1,0 +1,136 @@
+// The schemas of SCIM's resources (RFC 7643, 4, 7 and 8.7) as far as they are served: which attributes there are, and of what kind.
+// Written once in short, and shown by /Schemas in RFC 7643's own form.
+
+import type { JsonObject } from "#base/json.ts";
+
+export const userSchema = "urn:ietf:params:scim:schemas:core:2.0:User";
+export const enterpriseSchema = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+
+type Kind = "string" | "boolean" | "reference" | "binary" | "complex";
+
+interface Traits {
+  readonly kind?: Kind;
+  readonly multi?: boolean;
+  readonly required?: boolean;
+  readonly readOnly?: boolean;
+  readonly caseExact?: boolean;
+  readonly unique?: boolean;
+  /** Of a reference: to what. */
+  readonly to?: readonly string[];
+  readonly inner?: readonly Attribute[];
+}
+
+interface Attribute extends Traits {
+  readonly name: string;
+  readonly description: string;
+}
+
+export interface Schema {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly attributes: readonly Attribute[];
+}
+
+const attribute = (name: string, description: string, traits: Traits = {}): Attribute => ({ name, description, ...traits });
+
+/** A list of values with their kinds (RFC 7643, 2.4). */
+const values = (name: string, description: string, kind: Kind = "string", traits: Traits = {}): Attribute =>
+  attribute(name, description, {
+    kind: "complex",
+    multi: true,
+    inner: [
+      attribute("value", "The value.", { kind, ...traits }),
+      attribute("display", "The value as people read it."),
+      attribute("type", "What the value is for, such as work."),
+      attribute("primary", "True for the one that is meant where one is needed.", { kind: "boolean" }),
+    ],
+  });
+
+const addressParts = ["formatted", "streetAddress", "locality", "region", "postalCode", "country"];
+
+const user: Schema = {
+  id: userSchema,
+  name: "User",
+  description: "A person",
+  attributes: [
+    attribute("userName", "What the person signs in as at the provider.", { required: true, unique: true }),
+    attribute("name", "The parts of the person's name.", {
+      kind: "complex",
+      inner: ["formatted", "familyName", "givenName", "middleName", "honorificPrefix", "honorificSuffix"].map((name) => attribute(name, `The name's ${name}.`)),
+    }),
+    attribute("displayName", "The name as people read it."),
+    attribute("nickName", "What the person is called."),
+    attribute("profileUrl", "A page about the person.", { kind: "reference", to: ["external"], caseExact: true }),
+    attribute("title", "The person's title."),
+    attribute("userType", "The relation between person and organization."),
+    attribute("preferredLanguage", "The language that the person prefers."),
+    attribute("locale", "Where the person is, for numbers and times."),
+    attribute("timezone", "The person's time zone."),
+    attribute("active", "False: the person has no right by this provider.", { kind: "boolean" }),
+    values("emails", "E-mail addresses."),
+    values("phoneNumbers", "Telephone numbers."),
+    values("ims", "Addresses of messages."),
+    values("photos", "Pictures.", "reference", { to: ["external"], caseExact: true }),
+    attribute("addresses", "Postal addresses.", {
+      kind: "complex",
+      multi: true,
+      inner: [
+        ...addressParts.map((name) => attribute(name, `The address's ${name}.`)),
+        attribute("type", "What the address is for, such as work."),
+        attribute("primary", "True for the one that is meant where one is needed.", { kind: "boolean" }),
+      ],
+    }),
+    values("entitlements", "What the person is entitled to, elsewhere."),
+    values("roles", "The person's roles, elsewhere."),
+    values("x509Certificates", "Certificates.", "binary", { caseExact: true }),
+  ],
+};
+
+const enterprise: Schema = {
+  id: enterpriseSchema,
+  name: "EnterpriseUser",
+  description: "What a company says of a person",
+  attributes: [
+    ...["employeeNumber", "costCenter", "organization", "division", "department"].map((name) => attribute(name, `The person's ${name}.`)),
+    attribute("manager", "Whom the person reports to.", {
+      kind: "complex",
+      inner: [
+        attribute("value", "The id of that person."),
+        attribute("$ref", "The address of that person.", { kind: "reference", to: ["User"], caseExact: true }),
+        attribute("displayName", "That person's name.", { readOnly: true }),
+      ],
+    }),
+  ],
+};
+
+export const schemas: readonly Schema[] = [user, enterprise];
+
+/** Every name of a core attribute of users, and of what is inside it, by its lower case: names are compared so (RFC 7643, 2.1). */
+export const userAttributes: ReadonlyMap<string, Attribute> = new Map(user.attributes.map((each) => [each.name.toLowerCase(), each]));
+
+const hasCase = (kind: Kind): boolean => kind !== "boolean" && kind !== "complex";
+
+const shownAttribute = ({ name, description, kind = "string", multi, required, readOnly, caseExact, unique, to, inner }: Attribute): JsonObject => ({
+  name,
+  type: kind,
+  multiValued: multi === true,
+  description,
+  required: required === true,
+  ...(hasCase(kind) ? { caseExact: caseExact === true } : {}),
+  mutability: readOnly ? "readOnly" : "readWrite",
+  returned: "default",
+  ...(hasCase(kind) ? { uniqueness: unique ? "server" : "none" } : {}),
+  ...(to ? { referenceTypes: [...to] } : {}),
+  ...(inner ? { subAttributes: inner.map(shownAttribute) } : {}),
+});
+
+/** A schema as /Schemas shows it. `base`: the SCIM address of the provider. */
+export const shownSchema = ({ id, name, description, attributes }: Schema, base: string): JsonObject => ({
+  schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
+  id,
+  name,
+  description,
+  attributes: attributes.map(shownAttribute),
+  meta: { resourceType: "Schema", location: `${base}/Schemas/${id}` },
+});

@@ -1,0 +1,196 @@
+// The people whom an identity provider has announced by SCIM (docs/decisions/0053). Who is active has the provider's default role;
+// with `active: false`, and when the user is deleted, all that the provider's sign-ins gave ends with the next request.
+
+import { ScimUserSchema, ScimUsersService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
+import { matchesEtag } from "#base/etag.ts";
+import { Fault } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { newChild } from "#base/uid.ts";
+import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { endProvisionedAccess, giveProvisionedRole } from "#signin";
+import {
+  countScimUsers,
+  deleteScimRemoval,
+  deleteScimUser,
+  findProvider,
+  findScimIdentity,
+  findScimUser,
+  insertScimUser,
+  listScimUsers,
+  lockRow,
+  lockScimUser,
+  type Provider,
+  type ScimUserRow,
+  updateScimUser,
+  writeScimRemoval,
+} from "#store";
+import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
+import { changedSince, noResource, notUnique } from "./documents/faults.ts";
+import { patched, readOperations } from "./documents/patch.ts";
+import { isSameJson } from "./documents/same-json.ts";
+import { type Shown, shownOf } from "./documents/shown.ts";
+import { documentOf, isMultiValued, type ReadUser, readUser, shownUser, weakVersionOf } from "./documents/user-document.ts";
+import { userQueryOf } from "./documents/user-query.ts";
+
+const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
+
+const noUser = ({ request }: Asked): Fault => noResource("User", text(request, "id"));
+
+/** What is told of a user, and what is answered. */
+const toldUser = (asked: Asked, row: ScimUserRow, shown: Shown): JsonObject => {
+  const { userName } = documentOf(row);
+  return {
+    uid: row.uid,
+    identityProviderUid: text(asked.request, "identityProviderUid"),
+    ...(row.externalId === undefined ? {} : { externalId: row.externalId }),
+    userName: userName ?? "",
+    active: row.active,
+    ...(row.identityUid === undefined ? {} : { identityUid: row.identityUid }),
+    document: shownUser(row, baseOf(asked), shown),
+  };
+};
+
+/** The provider, which stays until the transaction ends. */
+const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> => {
+  const uid = text(request, "identityProviderUid");
+  const held = await lockRow(rows, { name: "identity_providers", columns: ["uid"] }, uid, "key share");
+  const provider = held && (await findProvider(rows, uid));
+  if (!provider) throw noResource("IdentityProvider", uid);
+  return provider;
+};
+
+const oidRule = "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
+
+/**
+ * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
+ * subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
+ */
+const identityOf = async ({ rows, services }: WriteContext, { uid, oidc }: Provider, externalId: string | undefined): Promise<string | undefined> => {
+  if (externalId === undefined) return undefined;
+  return oidc.correlationRule === oidRule ? findScimIdentity(rows, uid, externalId) : services.authn.personUid(oidc.issuer, externalId);
+};
+
+/** Runs a statement that writes a user; a name or external id that another has is 409 uniqueness. */
+const namingTaken = async <T>(statement: Promise<T>): Promise<T> => {
+  try {
+    return await statement;
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS")
+      throw notUnique("another user of this identity provider has the same userName or externalId");
+    throw thrown;
+  }
+};
+
+const createUser = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const user = readUser(part(request, "document"));
+  const provider = await holdProvider(context);
+  const { externalId, active = true, document, ...keys } = user;
+  const identityUid = await identityOf(context, provider, externalId);
+  const uid = newChild(provider.uid);
+  const kept = JSON.stringify({ ...document, active });
+  await namingTaken(insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }));
+  if (externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
+  if (active && identityUid !== undefined) await giveProvisionedRole(context, provider, identityUid);
+  const row = await findScimUser(rows, uid);
+  if (!row) throw noUser(context);
+  return { reply: toldUser(context, row, shownOf(request)) };
+};
+
+/** The user that a request names, locked, as it has seen it. */
+const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
+  const row = await lockScimUser(context.rows, uidOf(context));
+  if (!row) throw noUser(context);
+  const ifMatch = text(context.request, "ifMatch");
+  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  return row;
+};
+
+/** Ends what the person had by this user, who is another one now, inactive or gone. */
+const endUser = async (context: WriteContext, provider: Provider, { externalId, identityUid }: ScimUserRow, isGone: boolean): Promise<void> => {
+  if (isGone && externalId !== undefined)
+    await writeScimRemoval(context.rows, { identityProviderUid: provider.uid, externalId, identityUid, nowMs: context.nowMs });
+  if (identityUid !== undefined) await endProvisionedAccess(context, provider, identityUid);
+};
+
+/** Writes the user as it shall be. Whoever does not say whether it is active leaves that as it is. */
+const writeUser = async (context: WriteContext, provider: Provider, before: ScimUserRow, wanted: ReadUser): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const shown = shownOf(request);
+  const { externalId, active = before.active, document: kept, ...keys } = wanted;
+  if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, shown), unchanged: true };
+  const isOther = externalId !== before.externalId;
+  const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
+  const row = await namingTaken(updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }));
+  if (!row) throw noUser(context);
+  if (isOther || (before.active && !active)) await endUser(context, provider, before, isOther);
+  if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
+  if (active && identityUid !== undefined && (isOther || !before.active)) await giveProvisionedRole(context, provider, identityUid);
+  return { reply: toldUser(context, row, shown) };
+};
+
+/** What a PUT does not say of these is not asserted, and stays (RFC 7644, 3.5.1). */
+const keptByReplace = ({ externalId, active }: JsonObject): JsonObject => ({
+  ...(externalId === undefined ? {} : { externalId }),
+  ...(active === undefined ? {} : { active }),
+});
+
+const replaceUser = async (context: WriteContext): Promise<Outcome> => {
+  const wanted = readUser(part(context.request, "document"));
+  const provider = await holdProvider(context);
+  const before = await lockSeen(context);
+  const document = { ...keptByReplace(documentOf(before)), ...wanted.document };
+  return writeUser(context, provider, before, { ...wanted, externalId: wanted.externalId ?? before.externalId, document });
+};
+
+const patchUser = async (context: WriteContext): Promise<Outcome> => {
+  const operations = readOperations(part(context.request, "document"));
+  const provider = await holdProvider(context);
+  const before = await lockSeen(context);
+  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, isMultiValued)));
+};
+
+const removeUser = async (context: WriteContext): Promise<Outcome> => {
+  const provider = await holdProvider(context);
+  const before = await lockSeen(context);
+  await deleteScimUser(context.rows, before.uid);
+  await endUser(context, provider, before, true);
+  const { document: _, ...told } = toldUser(context, before, shownOf({}));
+  return { reply: told };
+};
+
+const getUser = async (context: ReadContext): Promise<Outcome> => {
+  const row = await findScimUser(context.rows, uidOf(context));
+  if (!row) throw noUser(context);
+  return { reply: toldUser(context, row, shownOf(context.request)) };
+};
+
+const listUsers = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const query = userQueryOf(request);
+  const shown = shownOf(request);
+  const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimUsers(rows, query), countScimUsers(rows, query)]);
+  const base = baseOf(context);
+  return {
+    reply: {
+      document: listResponse(
+        found.map((row) => shownUser(row, base, shown)),
+        totalResults,
+        query.skip,
+      ),
+    },
+  };
+};
+
+export const scimUser = resource({
+  service: ScimUsersService,
+  message: ScimUserSchema,
+  methods: {
+    ListScimUsers: { reads: listUsers },
+    GetScimUser: { reads: getUser },
+    CreateScimUser: { writes: createUser },
+    ReplaceScimUser: { writes: replaceUser },
+    PatchScimUser: { writes: patchUser },
+    DeleteScimUser: { writes: removeUser },
+  },
+});

@@ -1,0 +1,84 @@
+// What SCIM gives a person and takes away again, and who may not sign in because of it (docs/decisions/0053). A person whom the
+// provider announces has its default role, as by a sign-in through it; who is not active any more has nothing at its group or below
+// it, nor anything that a sign-in through it gave. Rights elsewhere are others' to give, and stay.
+
+import { builtInRoleUid } from "#authz";
+import { blocked, denied } from "#base/fault.ts";
+import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
+import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
+import { boundOf, type ChangeContext, change } from "#kernel";
+import {
+  deleteRefreshTokensThrough,
+  deleteSessionsThrough,
+  hasOwnersBeside,
+  insertRevokedGrant,
+  listBindingsBelow,
+  lockRow,
+  lockScimStanding,
+  type Provider,
+  writeScimIdentity,
+  type Write,
+} from "#store";
+
+/** As much of a provider as gives its default role. */
+type RoleGiver = Pick<Provider, "parent" | "defaultRole">;
+
+/** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
+export const makeDefaultBinding = async (context: ChangeContext, { parent, defaultRole: roleUid }: RoleGiver, identityUid: string): Promise<void> => {
+  if (!(await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"))) return;
+  const wanted = { kind: "create", parent, body: { identityUid, roleUid }, unlessTaken: true } as const;
+  await change(context, boundOf(context, RoleBindingSchema), wanted, "row");
+};
+
+/** What SCIM does was allowed to whoever switched it on (RIGHTS_HANDED_ON_SCIM), and its default role to whoever chose that. */
+const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, handOn: () => {} });
+
+/** Gives an active user's person the default role. */
+export const giveProvisionedRole = (context: ChangeContext, provider: RoleGiver, identityUid: string): Promise<void> =>
+  makeDefaultBinding(asAllowed(context), provider, identityUid);
+
+/**
+ * Ends the person's role bindings at the provider's group and below it, whoever gave them, and the sessions and refresh tokens of sign-ins
+ * through the provider. Throws FAILED_PRECONDITION where that would leave the organization without an owner from outside.
+ */
+export const endProvisionedAccess = async (context: ChangeContext, provider: Pick<Provider, "uid" | "parent" | "oidc">, identityUid: string): Promise<void> => {
+  const { rows, nowMs, services } = context;
+  const bindings = await listBindingsBelow(rows, provider.parent, identityUid);
+  const people = services.authn.issuerSpellings(provider.oidc.issuer);
+  const owner = { group: rootOf(provider.uid), role: builtInRoleUid("owner"), now: timestamp(nowMs) };
+  if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, people })))
+    throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner whom this identity provider does not reach"]);
+  const allowed = asAllowed(context);
+  for (const uid of bindings) await change(allowed, boundOf(context, RoleBindingSchema), { kind: "delete", uid }, "row");
+  await deleteSessionsThrough(rows, provider.uid, identityUid);
+  for (const grant of await deleteRefreshTokensThrough(rows, provider.uid, identityUid)) await insertRevokedGrant(rows, grant, nowMs);
+};
+
+/**
+ * Refuses whom SCIM has deactivated or removed at this provider, and keeps it so until the transaction ends that nobody is: sign-ins,
+ * and whatever gives tokens for one. "active": SCIM has announced the person.
+ */
+export const requireNotDeactivated = async (rows: Write, providerUid: string, identityUid: string): Promise<"active" | undefined> => {
+  const standing = await lockScimStanding(rows, providerUid, identityUid);
+  if (standing === "inactive" || standing === "removed") throw denied("Permission denied: the identity provider has deactivated this account");
+  return standing;
+};
+
+/**
+ * What SCIM has to say of a person's sign-in through this provider. Throws PERMISSION_DENIED for whom it has deactivated or removed.
+ * @param externalId what SCIM knows the person by where it is not the subject; a user whose person was not known before has the default
+ *   role from now on
+ */
+export const checkProvisioning = async (
+  context: ChangeContext,
+  provider: Provider,
+  identityUid: string,
+  externalId: string | undefined,
+): Promise<{ readonly isProvisioned: boolean }> => {
+  const { rows } = context;
+  const isNewlyKnown = externalId !== undefined && (await writeScimIdentity(rows, provider.uid, externalId, identityUid));
+  const standing = await requireNotDeactivated(rows, provider.uid, identityUid);
+  if (isNewlyKnown && standing === "active") await giveProvisionedRole(context, provider, identityUid);
+  return { isProvisioned: standing === "active" };
+};

@@ -1,0 +1,182 @@
+// Tables deletions and deleted_rows: what was deleted, and the rows as they were, whatever table they are of. Kept until their
+// expire_time, until they come back or until somebody has them removed (docs/decisions/0058-undelete.md).
+//
+// Rows go into deleted_rows by the statement that deletes them, and come back by one that inserts them: none of them passes
+// through the server. A row is kept by the names of its columns. Columns that were added meanwhile have their defaults in what
+// comes back; what was dropped is left out.
+
+import { type Json, objectList } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, flag, json, text } from "./columns.ts";
+import type { Read, Row, Store, Write } from "./handle.ts";
+import { deleteRows, type Retention, sweptNothing } from "./retention.ts";
+import type { Table } from "./rows.ts";
+
+/** Where deleted rows are kept. */
+export interface Keeping {
+  /** Uid of the deletion. */
+  readonly deletion: string;
+  /** Columns that are not kept: what comes back has their defaults. */
+  readonly without: readonly string[];
+}
+
+/** The rows of `table` whose `column` is `uid`, or also those below. */
+export interface DeletedRange {
+  readonly table: string;
+  readonly column: string;
+  readonly uid: string;
+  readonly isExact: boolean;
+}
+
+const whereOf = ({ column, isExact }: DeletedRange): string => (isExact ? `${column} = $1` : `${column} >= $1 and ${column} < $2`);
+
+const keepStatement = (range: DeletedRange, from: string): string => `
+  with gone as (delete from ${range.table} where ${whereOf(range)} returning *), kept as (
+    insert into deleted_rows (deletion_uid, table_name, content) select $3, $4, to_jsonb(gone) - $5::text[] from gone returning 1
+  ) ${from}`;
+
+const keepValues = ({ table, uid }: DeletedRange, { deletion, without }: Keeping) => [uid, `${uid}0`, deletion, table, without];
+
+/** Deletes the rows and keeps them; how many they were. */
+export const keepDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<number> => {
+  // With an exact place the second parameter is used nowhere, and must have a type all the same.
+  const statement = keepStatement(range, "select count(*) from kept where $2::text is not null");
+  const [row] = await rows.query(statement, keepValues(range, keeping));
+  return Number(row?.[0] ?? 0);
+};
+
+/** The same; their uids, in order. */
+export const takeDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<string[]> => {
+  const statement = keepStatement(range, "select uid from gone where $2::text is not null");
+  return (await rows.query(statement, keepValues(range, keeping))).flatMap(([uid]) => uid ?? []).sort();
+};
+
+/** A table of a deletion, with how many rows of it are kept. */
+export interface KeptTable {
+  readonly name: string;
+  readonly count: number;
+}
+
+export interface NewDeletion {
+  readonly uid: string;
+  /** "": what was deleted lay in nothing. */
+  readonly parentUid: string;
+  /** Full name of the message. */
+  readonly resourceType: string;
+  readonly resourceUid: string;
+  readonly resourceName: string;
+  readonly deleterUid: string;
+  readonly createTimeMs: number;
+  readonly expireTimeMs: number;
+  /** How many resources of which kind it has removed. */
+  readonly kinds: readonly { readonly resourceType: string; readonly count: number }[];
+  /** In the order in which they come back. */
+  readonly tables: readonly KeptTable[];
+}
+
+export const insertDeletion = async (rows: Write, deletion: NewDeletion): Promise<void> => {
+  const { uid, parentUid, resourceType, resourceUid, resourceName, deleterUid, createTimeMs, expireTimeMs, kinds, tables } = deletion;
+  await rows.query(
+    `insert into deletions
+       (uid, parent_uid, resource_type, resource_uid, resource_name, deleter_uid, create_time, update_time, expire_time, kinds, row_count, tables)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,
+    [
+      uid,
+      parentUid,
+      resourceType,
+      resourceUid,
+      resourceName,
+      deleterUid,
+      timestamp(createTimeMs),
+      timestamp(expireTimeMs),
+      JSON.stringify(kinds.map(({ resourceType: of, count }) => ({ resourceType: of, count: String(count) }))),
+      tables.reduce((sum, { count }) => sum + count, 0),
+      JSON.stringify(tables),
+    ],
+  );
+};
+
+const keptTables = columns({ tables: json });
+
+const readTables = (tables: Json): KeptTable[] => objectList({ tables }, "tables").map(({ name, count }) => ({ name: String(name), count: Number(count) }));
+
+/** What is kept of a deletion, in the order in which it comes back. */
+export const findKeptTables = async (rows: Read, deletion: string): Promise<KeptTable[]> => {
+  const found = await keptTables.findOne(rows, `select ${keptTables.list} from deletions where uid = $1`, [deletion]);
+  return found ? readTables(found.tables) : [];
+};
+
+/** The rows that a deletion keeps of a resource's table, with the table's columns; null where a row was kept without one. */
+export const findDeletedRows = (rows: Read, deletion: string, { name, columns: names }: Table): Promise<Row[]> =>
+  rows.query(
+    `select ${names.map((column) => `kept.${column}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${name}, content) as kept
+     where deletion_uid = $1 and table_name = $2 order by number`,
+    [deletion, name],
+    { rows: limits.deletedRowsMax, wide: true },
+  );
+
+const columnName = columns({ name: expression("attname", text) });
+
+/** The columns that come back of what a deletion keeps of a table: those that the rows were kept with, as far as there are such now. */
+const findReturningColumns = async (rows: Read, deletion: string, table: string): Promise<string[]> => {
+  const found = await columnName.find(
+    rows,
+    `select ${columnName.list} from pg_attribute
+     where attrelid = to_regclass($2) and attnum > 0 and not attisdropped and attgenerated = ''
+       and (select content from deleted_rows where deletion_uid = $1 and table_name = $2 order by number limit 1) ? attname
+     order by attnum`,
+    [deletion, table],
+  );
+  return found.map(({ name }) => name);
+};
+
+const returnStatement = (table: string, names: readonly string[], where: string, conflict: string): string => `
+  insert into ${table} (${names.join(", ")}) overriding system value
+  select ${names.map((name) => `kept.${name}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${table}, content) as kept
+  where deletion_uid = $1 and table_name = $2 ${where} order by number ${conflict}`;
+
+/** Brings back all rows that a deletion keeps of a table. What a unique index holds already is an ALREADY_EXISTS (faults.ts). */
+export const returnRows = async (rows: Write, deletion: string, table: string): Promise<void> => {
+  const names = await findReturningColumns(rows, deletion, table);
+  if (names.length > 0) await rows.query(returnStatement(table, names, "", ""), [deletion, table]);
+};
+
+/** The same of those of these uids; the uids of all that came back. `unlessTaken`: what a unique index holds already is left out. */
+export const returnResources = async (
+  rows: Write,
+  deletion: string,
+  { name }: Table,
+  uids: readonly string[],
+  unlessTaken: boolean,
+): Promise<ReadonlySet<string>> => {
+  const names = await findReturningColumns(rows, deletion, name);
+  const statement = returnStatement(name, names, "and content ->> 'uid' = any($3)", unlessTaken ? "on conflict do nothing" : "");
+  return new Set((await rows.query(`${statement} returning uid`, [deletion, name, uids])).flatMap(([uid]) => uid ?? []));
+};
+
+/** Keeps a deletion as it is until the transaction ends; false where there is none. */
+export const lockDeletion = async (rows: Write, deletion: string): Promise<boolean> =>
+  (await rows.query("select 1 from deletions where uid = $1 for update", [deletion])).length > 0;
+
+/** Removes a deletion and all that it keeps. */
+export const removeDeletion = async (rows: Write, deletion: string): Promise<void> => {
+  await rows.query("delete from deleted_rows where deletion_uid = $1", [deletion]);
+  await rows.query("delete from deletions where uid = $1", [deletion]);
+};
+
+const expired = columns({ uid: text, hasRows: expression("exists (select from deleted_rows where deletion_uid = uid)", flag) });
+
+/** Rows first, and the deletion itself when none is left: what is told of can be brought back whole, or has expired. */
+export const deletionsRetention: Retention = {
+  table: "deletions",
+  async deleteExpired(store: Store, nowMs: number) {
+    const statement = `select ${expired.list} from deletions where expire_time <= $1 order by expire_time, uid limit 1`;
+    const first = await expired.findOne(store.read, statement, [timestamp(nowMs)]);
+    if (!first) return sweptNothing;
+    const { deleted } = first.hasRows
+      ? await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid])
+      : await deleteRows(store, { table: "deletions", where: "uid = $1 and expire_time <= $2", order: "uid" }, [first.uid, timestamp(nowMs)]);
+    return { deleted, more: true };
+  },
+};

@@ -1,0 +1,266 @@
+// Tables scim_users, scim_removals and scim_arrivals: the people whom an identity provider has announced by SCIM, those whom it
+// has removed again, and who came by an external id that is not their subject. Kept as long as the provider is; of a user that was
+// removed nothing stays but what keeps the person from signing in.
+
+import { timestamp } from "#base/time.ts";
+import { columns, expression, flag, nullableText, number, text, time } from "./columns.ts";
+import { type Param, type Read, wideCount, type Write } from "./handle.ts";
+
+export interface ScimUserRow {
+  readonly uid: string;
+  readonly externalId: string | undefined;
+  /** Of the person; undefined: not known yet. */
+  readonly identityUid: string | undefined;
+  readonly active: boolean;
+  /** JSON text. */
+  readonly document: string;
+  /** Grows with each change. */
+  readonly version: number;
+  /** RFC 3339. */
+  readonly createTime: string;
+  readonly updateTime: string;
+}
+
+const user = columns<ScimUserRow>({
+  uid: text,
+  externalId: nullableText,
+  identityUid: nullableText,
+  active: flag,
+  document: text,
+  version: number,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+});
+
+/** What lists compare and sort by: texts in lower case but `externalId` and `id`, which are compared as they are. */
+export interface ScimUserKeys {
+  readonly userName: string;
+  readonly displayName: string;
+  readonly emails: readonly string[];
+}
+
+export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "identityUid" | "active" | "document">, ScimUserKeys {
+  readonly identityProviderUid: string;
+  readonly nowMs: number;
+}
+
+/** Throws ALREADY_EXISTS where the provider has a user of this name or external id. */
+export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<void> => {
+  await rows.query(
+    `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
+    [
+      row.uid,
+      row.identityProviderUid,
+      row.externalId ?? null,
+      row.identityUid ?? null,
+      row.active,
+      row.document,
+      row.userName,
+      row.displayName,
+      row.emails,
+      timestamp(row.nowMs),
+    ],
+  );
+};
+
+export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
+  user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);
+
+/** The same, and nobody else changes it until the transaction ends. */
+export const lockScimUser = (rows: Write, uid: string): Promise<ScimUserRow | undefined> =>
+  user.findOne(rows, `select ${user.list} from scim_users where uid = $1 for update`, [uid]);
+
+/** Throws ALREADY_EXISTS as insertScimUser does. Returns the row as it is now. */
+export const updateScimUser = (
+  rows: Write,
+  row: Pick<NewScimUser, "uid" | "externalId" | "identityUid" | "active" | "document" | "nowMs"> & ScimUserKeys,
+): Promise<ScimUserRow | undefined> =>
+  user.findOne(
+    rows,
+    `update scim_users set external_id = $2, identity_uid = $3, active = $4, document = $5, user_name = $6, display_name = $7, emails = $8,
+       version = version + 1, update_time = greatest($9::timestamptz, update_time + interval '1 millisecond')
+     where uid = $1 returning ${user.list}`,
+    [row.uid, row.externalId ?? null, row.identityUid ?? null, row.active, row.document, row.userName, row.displayName, row.emails, timestamp(row.nowMs)],
+  );
+
+export const deleteScimUser = async (rows: Write, uid: string): Promise<void> => {
+  await rows.query("delete from scim_users where uid = $1", [uid]);
+};
+
+// ---- lists ------------------------------------------------------------------------------------------------------
+
+/** What users are looked for and sorted by: each has an index inside its provider. */
+export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
+
+export type ScimOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le" | "pr";
+
+/** A filter whose attributes are known, and whose texts are as the columns have them. */
+export type ScimCondition<Attribute extends string> =
+  | { readonly kind: "and" | "or"; readonly conditions: readonly ScimCondition<Attribute>[] }
+  | { readonly kind: "not"; readonly condition: ScimCondition<Attribute> }
+  | { readonly kind: "compare"; readonly attribute: Attribute; readonly operator: ScimOperator; readonly value: string | boolean };
+
+const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
+  id: "uid",
+  userName: "user_name",
+  externalId: "external_id",
+  active: "active",
+  displayName: "display_name",
+  "emails.value": "emails",
+  "meta.created": "create_time",
+  "meta.lastModified": "update_time",
+};
+
+const comparators: Readonly<Partial<Record<ScimOperator, string>>> = { gt: ">", ge: ">=", lt: "<", le: "<=" };
+
+/** A text as a pattern of LIKE. */
+const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&");
+
+const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
+
+/** A condition on one column in SQL. Never null: `not` is the opposite of it. */
+const columnComparison = (column: string, operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
+  if (operator === "pr") return column === "display_name" ? "display_name <> ''" : `${column} is not null`;
+  const sign = comparators[operator];
+  if (sign) return `coalesce(${column} ${sign} ${add(value)}, false)`;
+  if (operator === "eq") return `coalesce(${column} = ${add(value)}, false)`;
+  if (operator === "ne") return `${column} is distinct from ${add(value)}`;
+  return `coalesce(${column} like ${add(patternOf(operator, String(value)))}, false)`;
+};
+
+const emailComparison = (operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
+  if (operator === "pr") return "emails <> '{}'";
+  if (operator === "eq") return `emails @> ${add([String(value)])}::text[]`;
+  if (operator === "ne") return `not emails @> ${add([String(value)])}::text[]`;
+  return `exists (select from unnest(emails) as email where ${columnComparison("email", operator, value, add)})`;
+};
+
+const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string => {
+  switch (condition.kind) {
+    case "not":
+      return `not ${userConditionText(condition.condition, add)}`;
+    case "and":
+    case "or":
+      return `(${condition.conditions.map((each) => userConditionText(each, add)).join(` ${condition.kind} `)})`;
+    case "compare": {
+      const { attribute, operator, value } = condition;
+      return attribute === "emails.value" ? emailComparison(operator, value, add) : columnComparison(userColumns[attribute], operator, value, add);
+    }
+  }
+};
+
+/** What alone finds its rows by an index: an equal comparison, by itself or among those that must all hold. */
+const indexedTerm = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string | undefined => {
+  if (condition.kind === "and") return condition.conditions.map((each) => indexedTerm(each, add)).find((each) => each !== undefined);
+  if (condition.kind !== "compare" || condition.operator !== "eq" || condition.attribute === "emails.value") return undefined;
+  return `${userColumns[condition.attribute]} = ${add(condition.value)}`;
+};
+
+export interface ScimUserQuery {
+  readonly identityProviderUid: string;
+  readonly condition: ScimCondition<ScimUserAttribute> | undefined;
+  readonly sortBy: Exclude<ScimUserAttribute, "emails.value" | "active">;
+  readonly descending: boolean;
+  /** So many are passed over. */
+  readonly skip: number;
+  readonly limit: number;
+}
+
+const userTerms = ({ identityProviderUid, condition }: Pick<ScimUserQuery, "identityProviderUid" | "condition">): { terms: string; values: Param[] } => {
+  const values: Param[] = [identityProviderUid];
+  const add = (value: Param): string => {
+    values.push(value);
+    return `$${values.length}`;
+  };
+  const indexed = condition && indexedTerm(condition, add);
+  const filter = condition && userConditionText(condition, add);
+  return { terms: ["identity_provider_uid = $1", ...(indexed ? [indexed] : []), ...(filter ? [filter] : [])].join(" and "), values };
+};
+
+/** A page of a provider's users. */
+export const listScimUsers = (rows: Read, query: ScimUserQuery): Promise<ScimUserRow[]> => {
+  const { terms, values } = userTerms(query);
+  const direction = query.descending ? "desc" : "asc";
+  const statement = `select ${user.list} from scim_users where ${terms}
+    order by ${userColumns[query.sortBy]} ${direction}, uid ${direction} offset $${values.length + 1} limit $${values.length + 2}`;
+  return user.find(rows, statement, [...values, query.skip, query.limit], { rows: query.limit, wide: true });
+};
+
+const counted = columns({ count: expression("count(*)", number) });
+
+/** How many of a provider's users there are. */
+export const countScimUsers = async (rows: Read, query: Pick<ScimUserQuery, "identityProviderUid" | "condition">): Promise<number> => {
+  const { terms, values } = userTerms(query);
+  return (await counted.findOne(rows, `select ${counted.list} from scim_users where ${terms}`, values, wideCount))?.count ?? 0;
+};
+
+// ---- who may sign in --------------------------------------------------------------------------------------------
+
+/** Remembers that the provider has removed whom it knew by this external id. */
+export const writeScimRemoval = async (
+  rows: Write,
+  { identityProviderUid, externalId, identityUid, nowMs }: Pick<NewScimUser, "identityProviderUid" | "identityUid" | "nowMs"> & { readonly externalId: string },
+): Promise<void> => {
+  await rows.query(
+    `insert into scim_removals (identity_provider_uid, external_id, identity_uid, remove_time) values ($1, $2, $3, $4)
+     on conflict (identity_provider_uid, external_id) do update set identity_uid = excluded.identity_uid, remove_time = excluded.remove_time`,
+    [identityProviderUid, externalId, identityUid ?? null, timestamp(nowMs)],
+  );
+};
+
+export const deleteScimRemoval = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
+  await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
+};
+
+/**
+ * Notes whose identity it is that the provider knows by this external id. True where a user is announced whose identity was
+ * not known before, or another.
+ */
+export const writeScimIdentity = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<boolean> => {
+  const values = [identityProviderUid, externalId, identityUid];
+  await rows.query(
+    `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
+     on conflict (identity_provider_uid, external_id) do update set identity_uid = excluded.identity_uid
+     where scim_arrivals.identity_uid is distinct from excluded.identity_uid`,
+    values,
+  );
+  await rows.query(
+    "update scim_removals set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3",
+    values,
+  );
+  const written = await rows.query(
+    "update scim_users set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3 returning 1",
+    values,
+  );
+  return written.length > 0;
+};
+
+const arrived = columns({ identityUid: text });
+
+/** The person who came through the provider by this external id, the last one. */
+export const findScimIdentity = async (rows: Read, identityProviderUid: string, externalId: string): Promise<string | undefined> => {
+  const statement = `select ${arrived.list} from scim_arrivals where identity_provider_uid = $1 and external_id = $2`;
+  return (await arrived.findOne(rows, statement, [identityProviderUid, externalId]))?.identityUid;
+};
+
+/**
+ * What SCIM says of a person who comes through this provider; undefined where SCIM is off, or says nothing. Who is "active" stays so until the
+ * transaction ends.
+ */
+export const lockScimStanding = async (
+  rows: Write,
+  identityProviderUid: string,
+  identityUid: string,
+): Promise<"active" | "inactive" | "removed" | undefined> => {
+  const enabled = await rows.query("select 1 from identity_providers where uid = $1 and scim_enabled", [identityProviderUid]);
+  if (enabled.length === 0) return undefined;
+  const [found] = await rows.query("select active from scim_users where identity_provider_uid = $1 and identity_uid = $2 for share", [
+    identityProviderUid,
+    identityUid,
+  ]);
+  if (found) return found[0] === "t" ? "active" : "inactive";
+  // A statement of its own: whoever was waited for may have removed the user.
+  const removed = await rows.query("select 1 from scim_removals where identity_provider_uid = $1 and identity_uid = $2", [identityProviderUid, identityUid]);
+  return removed.length > 0 ? "removed" : undefined;
+};

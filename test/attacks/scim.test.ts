@@ -1,0 +1,289 @@
+// Attacks on SCIM: its token, its address, what a directory may do to people and organizations, and what it may cost.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { limits, requestRates } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
+import { asOwner } from "../database.ts";
+import { askScim, enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
+import { databaseContents } from "../story/installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let provider: FakeProvider;
+let idp: ScimProvider;
+/** Of another organization, which names the same issuer. */
+let foreign: ScimProvider;
+let foreignOrganization: string;
+
+before(async () => {
+  world = await openWorld();
+  provider = await openProvider(() => world.clock.now);
+  await makeOwners(world);
+  idp = await enableScim(world, await registerProvider(world, provider));
+  foreignOrganization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "foreign" } }), "uid");
+  await makeOwners(world, foreignOrganization);
+  foreign = await enableScim(world, await registerProvider(world, provider, { parent: foreignOrganization }));
+});
+after(async () => {
+  await world?.close();
+  await provider?.close();
+});
+
+const service = "iam.IdentityProvidersService";
+const paths = ["/Users", "/Users/0123456789abcdef", "/ServiceProviderConfig", "/Schemas", "/ResourceTypes"];
+const touched = ["identity_providers", "outbox", "role_bindings", "scim_arrivals", "scim_removals", "scim_users"];
+const personOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
+const etagOf = async (uid: string): Promise<string> => text((await world.ok(`${service}/GetIdentityProvider`, { uid })).scim as JsonObject, "etag");
+
+/** The status and the text of an answer, and what headers say of it. */
+const shownAt = async (url: string, token: string | undefined, verb = "GET", body?: JsonObject): Promise<string> => {
+  const answer = await askScim(url, token, verb, body);
+  const { date: _date, "x-request-id": _id, "content-length": _length, ...headers } = Object.fromEntries(answer.headers);
+  return JSON.stringify([answer.status, answer.body, headers]);
+};
+
+test("attack 164: SCIM that is off, an unknown provider, another's, and a token that was revoked, has ended or is none look the same", async () => {
+  const off = await openScimProvider(world, "https://off.example.com");
+  await world.ok(`${service}/SetScimEnabled`, { identityProviderUid: off.uid, enabled: false, etag: await etagOf(off.uid) });
+  const revoked = await openScimProvider(world, "https://revoked.example.com");
+  await world.ok(`${service}/RevokeScimToken`, { identityProviderUid: revoked.uid });
+  const ended = await openScimProvider(world, "https://ended.example.com");
+  const soon = new Date(world.clock.now + 1000).toISOString();
+  const { token } = await world.ok(`${service}/RegenerateScimToken`, {
+    identityProviderUid: ended.uid,
+    etag: await etagOf(ended.uid),
+    overlap: "0s",
+    expireTime: soon,
+  });
+  assert.equal((await askScim(`${ended.base}/Users`, String(token), "GET")).status, 200);
+  world.clock.now += 1001;
+  const before = await databaseContents(world, touched);
+  for (const path of paths) {
+    const answers = await Promise.all([
+      shownAt(`${idp.base}${path}`, undefined),
+      shownAt(`${idp.base}${path}`, "cgscim_"),
+      shownAt(`${idp.base}${path}`, `cgscim_${"0".repeat(64)}`),
+      shownAt(`${idp.base}${path}`, foreign.token),
+      shownAt(`${off.base}${path}`, off.token),
+      shownAt(`${revoked.base}${path}`, revoked.token),
+      shownAt(`${ended.base}${path}`, String(token)),
+      shownAt(`${ended.base}${path}`, ended.token),
+      shownAt(`${world.url}/scim/v2/${world.organization}/0123456789abcdef${path}`, idp.token),
+      shownAt(`${world.url}/scim/v2/${world.organization}${path}`, idp.token),
+      shownAt(`${world.url}/scim/v2/nothing${path}`, idp.token),
+      shownAt(`${idp.base}${path}`, await world.token()),
+    ]);
+    const [first = ""] = answers;
+    assert.match(first, /^\[401,\{"schemas":\["urn:ietf:params:scim:api:messages:2\.0:Error"\],"status":"401"/);
+    assert.deepEqual([...new Set(answers)], [first], path);
+  }
+  for (const [base, wrong] of [
+    [off.base, off.token],
+    [revoked.base, revoked.token],
+    [idp.base, foreign.token],
+  ] as const) {
+    assert.equal((await askScim(`${base}/Users`, wrong, "POST", { userName: "intruder" })).status, 401);
+    assert.equal((await askScim(`${base}/Users/0123456789abcdef`, wrong, "DELETE")).status, 401);
+  }
+  assert.deepEqual(await databaseContents(world, touched), before);
+});
+
+test("attack 164: a token that was replaced works on for the overlap alone", async () => {
+  const rotating = await openScimProvider(world, "https://rotating.example.com");
+  const { token } = await world.ok(`${service}/RegenerateScimToken`, { identityProviderUid: rotating.uid, etag: await etagOf(rotating.uid), overlap: "60s" });
+  const both = async (): Promise<number[]> =>
+    Promise.all([rotating.token, String(token)].map(async (each) => (await askScim(`${rotating.base}/Users`, each, "GET")).status));
+  assert.deepEqual(await both(), [200, 200]);
+  world.clock.now += 60_001;
+  assert.deepEqual(await both(), [401, 200]);
+});
+
+test("attack 165: a SCIM token opens nothing but its provider's SCIM, and nothing else opens that", async () => {
+  for (const protocol of ["rest", "grpc"] as const)
+    for (const [name, request] of [
+      ["iam.IdentitiesService/ListIdentities", {}],
+      [`${service}/GetIdentityProvider`, { uid: idp.uid }],
+      [`${service}/RegenerateScimToken`, { identityProviderUid: idp.uid, etag: "1" }],
+      [
+        "iam.RoleBindingsService/CreateRoleBinding",
+        { parent: world.organization, roleBinding: { identityUid: personOf("x"), roleUid: builtInRoleUid("owner") } },
+      ],
+    ] as const)
+      assert.equal((await world.call(name, request, { token: idp.token, protocol })).code, codes.UNAUTHENTICATED, name);
+  const exchanged = await fetch(`${world.url}/sts/exchange`, { method: "POST", headers: { authorization: `Bearer ${idp.token}` } });
+  assert.equal(exchanged.ok, false);
+  for (const method of methods.filter(({ scim }) => scim)) {
+    for (const token of [idp.token, await world.token()])
+      assert.notEqual((await world.call(method.name, { identityProviderUid: idp.uid }, { token, protocol: "grpc" })).code, 0, `${method.name} over gRPC`);
+  }
+});
+
+test("attack 166: a user of another provider, and what is no id, are not found, and nothing of them is told", async () => {
+  const { body } = await foreign.ask("POST", "/Users", { userName: "theirs", externalId: "theirs" });
+  const id = text(body, "id");
+  const strange = [id, "0123456789abcdef", `..%2F..%2F${id}`, "%00", "x".repeat(300), `${id}%2F${id}`];
+  for (const each of strange)
+    for (const verb of ["GET", "PUT", "PATCH", "DELETE"]) {
+      const document = verb === "PUT" ? { userName: "x" } : verb === "PATCH" ? { Operations: [{ op: "add", path: "title", value: "x" }] } : undefined;
+      const answer = await idp.ask(verb, `/Users/${each}`, document);
+      assert.ok([400, 404].includes(answer.status), `${verb} ${each}: ${answer.status}`);
+      assert.doesNotMatch(JSON.stringify(answer.body), /theirs/);
+    }
+  for (const filter of [`id eq "${id}"`, 'userName eq "theirs"', "userName pr or id pr", `id eq "../${foreign.uid}/${id}"`]) {
+    const { body: found } = await idp.ask("GET", `/Users?filter=${encodeURIComponent(filter)}`);
+    assert.doesNotMatch(JSON.stringify(found), /theirs/, filter);
+  }
+  assert.equal((await foreign.ask("GET", `/Users/${id}`)).body.userName, "theirs");
+});
+
+test("attack 167: a provider that names another's issuer takes nothing from its people elsewhere, and learns nothing of them", async () => {
+  const { token, refreshToken } = await signIn(
+    world,
+    provider,
+    idp.uid,
+    { sub: "victim", name: "Victoria Victim", email: "v@x.example", email_verified: true },
+    { create_refresh_token: "true" },
+  );
+  const before = (await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code;
+  assert.equal(before, 0);
+  const { body } = await foreign.ask("POST", "/Users", { userName: "guess", externalId: "victim" });
+  const id = text(body, "id");
+  const bindings = objectList(
+    await world.ok("iam.RoleBindingsService/ListRoleBindings", { group: foreignOrganization, identity: personOf("victim") }),
+    "roleBindings",
+  );
+  assert.deepEqual(
+    bindings.map(({ identity }) => identity),
+    [{ uid: personOf("victim") }],
+    "the organization sees the uid that it made up",
+  );
+  for (const answer of [body, (await foreign.ask("GET", "/Users")).body]) assert.doesNotMatch(JSON.stringify(answer), /Victoria|v@x/);
+  assert.equal((await foreign.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "active", value: false }] })).status, 200);
+  assert.equal((await foreign.ask("DELETE", `/Users/${id}`)).status, 204);
+  assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code, 0);
+  const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken });
+  assert.equal((await fetch(`${world.url}/oauth/token`, { method: "POST", body: form })).status, 200);
+  assert.equal((await signIn(world, provider, foreign.uid, { sub: "victim" })).status, "403");
+});
+
+test("attack 168: a directory gives no more than the provider's default role, whatever its documents say", async () => {
+  const document = {
+    userName: "climber",
+    externalId: "climber",
+    roles: [{ value: "owner", primary: true }],
+    entitlements: [{ value: "operator" }],
+    groups: [{ value: "owners" }],
+    id: "0123456789abcdef",
+    identityUid: personOf("somebody else"),
+    identity_provider_uid: foreign.uid,
+  };
+  const { status, body } = await idp.ask("POST", "/Users", document);
+  assert.equal(status, 201);
+  assert.notEqual(body.id, document.id);
+  const bindings = objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: personOf("climber") }), "roleBindings");
+  assert.deepEqual(
+    bindings.map(({ role }) => (role as JsonObject).uid),
+    [builtInRoleUid("viewer")],
+  );
+  assert.deepEqual((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: personOf("somebody else") })).roleBindings ?? [], []);
+});
+
+test("attack 169: filters, paths and documents that are made to be slow, deep or large are refused or answered at once", async () => {
+  const { body } = await idp.ask("POST", "/Users", { userName: "target", externalId: "target", emails: [{ value: "t@x", type: "work" }] });
+  const id = text(body, "id");
+  const filters = [
+    `userName eq "${"\n".repeat(500)}`,
+    `${"not (".repeat(400)}userName pr${")".repeat(400)}`,
+    `userName co "${"%_".repeat(500)}"`,
+    `${"(".repeat(2000)}`,
+    Array.from({ length: 300 }, (_, index) => `userName eq "${index}"`).join(" or "),
+    `userName eq "${"\\".repeat(1001)}"`,
+  ];
+  for (const filter of filters) {
+    const started = process.cpuUsage();
+    const { status } = await idp.ask("GET", `/Users?filter=${encodeURIComponent(filter)}`);
+    assert.ok([200, 400, 414].includes(status), filter.slice(0, 40));
+    const { user, system } = process.cpuUsage(started);
+    assert.ok(user + system < 1_000_000, filter.slice(0, 40));
+  }
+  const deep = JSON.parse(`${'{"a":'.repeat(90)}1${"}".repeat(90)}`) as JsonObject;
+  const patches = [
+    [{ op: "add", path: `emails[${"(".repeat(500)}`, value: "x" }],
+    [{ op: "add", path: `emails[type eq "${"\\".repeat(400)}`, value: "x" }],
+    [{ op: "add", path: `urn:${"a:".repeat(400)}`, value: 1 }],
+    Array.from({ length: limits.scimOperationsMax + 1 }, () => ({ op: "add", path: "title", value: "x" })),
+    [{ op: "add", value: { constructor: { prototype: { polluted: true } } } }],
+  ];
+  for (const Operations of patches.slice(0, -1)) assert.equal((await idp.ask("PATCH", `/Users/${id}`, { Operations })).status, 400);
+  for (const document of [deep, { emails: Array.from({ length: 100 }, (_, index) => ({ value: `a${index}@x` })) }])
+    assert.equal((await idp.ask("POST", "/Users", { userName: "deep", ...document })).status, 400);
+  const raw = '{"userName":"poison","__proto__":{"polluted":true},"name":{"__proto__":{"givenName":"x"}}}';
+  assert.equal((await idp.ask("POST", "/Users", raw)).status, 400);
+  assert.equal((await idp.ask("PATCH", `/Users/${id}`, { Operations: patches.at(-1) ?? [] })).status, 200);
+  assert.equal(({} as JsonObject).polluted, undefined);
+});
+
+test("attack 170: a directory that writes without end is told when to go on, by itself, and reads and other providers are not held up", async () => {
+  const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "eager" } }), "uid");
+  await makeOwners(world, organization);
+  const eager = await enableScim(world, await registerProvider(world, provider, { parent: organization }));
+  await asOwner(world.databaseUrl, "insert into quotas (organization, name, value) values ($1, $2, $3)", [organization, "scim-writes", 2]);
+  world.clock.now += limits.ratesReadMs;
+  await eager.ask("GET", "/Users");
+  const { body } = await eager.ask("POST", "/Users", { userName: "one" });
+  const write = () => eager.ask("PATCH", `/Users/${text(body, "id")}`, { Operations: [{ op: "replace", path: "title", value: "T" }] });
+  let refused: Awaited<ReturnType<typeof write>> | undefined;
+  for (let sent = 1; sent <= requestRates["scim-writes"] * limits.requestBurstSeconds && refused?.status !== 429; sent++) refused = await write();
+  assert.ok(refused);
+  assert.deepEqual([refused.headers.get("retry-after"), refused.body.status, refused.headers.get("content-type")], ["1", "429", "application/scim+json"]);
+  assert.equal((await eager.ask("GET", "/Users")).status, 200);
+  assert.equal((await idp.ask("POST", "/Users", { userName: "meanwhile" })).status, 201);
+  world.clock.now += 1000;
+  assert.equal((await write()).status, 200);
+});
+
+test("attack 171: an organization that is suspended, and a provider that is deleted, take their SCIM along", async () => {
+  const { services } = world.server.application;
+  const gone = await openScimProvider(world, "https://gone.example.com");
+  await gone.ask("POST", "/Users", { userName: "kept", externalId: "kept" });
+  const { body } = await gone.ask("POST", "/Users", { userName: "left", externalId: "left" });
+  await gone.ask("DELETE", `/Users/${text(body, "id")}`);
+  await world.ok(`${service}/DeleteIdentityProvider`, { uid: gone.uid });
+  assert.equal((await gone.ask("GET", "/Users")).status, 401);
+  for (const table of ["scim_users", "scim_removals", "scim_arrivals"]) {
+    const rows = await services.store.read.query(`select 1 from ${table} where ${table === "scim_users" ? "uid" : "identity_provider_uid"} like $1`, [
+      `${gone.uid}%`,
+    ]);
+    assert.equal(rows.length, 0, table);
+  }
+  await setSuspended(world.server.application, foreignOrganization, true);
+  const { status, body: refused } = await foreign.ask("GET", "/Users");
+  assert.deepEqual([status, refused.status, refused.detail], [403, "403", "Permission denied: the organization is suspended"]);
+});
+
+test("attack 172: no password and no token of SCIM is kept, told or logged", async () => {
+  const password = `pass-${"w0rd".repeat(5)}`;
+  const { body } = await idp.ask("POST", "/Users", { userName: "secretive", externalId: "secretive", PASSWORD: password });
+  await idp.ask("PATCH", `/Users/${text(body, "id")}`, {
+    Operations: [
+      { op: "replace", path: "password", value: password },
+      { op: "add", value: { password } },
+    ],
+  });
+  const answer = JSON.stringify((await idp.ask("GET", `/Users/${text(body, "id")}`)).body);
+  const { read } = world.server.application.services.store;
+  const tables = ["outbox", "scim_users", "identity_providers"];
+  const rows = await Promise.all(tables.map((table) => read.query(`select row_to_json(each)::text from ${table} as each`)));
+  const contents = JSON.stringify(rows);
+  assert.ok(contents.includes("secretive"));
+  for (const secret of [password, idp.token]) {
+    assert.doesNotMatch(answer, new RegExp(secret));
+    assert.ok(!contents.includes(secret));
+  }
+});

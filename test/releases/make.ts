@@ -1,0 +1,130 @@
+// Makes test/releases/VERSION for the version of package.json: a database that this code has filled, and what its API then
+// answered. To be run when a version is given out, and never again for it; test/story/releases.test.ts brings each such
+// database to the present and asks the same.
+//
+//   node bin/node.js test/releases/make.ts
+//
+// Every operation of the contract is called once, so that whatever it makes, changes and deletes is in the data.
+
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import pg from "pg";
+import { importRegistry } from "#application";
+import { builtInRoleUid } from "#authz";
+import { type JsonObject, text } from "#base/json.ts";
+import { methods, version1 } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { readMigrations } from "../../server/store/migration-files.ts";
+import { version } from "../../server/application/version.ts";
+import { sealAudit } from "../audit.ts";
+import { plainRows } from "../baseline.ts";
+import { openStage, type Stage } from "../conformance/stage.ts";
+import { freshDatabase } from "../database.ts";
+import { dumpRows } from "../dump.ts";
+import { fixtures, runImport } from "../story/import.ts";
+import { type Asked, askedRequest, releaseSettings, releasesFolder, type Release } from "./release.ts";
+
+const secretKey = Buffer.alloc(32, 11).toString("base64");
+const timeMs = Date.UTC(2026, 10, 23, 6);
+
+const verbOf = ({ http, distribution }: MethodFact): string => distribution?.verb ?? http[0]?.verb ?? "";
+
+/** What is asked and changes nothing: neither a sign-in, which is given once, nor what tells of the server itself or of this moment. */
+const isRead = (method: MethodFact): boolean =>
+  verbOf(method) === "GET" && !method.givesFile && !["auth", "ping"].includes(method.domain) && !/Token|Exchange/.test(`${method.service}/${method.rpc}`);
+
+/** What no operation makes: imports, and what sign-ins leave behind. */
+const importAll = async ({ world }: Stage): Promise<void> => {
+  for (const [kind, file] of [
+    ["advisories", "harbour.yaml"],
+    ["advisories", "packages.jsonl"],
+    ["advisories", "secdb.json"],
+    ["vulnerabilities", "osv.json"],
+    ["vulnerabilities", "csaf.json"],
+    ["images", "images.jsonl"],
+    ["images", "packages.jsonl"],
+    ["libraries", "artifacts.jsonl"],
+  ] as const)
+    await runImport(world, kind, [join(fixtures, file)], { public: true });
+  await importRegistry(world.server.application.kernel, { group: world.organization, sources: [join(fixtures, "../registry")], progress: () => {} });
+  const oidc = { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "client secret" };
+  const identityProvider = { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc };
+  const provider = text(await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent: world.organization, identityProvider }), "uid");
+  await world.server.application.services.store.write(async (rows) => {
+    for (const statement of plainRows(provider, world.organization).split(/;\n/)) await rows.query(statement);
+  });
+};
+
+/** Calls everything once: what is made for a call stays, so that each kind of thing is there. */
+const callAll = async (stage: Stage): Promise<readonly { readonly method: MethodFact; readonly request: JsonObject }[]> => {
+  const { world } = stage;
+  const asked: { method: MethodFact; request: JsonObject }[] = [];
+  const token = await stage.operator();
+  for (const method of [...methods, ...version1]) {
+    if (!stage.answers(method) || verbOf(method) === "" || method.domain === "ping") continue;
+    try {
+      const request = await stage.request(method, { place: world.organization, whole: true });
+      const { code } = await stage.call("rest", method, request, { token });
+      if (code === 0 && isRead(method)) asked.push({ method, request });
+    } catch (thrown) {
+      process.stderr.write(`left out: ${method.name}: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+    }
+  }
+  return asked;
+};
+
+const main = async (): Promise<void> => {
+  const target = join(releasesFolder, version);
+  if (existsSync(target)) throw new Error(`${target} is there: what a version has written never changes`);
+  const folder = mkdtempSync(join(tmpdir(), "gantry-release-data-"));
+  const database = await freshDatabase();
+  try {
+    // Without what databases for tests have besides (told.ts).
+    const client = new pg.Client({ connectionString: database.ownerUrl });
+    await client.connect();
+    await client.query("drop schema public cascade; create schema public");
+    await client.end();
+    writeFileSync(join(folder, "secret.key"), secretKey, { mode: 0o600 });
+    const blobs = join(folder, "blobs");
+    const environment = {
+      DATABASE_URL: database.url,
+      GANTRY_MIGRATE_URL: database.ownerUrl,
+      GANTRY_SECRET_KEY_FILE: join(folder, "secret.key"),
+      GANTRY_BLOBS: blobs,
+      ...releaseSettings,
+    };
+    const stage = await openStage(environment, undefined, timeMs);
+    await importAll(stage);
+    const all = await callAll(stage);
+    const { world } = stage;
+    await world.server.delivery.finish();
+    await sealAudit(world);
+    // Before anything is asked: a pull is an event.
+    const rows = await dumpRows(database.ownerUrl, (value) => value.replaceAll(folder, "/srv/gantry").replaceAll(dirname(fixtures), "/srv/fixtures"));
+    cpSync(blobs, join(folder, "blobs-then"), { recursive: true });
+    const answers: Asked[] = [];
+    const token = await stage.operator();
+    for (const { method, request } of all) {
+      const asking = askedRequest(method, request);
+      const { code, reply, raw } = await stage.call("rest", method, asking, { token });
+      if (code === 0) answers.push({ operation: method.name, request: asking, ...(method.distribution ? { raw: raw ?? "" } : { reply }) });
+    }
+    await stage.close();
+    const migrations = (await readMigrations()).length;
+    const release: Release = { version, timeMs, secretKey, migrations };
+    mkdirSync(target, { recursive: true });
+    writeFileSync(join(target, "release.json"), `${JSON.stringify(release, null, 2)}\n`);
+    writeFileSync(join(target, "answers.json"), `[\n${answers.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`);
+    const head = `-- Rows that version ${version} has written, made by test/releases/make.ts and never changed since.\n\n`;
+    writeFileSync(join(target, "data.sql"), head + rows);
+    cpSync(join(folder, "blobs-then"), join(target, "blobs"), { recursive: true });
+    process.stdout.write(`${target}: ${answers.length} answers\n`);
+  } finally {
+    await database.drop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+await main();
+process.exit();

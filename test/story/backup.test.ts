@@ -1,0 +1,586 @@
+// Backup and restore as an operator does them: while clients write, into an empty place, compared over the API.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import { collect, removeLeftContents } from "#registry";
+import { leftOutTables } from "../../server/store/copying.ts";
+import { holdBlobs } from "#store";
+import { migrate } from "../../server/store/migrate.ts";
+import { readMigrations } from "../../server/store/migration-files.ts";
+import { entriesOf, sealAudit, verifyLogs } from "../audit.ts";
+import { type Run, runGantry } from "../command-line.ts";
+import { asOwner, emptyDatabase, freshDatabase, ownerUrlOf, type TestDatabase } from "../database.ts";
+import { shortOrLong } from "../length.ts";
+import { objectStorageMissing, startObjectStorage } from "../object-storage.ts";
+import { newConfig, openRegistryClient } from "../registry/images.ts";
+import { digestOf } from "../distribution.ts";
+import { freePort, openWorld, type World } from "../world.ts";
+import { gantry, gantryFile, start, stopAll } from "./processes.ts";
+import { advisory, eventAt, writeTestRecords } from "./records.ts";
+import { openSink } from "./sink.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+let folder: string;
+let source: TestDatabase;
+let environment: Environment;
+let world: World;
+const databases: TestDatabase[] = [];
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-backup-"));
+  await chmod(folder, 0o755);
+  source = await freshDatabase();
+  databases.push(source);
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  environment = { DATABASE_URL: source.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_DATA: join(folder, "source") };
+  world = await openWorld(environment);
+});
+after(async () => {
+  await world?.close();
+  await stopAll();
+  await Promise.all(databases.map((database) => database.drop()));
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What a command of the operator's has: the owner's connection too. */
+const asAdmin = (given: Environment): Environment => ({ ...given, GANTRY_MIGRATE_URL: ownerUrlOf(given.DATABASE_URL ?? "") });
+
+const admin = async (args: readonly string[], given: Environment = environment): Promise<Run> => runGantry(["admin", ...args], { environment: asAdmin(given) });
+
+const done = ({ status, out, err }: Run): string => {
+  assert.equal(status, 0, `${out}${err}`);
+  return out;
+};
+
+/** Settings of an empty place: a database, a folder for data, and where blobs are to lie. */
+const emptyPlace = async (more: Environment = {}): Promise<Environment> => {
+  const database = await emptyDatabase();
+  databases.push(database);
+  return { ...environment, DATABASE_URL: database.url, GANTRY_DATA: await mkdtemp(join(folder, "place-")), ...more };
+};
+
+const ended = [/^gantry\.audit\./, /DeliveriesService/];
+
+/** Everything that the operator can list, by operation and uid. */
+const everything = async ({ call }: World): Promise<Map<string, Map<string, JsonObject>>> => {
+  const found = new Map<string, Map<string, JsonObject>>();
+  for (const { name } of methods.filter((method) => /\/List[A-Z]/.test(method.name) && !ended.some((form) => form.test(method.name)))) {
+    const resources = new Map<string, JsonObject>();
+    for (let pageToken = ""; ; ) {
+      const { code, reply } = await call(name, { pageSize: 200, ...(pageToken === "" ? {} : { pageToken }) });
+      if (code !== 0) break;
+      const [page = []] = Object.values(reply).filter((value) => Array.isArray(value));
+      for (const each of page.filter(isObject)) resources.set(text(each, "uid") || JSON.stringify(each), each);
+      pageToken = text(reply, "nextPageToken");
+      if (pageToken === "") break;
+    }
+    if (resources.size > 0) found.set(name, resources);
+  }
+  return found;
+};
+
+const described = (content: Uint8Array): { digest: string; size: number } => ({ digest: digestOf(content), size: content.byteLength });
+
+const pushImage = async (client: ReturnType<typeof openRegistryClient>, repo: string, tag: string): Promise<string> => {
+  const contents = [newConfig(), randomBytes(40_000), randomBytes(5)];
+  for (const each of contents) await client.pushBlob(repo, each);
+  return client.pushManifest(repo, tag, contents.map(described));
+};
+
+const organizationName = "first-organization";
+
+/** Conditions across tables that hold in every state that ever was. Each finds what breaks it. */
+const brokenConditions: Readonly<Record<string, string>> = {
+  "a tag has its manifest": `
+    select uid from tags where digest like 'sha256:%' and exists (select from repo_manifests where repo_uid = left(tags.uid, -17))
+      and not exists (select from repo_manifests as held where held.repo_uid = left(tags.uid, -17) and digest in (held.sha256, held.sha512))`,
+  "a manifest has its blobs, and its repo them": `
+    select sha256 from manifest_blobs where not exists (
+      select from repo_blobs join blobs using (sha256) where repo_blobs.repo_uid = manifest_blobs.repo_uid and blobs.sha256 = manifest_blobs.blob)`,
+  "a repo has the event of its creation": `
+    select uid from repos where not exists (select from outbox where subject = repos.uid and type like '%repo.created.v1')`,
+  "a group's creation that was told has its group, unless its deletion was told too": `
+    select subject from outbox as made where type like '%group.created.v1' and not exists (select from groups where uid = made.subject)
+      and not exists (select from outbox as gone where gone.subject = made.subject and gone.type like '%group.deleted.v1')`,
+  "resources are counted as they are": `
+    select organization from (
+      select organization, resource, sum(row_count) as counted from resource_counts where resource in ('repos', 'groups') group by 1, 2) as counts
+    where counted <> case resource when 'repos' then (select count(*) from repos where left(uid, 40) = organization)
+      else (select count(*) from groups where left(uid, 40) = organization and length(uid) > 40) end`,
+};
+
+const holdsTogether = async (url: string): Promise<void> => {
+  for (const [condition, statement] of Object.entries(brokenConditions)) assert.deepEqual(await asOwner(url, statement), [], condition);
+};
+
+test("what was acknowledged before a backup began is there after everything is lost, though clients wrote all the time", async () => {
+  const client = openRegistryClient(world.url, () => world.token());
+  const { organization } = world;
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: "https://example.com/sink" } });
+  await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: group,
+    identity: { name: "pipeline", claimMatch: { issuer: "https://issuer.example.com", subject: "pipeline" } },
+  });
+  const oidc = { issuer: "https://issuer.example.com", clientId: "gantry", clientSecret: "client secret" };
+  await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+    parent: organization,
+    identityProvider: { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc },
+  });
+  for (const tag of ["1.0", "1.1", "latest"]) await pushImage(client, `${organizationName}/app`, tag);
+  await sealAudit(world);
+  const before = await everything(world);
+
+  // Writers whose changes span tables, from before the backup until behind it.
+  const acknowledged: string[] = [];
+  let stopped = false;
+  const writer = async (name: string): Promise<void> => {
+    for (let turn = 0; !stopped; turn++) {
+      const uid = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: `${name}-${turn}` } }), "uid");
+      const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: `${name}-${turn}` } }), "uid");
+      acknowledged.push(repo);
+      if (turn % 3 === 0) await pushImage(client, `${organizationName}/team/${name}-${turn}`, "1");
+      if (turn % 2 === 0) await world.ok("iam.GroupsService/DeleteGroup", { uid });
+      else acknowledged.push(uid);
+    }
+  };
+  const writers = ["a", "b", "c"].map(writer);
+  while (acknowledged.length < shortOrLong(9, 500)) await new Promise((resolve) => setImmediate(resolve));
+  const acknowledgedBefore = [...acknowledged];
+  const path = join(folder, "while-writing.tar");
+  const made = await admin(["backup", path]);
+  const writtenMeanwhile = acknowledged.length;
+  stopped = true;
+  await Promise.all(writers);
+  assert.match(done(made), /^backup [0-9a-f]{32} of \S+: \d+ rows of \d+ tables, \d+ blobs \(\d+ bytes\)\n$/);
+  assert.ok(writtenMeanwhile > acknowledgedBefore.length, "nobody wrote while the backup was made");
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.match(done(await admin(["backup", "--verify", path])), /^whole: .*\nwritten with this secret key\n$/);
+
+  const place = await emptyPlace();
+  const restored = done(await admin(["restore", path], place));
+  assert.match(restored, /^restored the state of \S+: \d+ rows, \d+ blobs; positions go on behind \d{16}\n$/);
+  await holdsTogether(place.DATABASE_URL ?? "");
+  const other = await openWorld(place);
+  try {
+    const now = await everything(other);
+    for (const [operation, resources] of before)
+      for (const [uid, resource] of resources) assert.deepEqual(now.get(operation)?.get(uid), resource, `${operation}: ${uid}`);
+    const repos = now.get("chainguard.platform.registry.v2.ReposService/ListRepos");
+    const groups = now.get("chainguard.platform.iam.v2.GroupsService/ListGroups");
+    for (const uid of acknowledgedBefore) assert.ok(repos?.has(uid) || groups?.has(uid), uid);
+    const puller = openRegistryClient(other.url, () => other.token());
+    for (const tag of ["1.0", "1.1", "latest"]) assert.equal((await puller.pull(`${organizationName}/app`, tag)).blobs.length, 3);
+    const { whole, lines } = await verifyLogs(other);
+    assert.ok(whole, lines.join("\n"));
+    assert.match(lines.join("\n"), /restored at \S+ by .+ on .+, from backup [0-9a-f]{32} of \S+, whose last event was \d+/);
+    // It goes on: secrets open, numbers go on, and what is pushed again is there.
+    await pushImage(puller, `${organizationName}/app`, "2.0");
+    await puller.pull(`${organizationName}/app`, "2.0");
+    assert.match(done(await admin(["backup", "--verify", path], place)), /^whole/);
+  } finally {
+    await other.close();
+  }
+});
+
+test("every table of the schema is in a backup, or named with the reason why not", async () => {
+  const path = join(folder, "tables/");
+  done(await admin(["backup", path]));
+  const { tables } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { tables: { name: string; columns: string[] }[] };
+  const rows = await asOwner(
+    source.url,
+    `select relname from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relpersistence = 'p' order by 1`,
+  );
+  assert.deepEqual(
+    [...tables.map(({ name }) => name), ...Object.keys(leftOutTables)].sort(),
+    rows.map(([name]) => name),
+  );
+  for (const reason of Object.values(leftOutTables)) assert.match(reason, /\w+ \w+/);
+  const sums = await readFile(join(path, "SHA256SUMS"), "utf8");
+  assert.match(sums, /^[0-9a-f]{64} {2}backup\.json\n/);
+  assert.equal((await stat(path)).mode & 0o777, 0o700);
+});
+
+// ---- what is refused ---------------------------------------------------------------------------------------------
+
+const refused = (pattern: RegExp, { status, out, err }: Run): void => {
+  assert.equal(status, 1, `${out}${err}`);
+  assert.match(err, pattern);
+  assert.equal(out, "");
+};
+
+const tablesOf = async (place: Environment): Promise<unknown[]> =>
+  asOwner(place.DATABASE_URL ?? "", "select relname from pg_class where relnamespace = 'public'::regnamespace order by 1");
+
+test("a restore into a place that is not empty, or with another key, is refused before anything is written", async () => {
+  const path = join(folder, "refused.tar");
+  done(await admin(["backup", "--with-key", "--passphrase-file", await fileOf("passphrase", "a horse and its staple\n"), path]));
+  refused(/is there already: a backup replaces nothing/, await admin(["backup", path]));
+  refused(
+    /passphrase has 12 characters/,
+    await admin(["backup", "--with-key", "--passphrase-file", await fileOf("short", "horse\n"), join(folder, "not.tar")]),
+  );
+  refused(/cannot be written to .*: the folder is not there/, await admin(["backup", join(folder, "absent", "not.tar")]));
+
+  // The source itself has tables.
+  const rowsBefore = await asOwner(source.url, "select count(*) from outbox");
+  refused(/the database is not empty \(it has \w+\)/, await admin(["restore", path], { ...environment, GANTRY_DATA: join(folder, "nothing") }));
+  assert.deepEqual(await asOwner(source.url, "select count(*) from outbox"), rowsBefore);
+
+  const place = await emptyPlace();
+  const files = await readdir(place.GANTRY_DATA ?? "");
+  const untouched = async (): Promise<void> => {
+    assert.deepEqual(await tablesOf(place), []);
+    assert.deepEqual(await readdir(place.GANTRY_DATA ?? ""), files);
+  };
+  const occupied = await mkdtemp(join(folder, "blobs-"));
+  await writeFile(join(occupied, "gantry-blobs.json"), JSON.stringify({ store: "another", place: "another" }));
+  refused(/the place is not empty/, await admin(["restore", path], { ...place, GANTRY_BLOBS: occupied }));
+  await untouched();
+  const otherKey = await fileOf("other.key", randomBytes(32).toString("base64"));
+  refused(/the secret key here is not that of the backup/, await admin(["restore", path], { ...place, GANTRY_SECRET_KEY_FILE: otherKey }));
+  await untouched();
+  const keyFile = join(folder, "new.key");
+  const keyless = { ...place, GANTRY_SECRET_KEY_FILE: keyFile };
+  refused(/has its secret key under a passphrase/, await admin(["restore", path], keyless));
+  refused(/the passphrase is not the one/, await admin(["restore", "--passphrase-file", await fileOf("wrong", "a horse and its stable\n"), path], keyless));
+  refused(/is not there/, await admin(["restore", join(folder, "absent.tar")], place));
+  await untouched();
+});
+
+const fileOf = async (name: string, content: string): Promise<string> => {
+  const path = join(folder, name);
+  await writeFile(path, content, { mode: 0o600 });
+  return path;
+};
+
+test("a backup needs a role that may read everything and nothing else, and says so to one that may not", async () => {
+  const role = `gantry_test_backup_${process.pid}`;
+  const url = new URL(ownerUrlOf(source.url));
+  const name = url.pathname.slice(1);
+  await asOwner(source.url, `create role ${role}`);
+  try {
+    await asOwner(source.url, `grant connect on database ${name} to ${role}`);
+    // A login of its own would need an entry in pg_hba.conf: the session is that role's all the same.
+    url.searchParams.set("options", `-c role=${role}`);
+    const path = join(folder, "reader.tar");
+    const asReader = (): Promise<Run> => runGantry(["admin", "backup", path], { environment: { ...environment, DATABASE_URL: url.href } });
+    // The server's own role may not read sequences either.
+    refused(/role gantry_\w+ may not read \w+/, await runGantry(["admin", "backup", path], { environment }));
+    await asOwner(source.url, `grant select on schema_migrations to ${role}`);
+    refused(/may not read access_versions, .* and \d+ more: .*pg_read_all_data/, await asReader());
+    await asOwner(source.url, `revoke select on schema_migrations from ${role}`);
+    await asOwner(source.url, `grant pg_read_all_data to ${role}`);
+    done(await asReader());
+  } finally {
+    await asOwner(source.url, `drop owned by ${role}`);
+    await asOwner(source.url, `drop role ${role}`);
+  }
+});
+
+test("a backup of a version before is restored as it was, and brought to this version behind that", async () => {
+  const old = await emptyPlace();
+  const ownerUrl = ownerUrlOf(old.DATABASE_URL ?? "");
+  const until = 24;
+  await migrate(ownerUrl, { progress: () => {}, until });
+  const organization = "a".repeat(40);
+  await asOwner(old.DATABASE_URL ?? "", `insert into groups (uid, name, create_time, update_time) values ('${organization}', 'kept', now(), now())`);
+  const path = join(folder, "old/");
+  done(await admin(["backup", path], old));
+  const { migrations } = JSON.parse(await readFile(join(path, "backup.json"), "utf8")) as { migrations: unknown[] };
+  assert.equal(migrations.length, until);
+  // As a role that owns the database and is no superuser.
+  const place = await emptyPlace();
+  const role = `gantry_test_owner_${process.pid}`;
+  const url = new URL(ownerUrlOf(place.DATABASE_URL ?? ""));
+  await asOwner(place.DATABASE_URL ?? "", `create role ${role}`);
+  await asOwner(place.DATABASE_URL ?? "", `alter database ${url.pathname.slice(1)} owner to ${role}`);
+  url.searchParams.set("options", `-c role=${role}`);
+  done(await runGantry(["admin", "restore", path], { environment: { ...place, GANTRY_MIGRATE_URL: url.href } }));
+  assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", "select distinct tableowner from pg_tables where schemaname = 'public'"), [[role]]);
+  for (const statement of [`reassign owned by ${role} to current_user`, `drop owned by ${role}`, `drop role ${role}`])
+    await asOwner(place.DATABASE_URL ?? "", statement);
+  assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", `select name from groups where uid = '${organization}'`), [["kept"]]);
+  assert.deepEqual(await asOwner(place.DATABASE_URL ?? "", "select count(*) from schema_migrations"), [[String((await readMigrations()).length)]]);
+
+  // What this version does not know it does not restore: and of a newer database it makes no backup.
+  await asOwner(old.DATABASE_URL ?? "", "insert into schema_migrations (number, name, sha256, compatible) values (25, '0025_later.sql', '', true)");
+  refused(/was changed after|newer than this version/, await admin(["backup", join(folder, "newer/")], old));
+});
+
+test("while a backup reads blobs no server removes the bytes of one, and a restore that was cut off is told to every server", async () => {
+  const client = openRegistryClient(world.url, () => world.token());
+  const { services } = world.server.application;
+  const alone = await client.pushBlob(`${organizationName}/collected`, randomBytes(2000));
+  const [[key = ""] = []] = await asOwner(source.url, "select key from blobs where sha256 = $1", [alone]);
+  const hold = await holdBlobs(ownerUrlOf(source.url));
+  world.clock.now += limits.blobLeaseMs + 1000;
+  for await (const _ of collect(services));
+  assert.deepEqual(await asOwner(source.url, "select key from blobs where sha256 = $1", [alone]), [], "its row goes");
+  assert.equal(await services.blobs.sizeOf(key ?? ""), 2000, "its bytes stay");
+  await hold.renew();
+  await hold.release();
+  while (await removeLeftContents(services));
+  assert.equal(await services.blobs.sizeOf(key ?? ""), undefined);
+
+  const place = await emptyPlace();
+  const ownerUrl = ownerUrlOf(place.DATABASE_URL ?? "");
+  const { beginRestore } = await import("../../server/store/migrate.ts");
+  await beginRestore(ownerUrl);
+  await assert.rejects(migrate(ownerUrl, { progress: () => {} }), /is being restored into this database, or was and did not come to its end/);
+  refused(/is being restored into this database, or was/, await admin(["restore", join(folder, "old/")], place));
+});
+
+// ---- positions that somebody remembers ---------------------------------------------------------------------------
+
+test("who remembers a later state than the one that was restored is told, and misses nothing that comes", async (t) => {
+  const { organization } = world;
+  const makeGroup = (at: World, name: string) => at.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
+  const eventsAfter = async (at: World, afterPosition: string): Promise<JsonObject[]> => {
+    await sealAudit(at);
+    const { events } = await at.ok("gantry.events.v1.EventsService/ListEvents", {
+      uidp: { descendantsOf: organization },
+      orderBy: "position",
+      afterPosition,
+      pageSize: 200,
+    });
+    return Array.isArray(events) ? events.filter(isObject) : [];
+  };
+  // The command's own clock is the machine's.
+  world.clock.now = Date.now();
+  const lastOf = (found: readonly JsonObject[], field: string): string => text(found.at(-1) ?? {}, field);
+  const sink = await openSink();
+  t.after(() => sink.close());
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: organization, subscription: { sink: sink.url } });
+  for (let count = 0; count < 3; count++) await makeGroup(world, `before-${count}`);
+  await writeTestRecords(world, [
+    advisory("CGA-kept", { artifactName: "curl", origin: "curl", events: [eventAt("2024-01-01T00:00:00Z", { fixNotPlanned: {} })] }),
+  ]);
+  const atBackup = await eventsAfter(world, "0");
+  const path = join(folder, "positions.tar");
+  done(await admin(["backup", path]));
+  const listing = { uidp: { childrenOf: organization }, pageSize: 2 };
+  const { nextPageToken } = await world.ok("iam.GroupsService/ListGroups", listing);
+  for (let count = 0; count < 4; count++) await makeGroup(world, `lost-${count}`);
+  const lost = await eventsAfter(world, "0");
+  const remembered = lastOf(lost, "position");
+  assert.ok(lost.length > atBackup.length);
+  const rememberedEntry = lastOf(await entriesOf(world, { uidp: { descendantsOf: organization } }), "sequence");
+  const known = await fileOf("known.jsonl", `${(await verifyLogs(world, { json: true })).lines.join("\n")}\n`);
+
+  const documentAt = (at: World) => `${at.url}/.well-known/csaf/white/2024/curl.json`;
+  const knownDocument = { headers: { "if-modified-since": new Date().toUTCString() } };
+  assert.equal((await fetch(documentAt(world), knownDocument)).status, 304);
+
+  const place = await emptyPlace();
+  done(await admin(["restore", path], place));
+  const other = await openWorld(place);
+  try {
+    await makeGroup(other, "after");
+    assert.equal((await fetch(documentAt(other), knownDocument)).status, 200);
+    const seen = await eventsAfter(other, remembered);
+    const types = seen.map((event) => text(event, "type"));
+    assert.equal(types[0], "dev.gantry.organization.restored.v1");
+    assert.ok(types.includes("dev.chainguard.api.iam.group.created.v1"), types.join(", "));
+    for (const event of seen) assert.ok(Number(event.position) > Number(remembered));
+    const entries = await entriesOf(other, { uidp: { descendantsOf: organization }, afterSequence: rememberedEntry });
+    assert.equal(text(entries[0] ?? {}, "type"), "dev.gantry.organization.restored.v1");
+    assert.ok(entries.some((entry) => text(entry, "type") === "dev.chainguard.api.iam.group.created.v1"));
+
+    // Sinks are sent what waited when the backup was made, what comes, and that the state is an earlier one.
+    await other.server.delivery.enqueue();
+    await other.server.delivery.finish();
+    const arrived = sink.got.map(({ headers }) => headers["ce-type"]);
+    assert.ok(arrived.includes("dev.gantry.organization.restored.v1"), arrived.join(", "));
+    assert.match(String(sink.got.find(({ headers }) => headers["ce-type"] === "dev.gantry.organization.restored.v1")?.headers["ce-statetime"]), /^\d{4}-.*Z$/);
+    const names = sink.got.map(({ body }) => text(part(JSON.parse(body) as JsonObject, "body"), "name"));
+    for (const name of ["before-0", "before-2", "after"]) assert.ok(names.includes(name), `${name}: ${names.join(", ")}`);
+    assert.ok(!names.includes("lost-0"));
+
+    // A list that was begun in the later state begins anew, and says so.
+    const restarted = await other.call("iam.GroupsService/ListGroups", { ...listing, pageToken: nextPageToken ?? "" });
+    assert.equal(restarted.headers["gantry-page-restarted"], "true");
+
+    // The audit log: what was known before is explained, what is there now is proven.
+    const { whole, lines } = await verifyLogs(other, { known });
+    assert.ok(whole, lines.join("\n"));
+    assert.match(
+      lines.join("\n"),
+      new RegExp(
+        `${organization} .* whole: .*; entry ${rememberedEntry} was known before, and is gone: \\S+ the state of \\S+ was restored by .*, up to entry \\d+`,
+      ),
+    );
+    const since = await fileOf("since.jsonl", `${(await verifyLogs(other, { json: true })).lines.join("\n")}\n`);
+    await makeGroup(other, "later");
+    await sealAudit(other);
+    assert.ok((await verifyLogs(other, { known: since })).whole);
+    // Restored once more, from what was itself restored.
+    const again = join(folder, "again.tar");
+    done(await admin(["backup", again], place));
+    const third = await emptyPlace();
+    done(await admin(["restore", again], third));
+    const last = await openWorld(third);
+    try {
+      await makeGroup(last, "once more");
+      await sealAudit(last);
+      const { whole: holds, lines: said } = await verifyLogs(last, { known: since });
+      assert.ok(holds, said.join("\n"));
+      assert.equal(said.filter((line) => /restored at/.test(line)).length, 2, said.join("\n"));
+    } finally {
+      await last.close();
+    }
+    // The same of what PostgreSQL's own means have brought back.
+    assert.match(done(await admin(["restore", "--recorded"], third)), /^recorded: the state of \S+; positions go on behind \d{16}\n$/);
+    const own = await openWorld(third);
+    try {
+      await sealAudit(own);
+      const { whole: holds, lines: said } = await verifyLogs(own, { known: since });
+      assert.ok(holds, said.join("\n"));
+      assert.match(said.join("\n"), /from an earlier state of the database of/);
+    } finally {
+      await own.close();
+    }
+  } finally {
+    await other.close();
+  }
+});
+
+// ---- places ------------------------------------------------------------------------------------------------------
+
+interface Served {
+  readonly client: ReturnType<typeof openRegistryClient>;
+  kill(): Promise<void>;
+}
+
+/** A server as a process, as an operator starts it. */
+const serve = async (given: Environment): Promise<Served> => {
+  const port = await freePort();
+  const env = { ...given, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: "http://gantry.example.com" };
+  const program = start(gantryFile, ["serve"], { env });
+  await program.says(/Gantry serves/);
+  const { stdout } = await gantry(["token"], { env });
+  return {
+    client: openRegistryClient(`http://127.0.0.1:${port}`, async () => stdout.trim()),
+    async kill() {
+      program.signal("SIGKILL");
+      await program.ended;
+    },
+  };
+};
+
+test("an embedded database is backed up beside its server and without it, and comes back on a machine that has nothing", async () => {
+  const data = join(folder, "embedded");
+  const env = { GANTRY_DATA: data, GANTRY_PUBLIC_URL: "http://gantry.example.com" };
+  const command = async (args: readonly string[], more: Environment = {}): Promise<Run> => {
+    const { code, stdout, stderr } = await gantry(["admin", ...args], { env: { ...env, ...more } });
+    return { status: code ?? 1, out: stdout, err: stderr };
+  };
+  refused(/there is no database in/, await command(["backup", join(folder, "nothing.tar")]));
+  const served = await serve(env);
+  await pushImage(served.client, `${organizationName}/app`, "1");
+  const passphrase = await fileOf("embedded-passphrase", "a horse and its staple\n");
+  const path = join(folder, "embedded.tar");
+  done(await command(["backup", "--with-key", "--passphrase-file", passphrase, path]));
+  refused(/there is a database in .* already/, await command(["restore", path]));
+  await served.kill();
+  const key = await readFile(join(data, "secret.key"), "utf8");
+  done(await command(["backup", join(folder, "alone/")]));
+  await rm(data, { recursive: true, force: true });
+
+  const elsewhere = { GANTRY_DATA: join(folder, "elsewhere") };
+  done(await command(["restore", "--passphrase-file", passphrase, path], elsewhere));
+  // With the passphrase the key comes back, too, readable by its owner alone.
+  assert.equal(await readFile(join(elsewhere.GANTRY_DATA, "secret.key"), "utf8"), key);
+  assert.equal((await stat(join(elsewhere.GANTRY_DATA, "secret.key"))).mode & 0o777, 0o600);
+  const again = await serve({ ...env, ...elsewhere });
+  assert.equal((await again.client.pull(`${organizationName}/app`, "1")).blobs.length, 3);
+  await again.kill();
+});
+
+test("a disk that is full is one line, and nothing is left that could be taken for a backup", async () => {
+  const full = await mkdtemp(join(folder, "full-"));
+  for (const name of ["backup.tar", "folder/"]) {
+    // Files of this process may grow to 16 KiB: what the system then says is what it says of a full disk.
+    const run = `ulimit -f 32 && trap '' XFSZ && exec "$0" "$@"`;
+    const { status, stderr } = spawnSync("sh", ["-c", run, process.execPath, gantryFile, "admin", "backup", join(full, name)], {
+      env: { PATH: process.env.PATH, TMPDIR: tmpdir(), ...asAdmin(environment) },
+      encoding: "utf8",
+    });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /^gantry: the backup cannot be written to \S+: (files there may not become so large|there is no space left)\n$/m);
+    assert.deepEqual(await readdir(full), []);
+  }
+});
+
+test("blobs in S3 come back in S3", { skip: objectStorageMissing() }, async () => {
+  const storage = await startObjectStorage();
+  const database = await freshDatabase();
+  databases.push(database);
+  const from = { ...environment, DATABASE_URL: database.url, GANTRY_DATA: join(folder, "s3-source"), GANTRY_BLOBS: storage.settingOf("one/") };
+  const origin = await openWorld(from);
+  try {
+    await pushImage(
+      openRegistryClient(origin.url, () => origin.token()),
+      `${organizationName}/app`,
+      "1",
+    );
+    const path = join(folder, "s3.tar");
+    assert.match(done(await admin(["backup", path], from)), / 3 blobs /);
+    refused(/the place is not empty/, await admin(["restore", path], await emptyPlace({ GANTRY_BLOBS: storage.settingOf("one/") })));
+    const place = await emptyPlace({ GANTRY_BLOBS: storage.settingOf("two/") });
+    done(await admin(["restore", path], place));
+    const other = await openWorld(place);
+    assert.equal((await openRegistryClient(other.url, () => other.token()).pull(`${organizationName}/app`, "1")).blobs.length, 3);
+    await other.close();
+  } finally {
+    await origin.close();
+    await storage.stop();
+  }
+});
+
+test("a blob that is broken is named and not believed: the backup is made without it, and the next push brings it", async () => {
+  const client = openRegistryClient(world.url, () => world.token());
+  const repo = `${organizationName}/broken`;
+  const contents = [newConfig(), randomBytes(3000), randomBytes(4000)];
+  const [config = Buffer.of(), cut = Buffer.of(), changed = Buffer.of()] = contents;
+  for (const each of contents) await client.pushBlob(repo, each);
+  await client.pushManifest(repo, "1", contents.map(described));
+  const fileOfBlob = async (content: Uint8Array): Promise<string> => {
+    const [[key] = []] = await asOwner(source.url, "select key from blobs where sha256 = $1", [digestOf(content)]);
+    return join(environment.GANTRY_DATA ?? "", "blobs", "content", (key ?? "").slice(0, 2), key ?? "");
+  };
+  await writeFile(await fileOfBlob(cut), cut.subarray(1));
+  await writeFile(await fileOfBlob(changed), randomBytes(4000));
+  const path = join(folder, "broken.tar");
+  const { status, err } = await admin(["backup", path]);
+  assert.equal(status, 2);
+  assert.match(err, new RegExp(`blob ${digestOf(cut)} has 2999 bytes, not 3000: it is not in the backup`));
+  assert.match(err, new RegExp(`blob ${digestOf(changed)} has other bytes than its digest says: it is not in the backup`));
+  assert.match(done(await admin(["backup", "--verify", path])), /2 blobs were broken when it was made/);
+  const place = await emptyPlace();
+  assert.equal((await admin(["restore", path], place)).status, 2);
+  const other = await openWorld(place);
+  try {
+    const there = openRegistryClient(other.url, () => other.token());
+    assert.equal((await there.request("HEAD", `/v2/${repo}/blobs/${digestOf(config)}`)).status, 200);
+    for (const each of [cut, changed]) {
+      assert.equal((await there.request("HEAD", `/v2/${repo}/blobs/${digestOf(each)}`)).status, 404);
+      await there.pushBlob(repo, each);
+    }
+    await there.pull(repo, "1");
+  } finally {
+    await other.close();
+  }
+});

@@ -1,0 +1,233 @@
+// Every version that was given out: the database that it has filled (test/releases) is brought to the present by a start, and the
+// API answers as that version did. And the present as the version before: it goes on writing while the next one migrates under it,
+// starts on a newer schema where the marks of the migrations let it, and refuses where they do not.
+
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import pg from "pg";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { methods, version1 } from "#contract/catalog.ts";
+import { migrationsDirectory, readMigrations } from "../../server/store/migration-files.ts";
+import { migrate } from "../../server/store/migrate.ts";
+import { verifyLogs } from "../audit.ts";
+import { type Answer, callOver } from "../client.ts";
+import { freshDatabase, type TestDatabase } from "../database.ts";
+import { type Asked, releaseSettings, releasesFolder, type Release } from "../releases/release.ts";
+import { openWorld, type World } from "../world.ts";
+import { gantry } from "./processes.ts";
+
+const readJson = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"));
+
+/** What the present may answer otherwise: by operation, with the reason. Only an upgrade that is told in CHANGELOG.md belongs here. */
+const readDifferences = (folder: string): Readonly<Record<string, string>> => {
+  const path = join(folder, "differences.json");
+  return existsSync(path) ? (readJson(path) as Record<string, string>) : {};
+};
+
+/** Where the new answer lacks something of the old one, or says it otherwise; a field more is no difference. */
+const differences = (old: Json | undefined, now: Json | undefined, at: string): string[] => {
+  // Sealed anew with each answer.
+  if (at.endsWith(".nextPageToken")) return [];
+  if (Array.isArray(old)) {
+    if (!Array.isArray(now) || now.length !== old.length) return [`${at}: ${Array.isArray(now) ? now.length : "no"} entries in place of ${old.length}`];
+    return old.flatMap((each, index) => differences(each, now[index], `${at}[${index}]`));
+  }
+  if (isObject(old)) {
+    if (!isObject(now)) return [`${at}: ${JSON.stringify(now)} in place of an object`];
+    return Object.entries(old).flatMap(([key, value]) => differences(value, now[key], `${at}.${key}`));
+  }
+  return old === now ? [] : [`${at}: ${JSON.stringify(now)} in place of ${JSON.stringify(old)}`];
+};
+
+const emptyDatabase = async (): Promise<TestDatabase> => {
+  const database = await freshDatabase();
+  const client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  await client.query("drop schema public cascade; create schema public");
+  await client.end();
+  return database;
+};
+
+/** A server of the present on what the version has left; ends with `use`. */
+const withUpgraded = async (
+  folder: string,
+  release: Release,
+  use: (world: World, query: (sql: string) => Promise<JsonObject[]>) => Promise<void>,
+): Promise<void> => {
+  const work = mkdtempSync(join(tmpdir(), "gantry-upgraded-"));
+  const database = await emptyDatabase();
+  const client = new pg.Client({ connectionString: database.ownerUrl });
+  try {
+    const migrations = join(work, "migrations");
+    for (const { name } of (await readMigrations()).slice(0, release.migrations)) cpSync(join(migrationsDirectory, name), join(migrations, name));
+    await migrate(database.ownerUrl, { progress: () => {}, directory: migrations });
+    await client.connect();
+    await client.query(readFileSync(join(folder, "data.sql"), "utf8"));
+    cpSync(join(folder, "blobs"), join(work, "blobs"), { recursive: true });
+    writeFileSync(join(work, "secret.key"), release.secretKey, { mode: 0o600 });
+    const environment = {
+      DATABASE_URL: database.url,
+      GANTRY_MIGRATE_URL: database.ownerUrl,
+      GANTRY_SECRET_KEY_FILE: join(work, "secret.key"),
+      GANTRY_BLOBS: join(work, "blobs"),
+      ...releaseSettings,
+    };
+    const world = await openWorld(environment, undefined, release.timeMs);
+    try {
+      await use(world, async (sql) => (await client.query<JsonObject>(sql)).rows);
+    } finally {
+      await world.close();
+    }
+  } finally {
+    await client.end();
+    await database.drop();
+    rmSync(work, { recursive: true, force: true });
+  }
+};
+
+const ask = async (world: World, { operation, request }: Asked): Promise<Answer> => {
+  const method = [...methods, ...version1].find(({ name }) => name === operation);
+  assert.ok(method, `${operation} is gone`);
+  return callOver("rest", world.url, method.name, request, { token: await world.token() });
+};
+
+const versions = readdirSync(releasesFolder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+
+test("there is data of a released version", () => assert.ok(versions.length > 0));
+
+for (const version of versions) {
+  const folder = join(releasesFolder, version);
+  const release = readJson(join(folder, "release.json")) as Release;
+  const answers = readJson(join(folder, "answers.json")) as readonly Asked[];
+
+  test(`what version ${version} has written is upgraded by a start, and the API answers as that version did`, async () => {
+    assert.equal(release.version, version);
+    assert.ok(answers.length > 70);
+    const allowed = readDifferences(folder);
+    await withUpgraded(folder, release, async (world, query) => {
+      const applied = await query("select name from schema_migrations order by number");
+      assert.equal(applied.length, (await readMigrations()).length);
+      const found: string[] = [];
+      const usedAllowances = new Set<string>();
+      for (const asked of answers) {
+        const { code, message, reply, raw } = await ask(world, asked);
+        const told =
+          code !== 0
+            ? [`${message} in place of an answer`]
+            : asked.raw === undefined
+              ? differences(asked.reply, reply, "")
+              : asked.raw === raw
+                ? []
+                : ["other bytes"];
+        if (told.length === 0) continue;
+        if (allowed[asked.operation] === undefined) found.push(`${asked.operation} ${JSON.stringify(asked.request)}\n  ${told.join("\n  ")}`);
+        else usedAllowances.add(asked.operation);
+      }
+      assert.deepEqual(found, []);
+      assert.deepEqual(
+        Object.keys(allowed).filter((operation) => !usedAllowances.has(operation)),
+        [],
+        "no difference there any more",
+      );
+      // What it had sealed and chained holds, and work goes on.
+      await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
+      const { whole, lines } = await verifyLogs(world);
+      assert.ok(whole, lines.join("\n"));
+    });
+  });
+}
+
+/** Migrations of a version after this one: all of today's, and those. */
+const writeNextMigrations = async (folder: string, next: readonly (readonly [name: string, sql: string])[]): Promise<string> => {
+  const migrations = await readMigrations();
+  for (const { name } of migrations) cpSync(join(migrationsDirectory, name), join(folder, name));
+  for (const [index, [name, sql]] of next.entries()) writeFileSync(join(folder, `${String(migrations.length + index + 1).padStart(4, "0")}_${name}.sql`), sql);
+  return folder;
+};
+
+test("a server goes on writing while the next version migrates, and no change is lost; it starts again on that schema until a breaking one", async () => {
+  const work = mkdtempSync(join(tmpdir(), "gantry-next-"));
+  const database = await emptyDatabase();
+  try {
+    writeFileSync(join(work, "secret.key"), Buffer.alloc(32, 5).toString("base64"), { mode: 0o600 });
+    const environment = { DATABASE_URL: database.url, GANTRY_MIGRATE_URL: database.ownerUrl, GANTRY_SECRET_KEY_FILE: join(work, "secret.key") };
+    const world = await openWorld(environment);
+    const told: string[] = [];
+    const wanted: string[] = [];
+    try {
+      let isMigrating = true;
+      let writes = 0;
+      let begun = (): void => {};
+      const hasBegun = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const write = async (writer: number): Promise<void> => {
+        for (let at = 0; isMigrating || at < 3; at++) {
+          const name = `repo-${writer}-${at}`;
+          const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
+          await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(uid), description: "while it migrates" }, updateMask: "description" });
+          wanted.push(name);
+          if (++writes === 8) begun();
+        }
+      };
+      const writers = [1, 2, 3, 4].map(write);
+      await Promise.race([hasBegun, ...writers]);
+      const compatible = await writeNextMigrations(join(work, "compatible"), [
+        ["added", "-- compatible\nalter table repos add column of_the_next text not null default '';\ncreate table of_the_next (uid text primary key);\n"],
+        ["indexed", "-- compatible, outside a transaction\ncreate index concurrently if not exists repos_of_the_next on repos (of_the_next);\n"],
+      ]);
+      await migrate(database.ownerUrl, { progress: (line) => told.push(line), serverUrl: database.url, directory: compatible });
+      isMigrating = false;
+      await Promise.all(writers);
+      assert.deepEqual(
+        told.map((line) => line.replace(/\d+_/, "")),
+        ["Migrated the database: added.sql", "Migrated the database: indexed.sql"],
+      );
+      const { repos } = await world.ok("registry.ReposService/ListRepos", { pageSize: 200, uidp: { childrenOf: world.organization } });
+      const listed = (Array.isArray(repos) ? repos.filter(isObject) : []).map((repo) => [text(repo, "name"), text(repo, "description")]);
+      assert.deepEqual(
+        listed
+          .map(([name]) => name)
+          .sort()
+          .slice(0, 200),
+        wanted.sort().slice(0, 200),
+      );
+      assert.ok(listed.every(([, description]) => description === "while it migrates"));
+      const events = await world.events();
+      for (const type of ["created", "updated"])
+        assert.equal(events.filter((event) => event.type === `dev.chainguard.api.platform.registry.repo.${type}.v1`).length, wanted.length, type);
+    } finally {
+      await world.close();
+    }
+
+    // Back to the version before: it starts, and says on what.
+    const again = await openWorld(environment);
+    try {
+      await again.ok("registry.ReposService/CreateRepo", { parent: again.organization, repo: { name: "after-the-way-back" } });
+    } finally {
+      await again.close();
+    }
+    const settings = { ...environment, GANTRY_DATA: work };
+    const doctor = await gantry(["admin", "migrate"], { env: settings });
+    assert.deepEqual([doctor.code, /newer than this version of Gantry knows; it can run on it/.test(doctor.stdout + doctor.stderr)], [0, true]);
+
+    const breaking = await writeNextMigrations(join(work, "breaking"), [
+      ["added", readFileSync(join(work, "compatible", readdirSync(join(work, "compatible")).find((name) => name.endsWith("_added.sql")) ?? ""), "utf8")],
+      ["indexed", readFileSync(join(work, "compatible", readdirSync(join(work, "compatible")).find((name) => name.endsWith("_indexed.sql")) ?? ""), "utf8")],
+      ["changed", "-- breaking\nalter table repos rename column of_the_next to of_no_version;\n"],
+    ]);
+    await migrate(database.ownerUrl, { progress: () => {}, serverUrl: database.url, directory: breaking });
+    const refused = await gantry(["serve"], { env: { ...settings, GANTRY_LISTEN: "127.0.0.1:1" } });
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^gantry: the database is at migration \d+, newer than .* and this version cannot run on \d+_changed\.sql: start the newer version\n$/,
+    );
+  } finally {
+    await database.drop();
+    rmSync(work, { recursive: true, force: true });
+  }
+});

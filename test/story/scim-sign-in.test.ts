@@ -1,0 +1,218 @@
+// People whom SCIM has announced (docs/decisions/0053): they have their rights without a sign-in, lose everything with the next
+// request on every server, and are the same people when they come back.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { freshDatabase } from "../database.ts";
+import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
+import { enableScim, makeOwners, type ScimProvider } from "../scim.ts";
+import { confirmAs, poll, requestDeviceCodes } from "../terminal.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+/** Another server on the same database. */
+let other: World;
+let provider: FakeProvider;
+let idp: ScimProvider;
+let cleanUp: () => Promise<void>;
+
+before(async () => {
+  const database = await freshDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-scim-"));
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key };
+  world = await openWorld(shared);
+  other = await openWorld({ ...shared, GANTRY_PUBLIC_URL: world.url });
+  provider = await openProvider(() => world.clock.now);
+  await makeOwners(world);
+  idp = await enableScim(world, await registerProvider(world, provider));
+  cleanUp = async () => {
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  };
+});
+after(async () => {
+  await world?.close();
+  await other?.close();
+  await provider?.close();
+  await cleanUp?.();
+});
+
+const personOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
+
+const announce = async (externalId: string, at = idp): Promise<string> => {
+  const { status, body } = await at.ask("POST", "/Users", { userName: `${externalId}@example.com`, externalId });
+  assert.equal(status, 201, JSON.stringify(body));
+  return text(body, "id");
+};
+
+const activate = async (id: string, active: boolean, at = idp): Promise<void> =>
+  assert.equal((await at.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "active", value: active }] })).status, 200);
+
+/** What seeing the organization ends with, on either server. */
+const seen = async (token: string): Promise<readonly number[]> => {
+  const asked = [world, other].map((each) => each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token }));
+  return (await Promise.all(asked)).map(({ code }) => code);
+};
+const allowed = [0, 0];
+const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
+
+const refresh = async (refreshToken: string): Promise<number> => {
+  const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken });
+  return (await fetch(`${other.url}/oauth/token`, { method: "POST", body: form })).status;
+};
+
+const bind = async (identityUid: string, role: string, parent = world.organization): Promise<string> =>
+  text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } }), "uid");
+
+const bindingsOf = async (identity: string): Promise<JsonObject[]> =>
+  objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity }), "roleBindings");
+
+test("who is announced is bound before they first come, and the organization sees no more of them than it sent", async () => {
+  await announce("early");
+  const [binding, ...more] = await bindingsOf(personOf("early"));
+  assert.equal(more.length, 0);
+  assert.deepEqual(binding?.identity, { uid: personOf("early") });
+  const { token, error } = await signIn(world, provider, idp.uid, { sub: "early" });
+  assert.equal(error, "");
+  assert.deepEqual(await seen(token), allowed);
+  assert.equal((await bindingsOf(personOf("early"))).length, 1);
+});
+
+test("a default role that an administrator has taken away from somebody announced does not come back by their first sign-in", async () => {
+  await announce("demoted");
+  const [binding] = await bindingsOf(personOf("demoted"));
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding ?? {}, "uid") });
+  const { token } = await signIn(world, provider, idp.uid, { sub: "demoted" });
+  assert.deepEqual(await seen(token), forbidden);
+});
+
+for (const way of ["active: false", "DELETE", "another externalId"]) {
+  test(`${way} ends rights, whoever gave them, sessions and refresh tokens with the next request on every server`, async () => {
+    const name = `leaver-${way.replace(/\W/g, "")}`;
+    const id = await announce(name);
+    const { token, refreshToken } = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
+    assert.notEqual(refreshToken, "");
+    await bind(personOf(name), "editor");
+    const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "team" } }), "uid");
+    await bind(personOf(name), "owner", team);
+    const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `of others ${name}`.toLowerCase() } }), "uid");
+    const kept = await bind(personOf(name), "viewer", elsewhere);
+    assert.deepEqual(await seen(token), allowed);
+    if (way === "DELETE") assert.equal((await idp.ask("DELETE", `/Users/${id}`)).status, 204);
+    else if (way === "active: false") await activate(id, false);
+    else await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "externalId", value: `${name}-2` }] });
+    assert.deepEqual(await seen(token), forbidden);
+    assert.deepEqual(
+      (await bindingsOf(personOf(name))).map(({ uid }) => uid),
+      [kept],
+      "what another organization gave stays",
+    );
+    assert.equal(await refresh(refreshToken), 400);
+    const again = await signIn(world, provider, idp.uid, { sub: name });
+    assert.deepEqual([again.token, again.status], ["", "403"]);
+    const events = (await world.events()).filter(({ type, actor }) => type.endsWith(".rolebindings.deleted.v1") && actor === idp.uid);
+    assert.ok(events.length >= 3, "each binding is told");
+
+    if (way === "DELETE") await announce(name);
+    else if (way === "active: false") await activate(id, true);
+    else await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "externalId", value: name }] });
+    assert.deepEqual(await seen(token), allowed, "the same person has the default role again, and nothing else");
+    assert.equal((await bindingsOf(personOf(name))).length, 2);
+    assert.equal((await signIn(world, provider, idp.uid, { sub: name })).error, "");
+  });
+}
+
+test("a sign-in that waits for its terminal gives nothing to whoever was deactivated meanwhile", async () => {
+  const id = await announce("waiting");
+  const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });
+  assert.match((await confirmAs(world, provider, waiting.page, { sub: "waiting" })).text, /Your terminal is signed in/);
+  await activate(id, false);
+  const { status, body } = await poll(world, waiting);
+  assert.deepEqual([status, body.access_token], [400, undefined], JSON.stringify(body));
+});
+
+test("where SCIM is off nobody is kept out, and who was never announced comes in as ever", async () => {
+  const id = await announce("switched");
+  await activate(id, false);
+  const set = async (enabled: boolean): Promise<void> => {
+    const { scim } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid: idp.uid });
+    await world.ok("iam.IdentityProvidersService/SetScimEnabled", { identityProviderUid: idp.uid, enabled, etag: String((scim as JsonObject).etag) });
+  };
+  await set(false);
+  assert.equal((await signIn(world, provider, idp.uid, { sub: "switched" })).error, "");
+  await set(true);
+  assert.notEqual((await signIn(world, provider, idp.uid, { sub: "switched" })).error, "");
+  const { token } = await signIn(world, provider, idp.uid, { sub: "unannounced" });
+  assert.deepEqual(await seen(token), allowed);
+});
+
+test("where the correlation rule is oid, a person is known by that claim, also who came before they were announced", async () => {
+  const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
+  const byOid = await enableScim(world, await registerProvider(world, provider, { oidc }));
+  const nameless = await signIn(world, provider, byOid.uid, { sub: "no-oid" });
+  assert.equal(nameless.status, "403", "who has no oid is nobody that SCIM could know");
+
+  const early = await announce("oid-early", byOid);
+  assert.deepEqual(await bindingsOf(personOf("oid-early")), [], "whose it is nobody knows yet");
+  const first = await signIn(world, provider, byOid.uid, { sub: "pairwise-1", oid: "oid-early" });
+  assert.equal(first.error, "");
+  assert.deepEqual(await seen(first.token), allowed);
+  await activate(early, false, byOid);
+  assert.deepEqual(await seen(first.token), forbidden);
+  assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-1", oid: "oid-early" })).status, "403");
+
+  const second = await signIn(world, provider, byOid.uid, { sub: "pairwise-2", oid: "oid-late" });
+  assert.deepEqual(await seen(second.token), allowed);
+  const late = await announce("oid-late", byOid);
+  await activate(late, false, byOid);
+  assert.deepEqual(await seen(second.token), forbidden);
+
+  const inactive = await byOid.ask("POST", "/Users", { userName: "never@example.com", externalId: "oid-never", active: false });
+  assert.equal(inactive.status, 201);
+  assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
+});
+
+test("SCIM is switched on with two owners from outside the provider alone, and never takes the last of them", async () => {
+  const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "alone" } }), "uid");
+  const uid = await registerProvider(world, provider, { parent: organization });
+  const insiders: string[] = [];
+  for (const sub of ["insider-1", "insider-2"]) {
+    await signIn(world, provider, uid, { sub });
+    insiders.push(await bind(personOf(sub), "owner", organization));
+  }
+  await assert.rejects(enableScim(world, uid), /SCIM needs 2 identities that are bound as owners .* no people of this identity provider/);
+  await makeOwners(world, organization);
+  const { scim } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid });
+  const { token, etag } = await world.ok("iam.IdentityProvidersService/RegenerateScimToken", {
+    identityProviderUid: uid,
+    etag: String((scim as JsonObject).etag),
+  });
+  await world.ok("iam.IdentityProvidersService/SetScimEnabled", { identityProviderUid: uid, enabled: true, etag: etag ?? "" });
+  const ask = async (verb: string, path: string, body: JsonObject) =>
+    fetch(`${world.url}/scim/v2/${uid}${path}`, {
+      method: verb,
+      headers: { authorization: `Bearer ${String(token)}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const users: string[] = [];
+  for (const sub of ["insider-1", "insider-2"])
+    users.push(text((await (await ask("POST", "/Users", { userName: sub, externalId: sub })).json()) as JsonObject, "id"));
+  const end = async (index: number) => ask("PATCH", `/Users/${users[index]}`, { Operations: [{ op: "replace", path: "active", value: false }] });
+  assert.equal((await end(0)).status, 200, "owners from inside may be deactivated");
+  const owners = objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { group: organization, role: builtInRoleUid("owner") }), "roleBindings");
+  for (const each of owners.filter(({ uid: own }) => !insiders.includes(String(own))))
+    await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(each, "uid") });
+  const refused = await end(1);
+  assert.equal(refused.status, 400);
+  assert.match(text((await refused.json()) as JsonObject, "detail"), /left without an owner/);
+  assert.equal((await bindingsOf(personOf("insider-2"))).length, 2, "and nothing of it was done");
+});

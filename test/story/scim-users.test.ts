@@ -1,0 +1,392 @@
+// SCIM 2.0 for people (docs/decisions/0053): announced, found, changed and removed as RFC 7643 and RFC 7644 say it.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
+import { makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let idp: ScimProvider;
+
+before(async () => {
+  world = await openWorld();
+  await makeOwners(world);
+  idp = await openScimProvider(world);
+});
+after(() => world.close());
+
+const core = "urn:ietf:params:scim:schemas:core:2.0:User";
+const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+const issuer = "https://login.example.com";
+const personOf = (externalId: string): string => world.server.application.services.authn.personUid(issuer, externalId);
+
+const bindingsOf = async (identity: string): Promise<string[]> =>
+  objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity }), "roleBindings").map((each) => text(each, "uid"));
+
+let made = 0;
+const make = async (more: JsonObject = {}, provider = idp): Promise<JsonObject> => {
+  const name = `person-${++made}`;
+  const { status, body } = await provider.ask("POST", "/Users", { schemas: [core], userName: `${name}@example.com`, externalId: name, active: true, ...more });
+  assert.equal(status, 201, JSON.stringify(body));
+  return body;
+};
+
+test("a user is made, read, replaced, patched and deleted, with an ETag that changes with it", async () => {
+  const sent = {
+    schemas: [core, enterprise],
+    userName: "Ada@Example.com",
+    externalId: "ada",
+    name: { givenName: "Ada", familyName: "Lovelace" },
+    emails: [{ value: "Ada@Example.com", type: "work", primary: true }],
+    [enterprise]: { employeeNumber: "701", shoeSize: 38 },
+    nickname: "A",
+    favouriteEngine: { name: "Analytical", parts: [1, 2] },
+    password: "secret",
+    id: "mine",
+    meta: { resourceType: "Group" },
+    groups: [{ value: "admins" }],
+  };
+  const created = await idp.ask("POST", "/Users", sent);
+  assert.equal(created.status, 201, JSON.stringify(created.body));
+  const id = text(created.body, "id");
+  assert.match(id, /^[0-9a-f]{16}$/);
+  assert.equal(created.headers.get("location"), `${idp.base}/Users/${id}`);
+  assert.equal(created.headers.get("content-type"), "application/scim+json");
+  assert.equal(created.headers.get("etag"), 'W/"1"');
+  const { password: _password, id: _id, meta: _meta, groups: _groups, nickname, ...kept } = sent;
+  const { meta, id: shownId, ...shown } = created.body;
+  assert.deepEqual(shown, { ...kept, nickName: nickname, active: true }, "everything is kept as it was sent, but what the server says itself");
+  assert.equal(shownId, id);
+  assert.deepEqual(Object.keys(meta as JsonObject).sort(), ["created", "lastModified", "location", "resourceType", "version"]);
+  assert.doesNotMatch(JSON.stringify(created.body), /secret/);
+
+  const got = await idp.ask("GET", `/Users/${id}`);
+  assert.deepEqual([got.status, got.body], [200, created.body]);
+  assert.equal((await idp.ask("GET", `/Users/${id}`, undefined, { "if-none-match": 'W/"1"' })).status, 304);
+
+  world.clock.now += 1000;
+  const renamed = await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "displayName", value: "Ada L." }] }, { "if-match": 'W/"1"' });
+  assert.deepEqual([renamed.status, renamed.body.displayName, renamed.headers.get("etag")], [200, "Ada L.", 'W/"2"']);
+  assert.notEqual(part(renamed.body, "meta").lastModified, part(created.body, "meta").lastModified);
+  const late = await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "displayName", value: "X" }] }, { "if-match": 'W/"1"' });
+  assert.equal(late.status, 412);
+  assert.deepEqual(late.body.schemas, ["urn:ietf:params:scim:api:messages:2.0:Error"]);
+
+  const replaced = await idp.ask("PUT", `/Users/${id}`, { schemas: [core], userName: "ada@example.com" });
+  assert.equal(replaced.status, 200);
+  assert.deepEqual(
+    [replaced.body.displayName, replaced.body[enterprise], replaced.body.externalId, replaced.body.active],
+    [undefined, undefined, "ada", true],
+    "what a PUT does not say of active and externalId stays",
+  );
+  const removed = await idp.ask("DELETE", `/Users/${id}`);
+  assert.deepEqual([removed.status, removed.body], [204, {}]);
+  for (const verb of ["GET", "DELETE"]) {
+    const { status, body } = await idp.ask(verb, `/Users/${id}`);
+    assert.equal(status, 404);
+    assert.deepEqual([body.schemas, body.status], [["urn:ietf:params:scim:api:messages:2.0:Error"], "404"]);
+  }
+});
+
+test("who is active has the default role without a sign-in, and nothing of it when inactive or removed", async () => {
+  const user = await make({ externalId: "grace" });
+  const person = personOf("grace");
+  assert.equal((await bindingsOf(person)).length, 1);
+  await idp.ask("PATCH", `/Users/${text(user, "id")}`, { Operations: [{ op: "Replace", path: "active", value: "False" }] });
+  assert.deepEqual(await bindingsOf(person), []);
+  const back = await idp.ask("PATCH", `/Users/${text(user, "id")}`, { Operations: [{ op: "replace", value: { active: true } }] });
+  assert.equal(back.body.active, true);
+  assert.equal((await bindingsOf(person)).length, 1, "the same person has it again");
+  await idp.ask("DELETE", `/Users/${text(user, "id")}`);
+  assert.deepEqual(await bindingsOf(person), []);
+  const again = await make({ externalId: "grace" });
+  assert.notEqual(again.id, user.id);
+  assert.equal((await bindingsOf(person)).length, 1);
+});
+
+test("each change is told once, by the provider, without what is personal; one that changes nothing is not told", async () => {
+  const events = async () => (await world.events()).filter(({ type }) => type.startsWith("dev.gantry.scim."));
+  const before = (await events()).length;
+  const user = await make({ externalId: "told", name: { familyName: "Hidden" } });
+  const id = text(user, "id");
+  for (const displayName of ["One", "One"]) await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "add", path: "displayName", value: displayName }] });
+  const { id: _id, meta: _meta, ...same } = (await idp.ask("GET", `/Users/${id}`)).body;
+  const put = await idp.ask("PUT", `/Users/${id}`, Object.fromEntries(Object.entries(same).reverse()) as JsonObject);
+  assert.equal(put.headers.get("etag"), 'W/"2"', "the same in another order is no change");
+  await idp.ask("DELETE", `/Users/${id}`);
+  const told = (await events()).slice(before);
+  const body = {
+    uid: `${idp.uid}/${id}`,
+    identityProviderUid: idp.uid,
+    externalId: "told",
+    userName: user.userName,
+    active: true,
+    identityUid: personOf("told"),
+  };
+  assert.deepEqual(
+    told.map(({ type, subject, group, actor, body: about }) => [type, subject, group, actor, about]),
+    ["created", "updated", "deleted"].map((verb) => [`dev.gantry.scim.user.${verb}.v1`, body.uid, world.organization, idp.uid, body]),
+  );
+});
+
+test("a second user with the same userName, whatever its case, or the same externalId is 409 uniqueness", async () => {
+  await make({ userName: "Unique@example.com", externalId: "unique" });
+  for (const more of [
+    { userName: "uNIQUE@EXAMPLE.com", externalId: "other" },
+    { userName: "other@example.com", externalId: "unique" },
+  ]) {
+    const { status, body } = await idp.ask("POST", "/Users", { schemas: [core], ...more });
+    assert.deepEqual([status, body.status, body.scimType], [409, "409", "uniqueness"]);
+  }
+  const other = await make();
+  const { status, body } = await idp.ask("PATCH", `/Users/${text(other, "id")}`, {
+    Operations: [{ op: "replace", path: "userName", value: "UNIQUE@example.com" }],
+  });
+  assert.deepEqual([status, body.scimType], [409, "uniqueness"]);
+  const elsewhere = await openScimProvider(world, "https://other.example.com");
+  await make({ userName: "Unique@example.com", externalId: "unique" }, elsewhere);
+});
+
+const found = async (filter: string, more = "", provider = idp): Promise<string[]> => {
+  const { status, body } = await provider.ask("GET", `/Users?filter=${encodeURIComponent(filter)}${more}`);
+  assert.equal(status, 200, `${filter}: ${JSON.stringify(body)}`);
+  assert.equal(body.totalResults, objectList(body, "Resources").length);
+  return objectList(body, "Resources").map((each) => text(each, "externalId"));
+};
+
+test("lists are filtered, sorted and paged by what is indexed, and anything else is 400 invalidFilter", async () => {
+  const own = await openScimProvider(world, "https://lists.example.com");
+  const people: Readonly<Record<string, JsonObject>> = {
+    a: { userName: "Alan@x.example", displayName: "Alan T", emails: [{ value: "alan@work.example" }, { value: "Alan@home.example", type: "home" }] },
+    b: { userName: "barbara@x.example", displayName: "Barbara_L", active: false },
+    c: { userName: "carol@y.example", emails: [{ value: "carol@work.example" }] },
+  };
+  const ids: Record<string, string> = {};
+  for (const [externalId, more] of Object.entries(people)) {
+    world.clock.now += 60_000;
+    ids[externalId] = text(await make({ externalId, ...more }, own), "id");
+  }
+  const cases: readonly (readonly [filter: string, wanted: string])[] = [
+    ['userName eq "ALAN@X.EXAMPLE"', "a"],
+    ['UserName Eq "alan@x.example"', "a"],
+    [`${core}:userName eq "alan@x.example"`, "a"],
+    ['externalId eq "a"', "a"],
+    ["externalId eq a", "a"],
+    ['externalId eq "A"', ""],
+    ['userName sw "b" or userName sw "C"', "bc"],
+    ['userName co "x.example" and active eq true', "a"],
+    ['userName ew "y.example"', "c"],
+    ['not (userName ew "x.example")', "c"],
+    ['(userName sw "a" or userName sw "b") and not (active eq "False")', "a"],
+    ['userName sw "a" or userName sw "b" and active eq true', "a"],
+    ["displayName pr", "ab"],
+    ["not (displayName pr)", "c"],
+    ['displayName co "_"', "b"],
+    ["active eq false", "b"],
+    ["active ne true", "b"],
+    ['emails.value eq "alan@HOME.example"', "a"],
+    ['emails[value eq "alan@home.example"]', "a"],
+    ['emails co "@work"', "ac"],
+    ["emails pr", "ac"],
+    ["not (emails pr)", "b"],
+    [`id eq "${ids.b}"`, "b"],
+    ['userName gt "b"', "bc"],
+    ['externalId ne "a"', "bc"],
+    ["externalId eq null", ""],
+    [`meta.lastModified ge "${new Date(world.clock.now).toISOString()}"`, "c"],
+  ];
+  for (const [filter, wanted] of cases) assert.equal((await found(filter, "&sortBy=externalId", own)).join(""), wanted, filter);
+  assert.deepEqual(await found("externalId pr", "&sortBy=meta.created&sortOrder=descending", own), ["c", "b", "a"]);
+  const pages = [];
+  for (const startIndex of [1, 2, 3, 4]) {
+    const { body } = await own.ask("GET", `/Users?sortBy=userName&count=1&startIndex=${startIndex}`);
+    assert.deepEqual([body.totalResults, body.startIndex], [3, startIndex]);
+    pages.push(...objectList(body, "Resources").map((each) => each.externalId));
+  }
+  assert.deepEqual(pages, ["a", "b", "c"]);
+  const none = await own.ask("GET", "/Users?count=0");
+  assert.deepEqual([none.body.totalResults, none.body.itemsPerPage, none.body.Resources], [3, 0, []]);
+  const searched = await own.ask("POST", "/Users/.search", {
+    schemas: [],
+    filter: 'userName eq "carol@y.example"',
+    attributes: ["userName"],
+    startIndex: 1,
+    count: 10,
+  });
+  assert.equal(searched.status, 200);
+  assert.deepEqual(
+    objectList(searched.body, "Resources").map((each) => [each.userName, each.externalId]),
+    [["carol@y.example", undefined]],
+  );
+  const wrong = [
+    'title eq "x"',
+    'emails[type eq "work" and value co "x"]',
+    'userName like "x"',
+    "userName eq",
+    '(userName eq "x"',
+    'userName eq "x',
+    `${"(".repeat(50)}userName pr${")".repeat(50)}`,
+    Array.from({ length: 60 }, () => "userName pr").join(" and "),
+    `userName eq "${"\n".repeat(60)}`,
+    'active co "t"',
+    'meta.created eq "yesterday"',
+    'userName eq "a" userName',
+    "__proto__ pr",
+  ];
+  for (const filter of wrong) {
+    const { status, body } = await own.ask("GET", `/Users?filter=${encodeURIComponent(filter)}`);
+    assert.deepEqual([status, body.scimType], [400, "invalidFilter"], filter);
+  }
+  for (const [query, scimType] of [
+    ["sortBy=title", "invalidValue"],
+    ["count=many", "invalidValue"],
+    ["sortOrder=up", "invalidValue"],
+  ]) {
+    const { status, body } = await own.ask("GET", `/Users?${query}`);
+    assert.deepEqual([status, body.scimType], [400, scimType], query);
+  }
+});
+
+test("attributes and excludedAttributes choose what is shown, of a single user too", async () => {
+  const user = await make({
+    name: { givenName: "G", familyName: "F" },
+    emails: [{ value: "a@b.example", type: "work" }],
+    [enterprise]: { department: "D", division: "E" },
+  });
+  const shown = async (query: string): Promise<JsonObject> => {
+    const { meta: _meta, id: _id, schemas: _schemas, ...rest } = (await idp.ask("GET", `/Users/${text(user, "id")}?${query}`)).body;
+    return rest;
+  };
+  assert.deepEqual(await shown("attributes=userName,name.familyName"), { userName: user.userName, name: { familyName: "F" } });
+  assert.deepEqual(await shown(`attributes=${core}:USERNAME,emails.value`), { userName: user.userName, emails: [{ value: "a@b.example" }] });
+  assert.deepEqual(await shown(`attributes=${enterprise}:department`), { [enterprise]: { department: "D" } });
+  assert.deepEqual(Object.keys(await shown(`excludedAttributes=emails,name,${enterprise},active`)).sort(), ["externalId", "userName"]);
+  assert.deepEqual((await shown("excludedAttributes=name.givenName")).name, { familyName: "F" });
+});
+
+const patches: readonly (readonly [what: string, operations: readonly JsonObject[], wanted: JsonObject])[] = [
+  [
+    "a value with dotted names",
+    [{ op: "replace", value: { "name.givenName": "K", displayName: "D" } }],
+    { name: { givenName: "K", familyName: "F" }, displayName: "D" },
+  ],
+  [
+    "an address by its type",
+    [{ op: "Replace", path: 'emails[type eq "work"].value', value: "n@x" }],
+    { emails: [{ value: "n@x", type: "work", primary: true }] },
+  ],
+  [
+    "an address that is not there yet",
+    [{ op: "Add", path: 'emails[type eq "home"].value', value: "h@x" }],
+    {
+      emails: [
+        { value: "w@x", type: "work", primary: true },
+        { type: "home", value: "h@x" },
+      ],
+    },
+  ],
+  [
+    "a new primary address",
+    [{ op: "add", path: "emails", value: [{ value: "p@x", primary: true }] }],
+    {
+      emails: [
+        { value: "w@x", type: "work", primary: false },
+        { value: "p@x", primary: true },
+      ],
+    },
+  ],
+  ["an address that is there already", [{ op: "add", path: "emails", value: [{ value: "w@x", type: "work", primary: true }] }], {}],
+  ["removed addresses", [{ op: "remove", path: 'emails[value eq "w@x"]' }], { emails: null }],
+  ["an extension's attribute", [{ op: "add", path: `${enterprise}:employeeNumber`, value: "7" }], { [enterprise]: { employeeNumber: "7", department: "D" } }],
+  ["an extension in a value", [{ op: "add", value: { [enterprise]: { employeeNumber: "7" } } }], { [enterprise]: { employeeNumber: "7", department: "D" } }],
+  ["an extension's attribute in a value", [{ op: "replace", value: { [`${enterprise}:department`]: "N" } }], { [enterprise]: { department: "N" } }],
+  ["an extension that is gone", [{ op: "remove", path: `${enterprise}:department` }], { [enterprise]: null }],
+  ["an attribute that nobody knows", [{ op: "add", path: "address.streetAddress", value: "1 Main St" }], { address: { streetAddress: "1 Main St" } }],
+  ["an id in a value", [{ op: "replace", value: { id: "other", displayName: "D" } }], { displayName: "D" }],
+  ["names in any case", [{ op: "REPLACE", path: "NAME.GIVENNAME", value: "K" }], { name: { givenName: "K", familyName: "F" } }],
+  ["null", [{ op: "replace", path: "name", value: null }], { name: null }],
+  ["a removed part", [{ op: "remove", path: "name.givenName" }], { name: { familyName: "F" } }],
+  ["all addresses", [{ op: "replace", path: "emails.value", value: "z@x" }], { emails: [{ value: "z@x", type: "work", primary: true }] }],
+];
+
+for (const [what, Operations, wanted] of patches) {
+  test(`a patch as clients send it: ${what}`, async () => {
+    const base = { name: { givenName: "G", familyName: "F" }, emails: [{ value: "w@x", type: "work", primary: true }], [enterprise]: { department: "D" } };
+    const user = await make(base);
+    const { status, body } = await idp.ask("PATCH", `/Users/${text(user, "id")}`, { Operations: [...Operations] });
+    assert.equal(status, 200, JSON.stringify(body));
+    const { meta: _meta, schemas: _schemas, ...shown } = body;
+    const { meta: _, schemas: __, ...before } = user;
+    const expected = Object.fromEntries(Object.entries({ ...before, ...wanted }).filter(([, value]) => value !== null));
+    assert.deepEqual(shown, expected);
+  });
+}
+
+test("what cannot be understood is a 400 in RFC 7644's words, and changes nothing", async () => {
+  const user = await make({ emails: [{ value: "w@x", type: "work" }] });
+  const id = text(user, "id");
+  const cases: readonly (readonly [verb: string, path: string, body: Json, scimType: string, status?: number])[] = [
+    ["POST", "/Users", {}, "invalidValue"],
+    ["POST", "/Users", { userName: "" }, "invalidValue"],
+    ["POST", "/Users", { userName: 7 }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", active: "perhaps" }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", emails: [7] }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", username: "y" }, "invalidValue"],
+    ["POST", "/Users", { userName: "x\u0000" }, "invalidValue"],
+    ["POST", "/Users", { userName: "x".repeat(513) }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", externalId: "y".repeat(256) }, "invalidValue"],
+    ["POST", "/Users", '{"userName": "x"', "invalidSyntax"],
+    ["POST", "/Users", "[]", "invalidSyntax"],
+    ["PATCH", `/Users/${id}`, { Operations: [] }, "invalidValue"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "move", path: "name", value: 1 }] }, "invalidValue"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "remove" }] }, "noTarget"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "id", value: "x" }] }, "mutability"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "a b", value: "x" }] }, "invalidPath"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "__proto__.x", value: "x" }] }, "invalidPath"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: 'emails[type ne "work"].value', value: "x" }] }, "noTarget"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "emails[", value: "x" }] }, "invalidPath"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "remove", path: "userName" }] }, "invalidValue"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", value: "x" }] }, "invalidValue"],
+  ];
+  for (const [verb, path, body, scimType] of cases) {
+    const answer = await idp.ask(verb, path, body);
+    assert.deepEqual(
+      [answer.status, answer.body.status, answer.body.scimType],
+      [400, "400", scimType],
+      `${verb} ${JSON.stringify(body)}: ${JSON.stringify(answer.body)}`,
+    );
+  }
+  assert.deepEqual((await idp.ask("GET", `/Users/${id}`)).body, user);
+  const large = await idp.ask("POST", "/Users", { userName: "large", note: "x".repeat(256 * 1024) });
+  assert.deepEqual([large.status, large.body.status], [413, "413"]);
+  for (const [verb, path, status] of [
+    ["POST", "/Bulk", 501],
+    ["GET", "/Me", 501],
+    ["GET", "/Things", 404],
+    ["POST", `/Users/${id}`, 405],
+    ["PUT", "/Users", 405],
+  ] as const) {
+    const answer = await idp.ask(verb, path, verb === "GET" ? undefined : {});
+    assert.deepEqual([answer.status, answer.body.status, answer.headers.get("content-type")], [status, String(status), "application/scim+json"], path);
+  }
+  const form = await idp.ask("POST", "/Users", "userName=x", { "content-type": "application/x-www-form-urlencoded" });
+  assert.equal(form.status, 415);
+});
+
+test("discovery says what is offered, and each thing is at the address that it names", async () => {
+  const config = await idp.ask("GET", "/ServiceProviderConfig");
+  assert.deepEqual([part(config.body, "patch").supported, part(config.body, "bulk").supported, part(config.body, "etag").supported], [true, false, true]);
+  for (const path of ["/Schemas", "/ResourceTypes"]) {
+    const { body } = await idp.ask("GET", path);
+    for (const each of objectList(body, "Resources")) {
+      const location = text(part(each, "meta"), "location");
+      const { status, body: one } = await idp.ask("GET", location.slice(idp.base.length));
+      assert.deepEqual([status, one], [200, each]);
+    }
+    assert.equal((await idp.ask("GET", `${path}?filter=id%20pr`)).status, 403);
+    assert.equal((await idp.ask("GET", `${path}/none`)).status, 404);
+  }
+  const types = objectList((await idp.ask("GET", "/ResourceTypes")).body, "Resources");
+  for (const type of types) assert.ok(isObject((await idp.ask("GET", text(type, "endpoint"))).body), text(type, "endpoint"));
+});

