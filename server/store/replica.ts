@@ -74,8 +74,8 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
     const found = await measure().catch(awayText);
     if (closed) return;
     if (found !== undefined) asOfMs = undefined;
-    // At the start it has been asked once, and is told of when it is not as it should be.
-    if (found !== undefined && trouble === undefined) log("store.replica.away", { host: host.name, why: found });
+    // That all is well at the start is no news.
+    if (found !== undefined && found !== trouble) log("store.replica.away", { host: host.name, why: found });
     if (found === undefined && trouble !== undefined) log("store.replica.back", { host: host.name });
     trouble = found;
   };
