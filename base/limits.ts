@@ -537,6 +537,10 @@ export const limits = {
   /** Terms of one filter, and brackets inside each other: clients send one or two. */
   scimFilterTermsMax: 50,
   scimFilterDepthMax: 10,
+  /** Members, or groups of users, that one answer shows: larger groups are read by their users (`members.value eq`). */
+  scimMembersMax: 10_000,
+  /** Ids of users that the event of a group's change names. */
+  scimToldMembersMax: 100,
   /** Operations of one PATCH. */
   scimOperationsMax: 1_000,
   /** Characters of userName, displayName and an e-mail address, which are in indexes of at most 2,700 bytes; addresses of one user that are looked for. */

@@ -112,6 +112,8 @@ export const groups: readonly Group[] = [
   { running: true, figures: [speedRatio("rest-get", "get", "getPgbench", 0.5), speedRatio("rest-get-http", "get", "getHttp", 0.3)] },
   { running: true, figures: [speedRatio("grpc-get", "grpc", "grpcJs", 1)] },
   { running: true, figures: [speedRatio("version-1-list", "wholeList", "allPages", 1)] },
+  // Each person comes with a role binding besides.
+  { running: true, figures: [speedRatio("scim-users", "scimUsers", "restIdentities", 0.5)] },
   { running: true, figures: [timeRatio("page-depth", "page1000", "page2", 1.5)] },
   { running: true, figures: [timeRatio("neighbour-size", "beside", "alone", 1.5)] },
   { running: true, figures: [timeRatio("count", "counted", "countPgbench", 1.3)] },

@@ -1,7 +1,7 @@
 // Every plan by which a List finds its rows, on tables of a million rows:
 // node bin/node.js bench/plans.ts [--rows N] [--only LIST,LIST]
 //
-// Callers of every kind (the operator; the viewer of a whole organization, of a small and of a large branch, of
+// Callers of every kind (the operator; the owner of a whole organization, of a small and of a large branch, of
 // several; a person in two organizations) make every kind of list, first page and second. The statements are caught
 // before the store and explained as the server runs them: prepared, with generic plans. What is refused:
 //   - a sequential scan of a table that grows;
@@ -27,6 +27,7 @@ import {
   fillAdvisories,
   fillAudit,
   fillBindings,
+  fillDeletions,
   fillDeliveries,
   fillEvents,
   fillGroups,
@@ -49,6 +50,7 @@ const roles = service("iam.v2.RolesService/ListRoles");
 const subscriptions = service("events.v2.SubscriptionsService/ListSubscriptions");
 const audit = "gantry.audit.v1.AuditService/ListAuditEntries";
 const events = "gantry.events.v1.EventsService/ListEvents";
+const deletions = "gantry.deletions.v1.DeletionsService/ListDeletions";
 const deliveries = "gantry.events.v1.DeliveriesService/ListDeliveries";
 
 // ---- reading a plan ---------------------------------------------------------------------------------------------
@@ -191,14 +193,14 @@ const fill = async (application: Application, client: pg.Client, count: number, 
   const other = await makeOrganization(application, "small");
   const [third, thousandth] = [Math.floor(count / 3), Math.floor(count / 1000)];
   const callers: [string, string][] = [["operator", await authorizationOf(application, operatorUid)]];
-  const viewers: [string, string[]][] = [
+  const owners: [string, string[]][] = [
     ["whole organization", [organization]],
     ["large branch", [branch]],
     ["small branch", [narrow]],
     ["two branches", [branch, narrow]],
   ];
-  for (const [name, groups] of viewers) callers.push([name, await authorizationOf(application, await makeMember(application, organization, groups, "viewer"))]);
-  callers.push(["other organization", await authorizationOf(application, await makeMember(application, other, [other], "viewer"))]);
+  for (const [name, groups] of owners) callers.push([name, await authorizationOf(application, await makeMember(application, organization, groups, "owner"))]);
+  callers.push(["other organization", await authorizationOf(application, await makeMember(application, other, [other], "owner"))]);
 
   await client.query("set session_replication_role = replica");
   if (wanted(repos, tags, groups)) {
@@ -262,6 +264,13 @@ const fill = async (application: Application, client: pg.Client, count: number, 
       await fillDeliveries(client, subscribed.seldom, thousandth);
     });
   }
+  if (wanted(deletions)) {
+    await fillTable("deletions", async () => {
+      await fillDeletions(client, organization, count - third - thousandth);
+      await fillDeletions(client, branch, third);
+      await fillDeletions(client, narrow, thousandth);
+    });
+  }
   // A person with rights in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
@@ -269,7 +278,7 @@ const fill = async (application: Application, client: pg.Client, count: number, 
   for (const group of [organization, other]) {
     await client.query(
       "insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1 || '/00000000000000aa', $2, $3, now(), now())",
-      [group, person, builtInRoleUid("viewer")],
+      [group, person, builtInRoleUid("owner")],
     );
   }
   await client.query("set session_replication_role = origin");
@@ -314,6 +323,8 @@ const lists = ({
   const eachEntry = (request: JsonObject): (readonly [string, JsonObject])[] => each(audit, request, ["", "sequence", "uid"]);
   const eachEvent = (request: JsonObject): (readonly [string, JsonObject])[] => each(events, request, ["", "position desc", "uid", "create_time desc"]);
   const eachDelivery = (request: JsonObject): (readonly [string, JsonObject])[] => each(deliveries, request, ["", "uid", "create_time", "update_time desc"]);
+  const eachDeletion = (request: JsonObject): (readonly [string, JsonObject])[] => each(deletions, request, ["", "uid", "create_time", "resource_type"]);
+  const repoMessage = service("registry.v2.Repo");
   const eachAdvisory = (request: JsonObject): (readonly [string, JsonObject])[] => each(listAdvisories, request, ["", "artifact_name", "update_time desc"]);
   return [
     ...each(repos, {}),
@@ -374,6 +385,12 @@ const lists = ({
     ...eachDelivery({ uidp: { childrenOf: subscribed.seldom }, states: ["DELIVERY_STATE_DEAD"] }),
     ...eachDelivery({ states: ["DELIVERY_STATE_DEAD"] }),
     ...eachDelivery({ states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"] }),
+    ...eachDeletion({}),
+    ...eachDeletion({ uidp: { childrenOf: small } }),
+    ...eachDeletion({ uidp: { descendantsOf: branch } }),
+    ...eachDeletion({ resourceTypes: [repoMessage] }),
+    ...eachDeletion({ resourceTypes: [repoMessage, service("iam.v2.Role")], uidp: { descendantsOf: branch } }),
+    ...eachDeletion({ resourceUids: [repo, someRepo] }),
     ...each(subscriptions, {}, ["", "create_time desc"]),
     ...eachAdvisory({}),
     ...filters.flatMap(({ queries }) => queries).flatMap((query) => ("found" in query.values ? [] : eachAdvisory(requestOf(query, query.values)))),

@@ -194,7 +194,8 @@ export const runGantry = (site: Site, args: readonly string[], checkout = root):
  * what it can from each. Servers that start from now on have read it.
  */
 export const liftRates = async (site: Site, checkout = root): Promise<void> => {
-  for (const name of ["identity-requests", "organization-requests"]) await runGantry(site, ["admin", "quota", "set", name, "1000000"], checkout).ended;
+  for (const name of ["identity-requests", "organization-requests", "scim-writes"])
+    await runGantry(site, ["admin", "quota", "set", name, "1000000"], checkout).ended;
 };
 
 /** One of bench/baselines, beside the server of `site` on the same database. It sends a message when it serves. */

@@ -284,6 +284,20 @@ export const fillEvents = async (
   );
 };
 
+/** Deletions of what lay directly in a place, over thirty days: most are tags, one in a hundred a repo. */
+export const fillDeletions = async (client: pg.Client, place: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into deletions (uid, parent_uid, resource_type, resource_uid, resource_name, create_time, update_time, expire_time, row_count, tables)
+     select $1::text || '/' || ${segment("deletion")}, $1::text,
+       'chainguard.platform.registry.v2.' || case when n % 100 = 0 then 'Repo' else 'Tag' end, $1::text || '/' || ${segment("deleted")}, 'name-' || n,
+       time, time, time + interval '30 days', 1, '[]'
+     from (
+       select n, timestamptz '2026-11-01 00:00:00Z' + n * interval '1 second' * (30 * 86400.0 / $2::int) as time
+       from generate_series(1, $2::int) as n) as made`,
+    [place, count],
+  );
+};
+
 /** Deliveries of a subscription: most arrived, one in a thousand is dead, a few wait for their next attempt. */
 export const fillDeliveries = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
   await client.query(

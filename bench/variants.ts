@@ -13,6 +13,7 @@ import { archiveVariants } from "./archive.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
 import { registryVariants } from "./registry.ts";
+import { scimVariants } from "./scim.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
 import type { Environment, Variant } from "./environment.ts";
@@ -215,6 +216,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...neighbourVariants,
   ...anonymousVariants,
   ...registryVariants,
+  ...scimVariants,
   ...textVariants,
   ...importVariants,
   ...archiveVariants,

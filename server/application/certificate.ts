@@ -55,9 +55,9 @@ export const readCertificate = ({ certFile, keyFile }: CertificateFiles): Certif
 };
 
 /** What a log line says of a certificate: nothing of the key. */
-const certificateFacts = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
-  const { subjectAltName = "", validTo, fingerprint256 } = new X509Certificate(cert);
-  return { names: subjectAltName, expires: new Date(validTo).toISOString(), fingerprint: fingerprint256 };
+export const certificateFacts = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
+  const { subjectAltName, subject, validTo, fingerprint256 } = new X509Certificate(cert);
+  return { names: subjectAltName ?? subject.replaceAll("\n", ", "), expires: new Date(validTo).toISOString(), fingerprint: fingerprint256 };
 };
 
 export interface WatchOptions {

@@ -11,6 +11,7 @@ import { type AuditTarget, readTargetsFile } from "#audit-targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
 import { type Application, openApplication } from "./application.ts";
+import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
 
@@ -68,7 +69,7 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
   }
 };
 
-/** How long before its end an authority is told. */
+/** How long before its end a certificate is told. */
 const renewalMs = 30 * 86_400_000;
 
 /** The operator's certificate authorities: how many, and the end of the one that ends first. */
@@ -82,6 +83,21 @@ const examineAuthorities = (file: string): Finding => {
     const says = `${file}: ${authorities.length} beside the public ones; the first ends ${new Date(endMs).toISOString().slice(0, 10)}`;
     if (endMs > Date.now() + renewalMs) return { is: "good", subject, says };
     return { is: endMs > Date.now() ? "unsure" : "bad", subject, says: `${says}: ${(first?.subject ?? "").replaceAll("\n", ", ")}`, remedy };
+  } catch (thrown) {
+    return { is: "bad", subject, says: textOf(thrown), remedy };
+  }
+};
+
+/** What the port shows: for whom, and until when. */
+const examineCertificate = (files: CertificateFiles): Finding => {
+  const subject = "tls";
+  const remedy = "renew the files of GANTRY_TLS_CERT and GANTRY_TLS_KEY; a running server reads them again";
+  try {
+    const { names, expires } = certificateFacts(readCertificate(files));
+    const says = `${files.certFile}: for ${names}, until ${expires.slice(0, 10)}`;
+    const leftMs = Date.parse(expires) - Date.now();
+    if (leftMs > renewalMs) return { is: "good", subject, says };
+    return { is: leftMs > 0 ? "unsure" : "bad", subject, says, remedy };
   } catch (thrown) {
     return { is: "bad", subject, says: textOf(thrown), remedy };
   }
@@ -267,6 +283,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   yield await examineFolder("GANTRY_DATA", settings.dataDirectory);
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
+  if (settings.tls !== undefined) yield examineCertificate(settings.tls);
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);
   if (settings.databaseUrl !== undefined) yield* examineHosts(settings.databaseUrl);
   const { finding, isCurrent } = await examineDatabase(options);

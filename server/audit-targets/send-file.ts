@@ -8,7 +8,7 @@ import type { Send } from "./send.ts";
 const lineBreak = 10;
 
 /** A new file must be found after a power cut, too. */
-const syncFolder = async (path: string): Promise<void> => {
+const syncPlaceOf = async (path: string): Promise<void> => {
   const folder = await open(dirname(path), "r");
   try {
     await folder.sync();
@@ -34,7 +34,7 @@ export const sendToFile =
         await file.truncate(size).catch(() => {});
         throw thrown;
       }
-      if (size === 0) await syncFolder(path);
+      if (size === 0) await syncPlaceOf(path);
     } finally {
       await file.close();
     }

@@ -9,6 +9,7 @@ import { Readable } from "node:stream";
 import { createTarDecoder, createTarPacker } from "modern-tar";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { syncFolder } from "#blobs";
 import { brokenBackup, manifestName, memberKindOf, sealName, sumLine, sumsName } from "./format.ts";
 
 /** A member that is read; its content is read before the next one is asked for, or is passed over. */
@@ -50,15 +51,6 @@ const placeFaults: Readonly<Record<string, string>> = {
 const writeFault = (path: string, thrown: unknown): unknown => {
   const said = placeFaults[errorCodeOf(thrown)];
   return said === undefined ? thrown : new Fault("FAILED_PRECONDITION", `the backup cannot be written to ${path}: ${said}`, { cause: thrown });
-};
-
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path, "r");
-  await folder.sync().catch((thrown: unknown) => {
-    // Some network file systems have no such thing.
-    if (errorCodeOf(thrown) !== "EINVAL" && errorCodeOf(thrown) !== "ENOTSUP") throw thrown;
-  });
-  await folder.close();
 };
 
 async function* once(content: string): AsyncGenerator<Uint8Array> {

@@ -54,7 +54,8 @@ const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 };
 
-const syncFolder = async (path: string): Promise<void> => {
+/** Waits until the disk has what a folder names: a file that was made or renamed in it is there after a power cut, too. */
+export const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(path, "r");
   try {
     await folder.sync();

@@ -5,6 +5,7 @@ import { openFilePlace } from "./file-place.ts";
 import type { BlobPlace } from "./place.ts";
 import type { BlobsSetting } from "#base/blobs-setting.ts";
 
+export { syncFolder } from "./file-place.ts";
 export { type BlobPlace, type ByteRange, makeBlobKey, type SigningOptions, type StoredContent, type UploadPoint, uploadStart } from "./place.ts";
 
 /** Opens the place that GANTRY_BLOBS names. `redirects`: pulls may be sent to the storage, where it has addresses. */

@@ -88,7 +88,7 @@ const writeState = ({ upload, parts, restBytes, staleRest }: UploadState): JsonO
 
 const statusOf = (thrown: unknown): number | undefined => (thrown instanceof S3ServiceException ? thrown.$metadata.httpStatusCode : undefined);
 
-const isAbsent = (thrown: unknown): boolean =>
+const isObjectAbsent = (thrown: unknown): boolean =>
   thrown instanceof S3ServiceException && (statusOf(thrown) === 404 || thrown.name === "NoSuchKey" || thrown.name === "NoSuchUpload");
 
 const isBucketAbsent = (thrown: unknown): boolean => thrown instanceof S3ServiceException && thrown.name === "NoSuchBucket";
@@ -110,7 +110,7 @@ const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;
   } catch (thrown) {
-    if (isAbsent(thrown) && !isBucketAbsent(thrown)) return undefined;
+    if (isObjectAbsent(thrown) && !isBucketAbsent(thrown)) return undefined;
     throw thrown;
   }
 };
@@ -324,7 +324,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       await source.return?.().catch(() => {});
       if (thrown instanceof ContentFailed) throw thrown.cause;
       if (signal?.aborted) throw thrown;
-      if (isAbsent(thrown)) throw contentLost(key, "no multipart upload");
+      if (isObjectAbsent(thrown)) throw contentLost(key, "no multipart upload");
       throw faultOf(thrown);
     }
   };
@@ -366,7 +366,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       else await completeParts(key, at, state);
     } catch (thrown) {
       // Completed before, perhaps, and its rest removed: the size below says so.
-      if (!isAbsent(thrown) && !(thrown instanceof Fault && thrown.code === "DATA_LOSS")) throw thrown;
+      if (!isObjectAbsent(thrown) && !(thrown instanceof Fault && thrown.code === "DATA_LOSS")) throw thrown;
     }
     // Some who speak S3 have said yes, and stored less.
     const found = await sizeOfObject(objectName(key));

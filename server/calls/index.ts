@@ -18,7 +18,6 @@ export {
   waitForDatabase,
   waitForTurn,
 } from "./record.ts";
-export { type SamplerName, samplerNames } from "./sampling.ts";
 export type { Traces } from "./trace.ts";
 
 /** Opens what sends traces. OpenTelemetry is loaded here: 12 MB and a tenth of a second that a server without it does not take. */

@@ -3,11 +3,8 @@
 // for has a bucket of its own: nobody outside decides how much is exported, or what is left for the rest.
 
 import { openBuckets } from "#base/buckets.ts";
+import type { SamplerName } from "#base/sampler-names.ts";
 import type { TraceParent } from "./traceparent.ts";
-
-/** OTEL_TRACES_SAMPLER. */
-export const samplerNames = ["always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"] as const;
-export type SamplerName = (typeof samplerNames)[number];
 
 export interface SamplingSettings {
   readonly sampler: SamplerName;

@@ -44,6 +44,7 @@ import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
 import { vulnReport } from "./registry/vuln-report.ts";
 import { scimDiscovery } from "./scim/scim-discovery.ts";
+import { scimGroup } from "./scim/scim-group.ts";
 import { scimUser } from "./scim/scim-user.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
@@ -92,6 +93,7 @@ export const resources = [
   tagsSummary,
   vulnReport,
   scimDiscovery,
+  scimGroup,
   scimUser,
   advisory,
 ];

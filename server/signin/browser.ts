@@ -19,6 +19,7 @@ import {
   type Binding,
   deleteSomeExpiredSignIns,
   findProvider,
+  findSessionGrants,
   hasIdentity,
   insertMembership,
   insertSignIn,
@@ -182,7 +183,7 @@ const registerUpstreamUser = async (
   { upstream, externalId }: UpstreamUser,
   pending: PendingSignIn,
   { requestId, origin }: RequestSource,
-): Promise<Registered> => {
+): Promise<Registered & { readonly isProvisioned: boolean }> => {
   const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
   const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
@@ -193,12 +194,12 @@ const registerUpstreamUser = async (
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
     const { email: _, ...withoutEmail } = upstream;
     const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
-    return acceptInvite(context, trusted, pending.invite);
+    return { ...(await acceptInvite(context, trusted, pending.invite)), isProvisioned };
   }
   if (pending.skipRegistration && !(await hasIdentity(rows, identityUid))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registerThroughProvider(context, upstream, { ...provider, isProvisioned });
+  return { ...(await registerThroughProvider(context, upstream, { ...provider, isProvisioned })), isProvisioned };
 };
 
 /** Signs the person in: registered if need be, with the session that the provider's groups give. */
@@ -225,9 +226,12 @@ const signInUpstreamUser = async (
     return { ...common, untilMs: Math.min(common.untilMs, identityEndMs), uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }
   return store.write(async (rows) => {
-    const { identity } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, requestSource);
-    const session = await openSession(rows, { identity, identityProvider: provider.uid, groups: upstreamUser.groups, nowMs, untilMs: common.untilMs });
-    return { ...common, uid: identity, session, mayRefresh: session === undefined, email };
+    const { identity, isProvisioned } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, requestSource);
+    const { groups } = upstreamUser;
+    const session = await openSession(rows, { identity, identityProvider: provider.uid, groups, nowMs, untilMs: common.untilMs, isProvisioned });
+    // Of a session that gives nothing yet a refresh token keeps nothing alive: what it renews is without the session.
+    const mayRefresh = session === undefined || (isProvisioned && (await findSessionGrants(rows, session, identity)).length === 0);
+    return { ...common, uid: identity, session, mayRefresh, email };
   });
 };
 

@@ -2,7 +2,7 @@
 // provider announces has its default role, as by a sign-in through it; who is not active any more has nothing at its group or below
 // it, nor anything that a sign-in through it gave. Rights elsewhere are others' to give, and stay.
 
-import { builtInRoleUid } from "#authz";
+import { builtInRoleUid, builtInRoleUids } from "#authz";
 import { blocked, denied } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
@@ -26,7 +26,8 @@ type RoleGiver = Pick<Provider, "parent" | "defaultRole">;
 
 /** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
 export const makeDefaultBinding = async (context: ChangeContext, { parent, defaultRole: roleUid }: RoleGiver, identityUid: string): Promise<void> => {
-  if (!(await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"))) return;
+  const isThere = builtInRoleUids.includes(roleUid) || (await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"));
+  if (!isThere) return;
   const wanted = { kind: "create", parent, body: { identityUid, roleUid }, unlessTaken: true } as const;
   await change(context, boundOf(context, RoleBindingSchema), wanted, "row");
 };

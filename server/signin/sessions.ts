@@ -14,12 +14,20 @@ export interface NewSession {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly untilMs: number;
+  /** SCIM has announced the person: a group may be theirs later. */
+  readonly isProvisioned?: boolean;
 }
 
-/** The id of a new session; undefined where no mapping of the provider names one of the groups. */
-export const openSession = async (rows: Write, { identity, identityProvider, groups, nowMs, untilMs }: NewSession): Promise<string | undefined> => {
-  if (groups.length === 0) return undefined;
+/**
+ * The id of a new session; undefined where no mapping of the provider names one of the groups. Of somebody whom SCIM has announced there
+ * is one where the provider has any mapping.
+ */
+export const openSession = async (
+  rows: Write,
+  { identity, identityProvider, groups, nowMs, untilMs, isProvisioned = false }: NewSession,
+): Promise<string | undefined> => {
+  if (groups.length === 0 && !isProvisioned) return undefined;
   const id = randomBytes(16).toString("hex");
   const session = { id, identityUid: identity, identityProviderUid: identityProvider, groups, createTimeMs: nowMs, expireTimeMs: untilMs };
-  return (await insertSession(rows, session)) ? id : undefined;
+  return (await insertSession(rows, session, isProvisioned)) ? id : undefined;
 };

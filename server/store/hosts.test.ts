@@ -1,10 +1,18 @@
 // Lists of hosts: what libpq reads in them, the driver is told of each host alone.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
 import pg from "pg";
+import { type Certificate, makeAuthority, signCertificate } from "../../test/certificates.ts";
 import { readHosts } from "./hosts.ts";
+import { readHostStates } from "./primary.ts";
 
 /** Where the driver connects to, by each host's address. */
 const connections = (url: string): string[] =>
@@ -81,3 +89,31 @@ for (const [url, reason] of refusals)
       },
     );
   });
+
+/** A server that speaks TLS as PostgreSQL does, and hangs up on whoever believes its certificate. Gives its port. */
+const startTls = async (t: TestContext, { certificateFile, keyFile }: Certificate): Promise<number> => {
+  const [cert, key] = await Promise.all([readFile(certificateFile), readFile(keyFile)]);
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.write("S");
+      const secure = new TLSSocket(socket, { isServer: true, cert, key });
+      secure.on("error", () => {}).once("data", () => socket.destroy());
+    });
+  }).listen(0, "localhost");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+};
+
+test("the certificate of each host of a list must be for its own name there", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-hosts-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const authority = makeAuthority(folder, "authority");
+  const own = await startTls(t, signCertificate(folder, "own", authority, "DNS:localhost"));
+  const anothers = await startTls(t, signCertificate(folder, "another", authority, "DNS:db-b.example.com"));
+  const url = `postgresql://u:p@localhost:${own},localhost:${anothers}/d?sslmode=verify-full&sslrootcert=${authority.certificateFile}`;
+  const errors = (await readHostStates(readHosts("DATABASE_URL", url))).map((state) => (state.is === "away" ? String(state.error) : state.is));
+  assert.match(errors[0] ?? "", /Connection terminated/);
+  assert.match(errors[1] ?? "", /Hostname\/IP does not match certificate's altnames: Host: localhost/);
+});

@@ -59,12 +59,19 @@ const provider = columns<Omit<Provider, "oidc"> & Provider["oidc"]>({
   additionalScopes: expression("array_to_json(array(select jsonb_array_elements_text(oidc -> 'additionalScopes')))", textList),
 });
 
-export const findProvider = async (rows: Read, uid: string): Promise<Provider | undefined> => {
-  const found = await provider.findOne(rows, `select ${provider.list} from identity_providers where uid = $1`, [uid]);
+const readProvider = async (rows: Read, statement: string, uid: string): Promise<Provider | undefined> => {
+  const found = await provider.findOne(rows, statement, [uid]);
   if (!found) return undefined;
   const { parent, name, defaultRole, clientSecretSealed, ...oidc } = found;
   return { uid, parent, name, defaultRole, clientSecretSealed, oidc };
 };
+
+export const findProvider = (rows: Read, uid: string): Promise<Provider | undefined> =>
+  readProvider(rows, `select ${provider.list} from identity_providers where uid = $1`, uid);
+
+/** The same, and it is not deleted until the transaction ends. */
+export const holdProviderRow = (rows: Write, uid: string): Promise<Provider | undefined> =>
+  readProvider(rows, `select ${provider.list} from identity_providers where uid = $1 for key share`, uid);
 
 /** As much of a provider as a person chooses it by. */
 export interface OfferedProvider {

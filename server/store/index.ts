@@ -384,6 +384,28 @@ export {
   useAuthorizationCode,
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
+export type { ScimCondition, ScimOperator } from "./scim-conditions.ts";
+export {
+  countScimGroups,
+  deleteOtherScimMembers,
+  deleteScimGroup,
+  deleteScimMemberships,
+  deleteScimMembers,
+  findScimGroup,
+  findScimUserUids,
+  type GroupOfScimUser,
+  insertScimGroup,
+  insertScimMembers,
+  listGroupsOfScimUsers,
+  listScimGroups,
+  listScimMembers,
+  lockScimGroup,
+  type ScimGroupAttribute,
+  type ScimGroupQuery,
+  type ScimGroupRow,
+  type ScimMember,
+  updateScimGroup,
+} from "./scim-groups.ts";
 export {
   countScimUsers,
   deleteScimRemoval,
@@ -394,8 +416,6 @@ export {
   listScimUsers,
   lockScimStanding,
   lockScimUser,
-  type ScimCondition,
-  type ScimOperator,
   type ScimUserAttribute,
   type ScimUserKeys,
   type ScimUserQuery,
@@ -425,6 +445,7 @@ export {
   clientSecretPurpose,
   scimEnabledColumns,
   findProvider,
+  holdProviderRow,
   findProvidersOfOnlyOrganization,
   findProvidersOfOrganization,
   findScim,

@@ -36,6 +36,9 @@ const namedStatementsMax = 2_000;
 
 const commitName = "commit";
 
+/** PostgreSQL's code of a warning of no other kind; ours raise none. A commit has one alone. */
+const warningCode = "01000";
+
 /** Gives each statement's text a short name under which a connection keeps its plan. */
 const makeStatementNames = (): ((text: string) => string | undefined) => {
   const names = new Map<string, string>();
@@ -312,6 +315,9 @@ const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): Sh
 };
 
 const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
+  /** Whose transaction came with a warning. */
+  const warned = new WeakSet<pg.ClientBase>();
+
   class WatchedClient extends pg.Client {
     /** The pool makes one when it needs it: to the host that is the primary then. */
     constructor(config?: pg.ClientConfig) {
@@ -338,7 +344,10 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     log("store.connection.lost", { error: error.message });
   });
   // While a client is checked out the pool does not listen to it; without a listener its error would end the process.
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) => {
+    client.on("error", () => {});
+    client.on("notice", ({ code }) => code === warningCode && warned.add(client));
+  });
 
   const turns = openFairQueue(writeTurns);
   metrics?.watchQueue(turns);
@@ -387,6 +396,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     try {
       const result = await work(rows);
       running = false;
+      warned.delete(client);
       // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
       // this commit with a rollback, and report no error.
       if (failure !== undefined) throw databaseFault(failure);
@@ -396,6 +406,8 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
         countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+        // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
+        if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
       client.release();
       return { result };
@@ -475,7 +487,7 @@ const openReplicaReads = (
     await watches.ended();
     clearTimeout(late);
   };
-  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), undefined), close };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics), close };
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */

@@ -100,6 +100,24 @@ test("an address that leads to a standby alone gives neither old rows nor rights
   }
 });
 
+test("a commit whose wait for the standby somebody has ended is not acknowledged", () =>
+  withStore(postgres.url, async (store) => {
+    const { first, second } = postgres;
+    second.pause();
+    try {
+      const written = codeOf(note(store, 150));
+      await until(async () => {
+        const [[ended] = []] = await first.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+        return ended === "t" ? true : undefined;
+      });
+      assert.equal(await written, "UNAVAILABLE");
+    } finally {
+      second.resume();
+    }
+    // With the standby there, commits are as ever on the same connections.
+    for (let id = 151; id < 160; id++) assert.equal(await codeOf(note(store, id)), "OK");
+  }));
+
 test("when the primary stops answering and its standby is promoted, reads and writes go on there, and never back", () =>
   withStore(postgres.url, async (store) => {
     const { first, second } = postgres;

@@ -45,6 +45,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   restores: ["select"],
   revoked_grants: rowsComeAndGo,
   schema_migrations: ["select"],
+  scim_members: rowsComeAndGo,
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,
   vulnerability_cves: rowsComeAndGo,

@@ -103,14 +103,27 @@ const mappingGrantsText = `
 export const findMappingGrants = (rows: Read, mappings: readonly string[]): Promise<MappingGrantRow[]> =>
   mappingGrant.find(rows, mappingGrantsText, [mappings]);
 
+// A session of this id and identity with all groups that count: those of its sign-in, and those that the person is in by SCIM while that
+// is on. Read once, whatever mappings the provider has.
+const groupedSession = (session: string, identity: string): string => `
+    select held.identity_provider_uid, held.expire_time, held.groups || array(
+      select scim_group.mapped_as
+      from scim_users as announced
+      join identity_providers as provider on provider.uid = announced.identity_provider_uid and provider.scim_enabled
+      join scim_members as member on member.user_uid = announced.uid
+      join scim_groups as scim_group on scim_group.uid = member.group_uid
+      where announced.identity_uid = held.identity_uid and announced.identity_provider_uid = held.identity_provider_uid and announced.active
+    ) as groups
+    from sessions as held where held.id = ${session} and held.identity_uid = ${identity}`;
+
 const sessionGrantsText = `
+  with session as materialized (${groupedSession("$1", "$2")})
   select ${sessionGrant.list}
-  from sessions as session
+  from session
   join external_group_role_mappings as mapping
     on mapping.identity_provider_uid = session.identity_provider_uid and mapping.external_group_id = any(session.groups)
   join roles as role on role.uid = mapping.role_uid
-  left join groups as organization on organization.uid = left(mapping.scope, 40)
-  where session.id = $1 and session.identity_uid = $2`;
+  left join groups as organization on organization.uid = left(mapping.scope, 40)`;
 
 /** What this session of the identity gives, also where it is over. */
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
@@ -134,16 +147,16 @@ const signInOrganization = columns<SignInOrganization>({
 // Bound by what the identity has: its own bindings, memberships and sessions, by their indexes, and the identity providers
 // of one issuer. Nothing of anybody else's is looked through.
 const signInOrganizationsText = `
-  with given as materialized (
+  with session as materialized (${groupedSession("$3", "$1")}),
+  given as materialized (
     select binding, root, row_number() over (partition by root order by binding) as rank
     from (
       select uid as binding, left(uid, 40) as root from role_bindings where identity_uid = $1 and (expire_time is null or expire_time > $2)
       union all
       select mapping.uid, left(mapping.scope, 40)
-      from sessions as session
+      from session
       join external_group_role_mappings as mapping
         on mapping.identity_provider_uid = session.identity_provider_uid and mapping.external_group_id = any(session.groups)
-      where session.id = $3 and session.identity_uid = $1
     ) as each
   ), member as materialized (
     select organization_uid as root from memberships where identity_uid = $1

@@ -5,6 +5,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableText, number, text, time } from "./columns.ts";
 import { type Param, type Read, wideCount, type Write } from "./handle.ts";
+import { indexedScimTerm, type ScimCondition, scimComparison, type ScimOperator } from "./scim-conditions.ts";
 
 export interface ScimUserRow {
   readonly uid: string;
@@ -44,11 +45,13 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
   readonly nowMs: number;
 }
 
-/** Throws ALREADY_EXISTS where the provider has a user of this name or external id. */
-export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<void> => {
-  await rows.query(
-    `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)`,
+/** The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external id. */
+export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
+  user.findOne(
+    rows,
+    `with back as (delete from scim_removals where identity_provider_uid = $2 and external_id = $3)
+     insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning ${user.list}`,
     [
       row.uid,
       row.identityProviderUid,
@@ -62,7 +65,6 @@ export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<voi
       timestamp(row.nowMs),
     ],
   );
-};
 
 export const findScimUser = (rows: Read, uid: string): Promise<ScimUserRow | undefined> =>
   user.findOne(rows, `select ${user.list} from scim_users where uid = $1`, [uid]);
@@ -93,14 +95,6 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
 /** What users are looked for and sorted by: each has an index inside its provider. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
-export type ScimOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le" | "pr";
-
-/** A filter whose attributes are known, and whose texts are as the columns have them. */
-export type ScimCondition<Attribute extends string> =
-  | { readonly kind: "and" | "or"; readonly conditions: readonly ScimCondition<Attribute>[] }
-  | { readonly kind: "not"; readonly condition: ScimCondition<Attribute> }
-  | { readonly kind: "compare"; readonly attribute: Attribute; readonly operator: ScimOperator; readonly value: string | boolean };
-
 const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
   id: "uid",
   userName: "user_name",
@@ -112,28 +106,13 @@ const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
   "meta.lastModified": "update_time",
 };
 
-const comparators: Readonly<Partial<Record<ScimOperator, string>>> = { gt: ">", ge: ">=", lt: "<", le: "<=" };
-
-/** A text as a pattern of LIKE. */
-const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&");
-
-const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
-
-/** A condition on one column in SQL. Never null: `not` is the opposite of it. */
-const columnComparison = (column: string, operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
-  if (operator === "pr") return column === "display_name" ? "display_name <> ''" : `${column} is not null`;
-  const sign = comparators[operator];
-  if (sign) return `coalesce(${column} ${sign} ${add(value)}, false)`;
-  if (operator === "eq") return `coalesce(${column} = ${add(value)}, false)`;
-  if (operator === "ne") return `${column} is distinct from ${add(value)}`;
-  return `coalesce(${column} like ${add(patternOf(operator, String(value)))}, false)`;
-};
+const { "emails.value": _emails, ...indexedColumns } = userColumns;
 
 const emailComparison = (operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
   if (operator === "pr") return "emails <> '{}'";
   if (operator === "eq") return `emails @> ${add([String(value)])}::text[]`;
   if (operator === "ne") return `not emails @> ${add([String(value)])}::text[]`;
-  return `exists (select from unnest(emails) as email where ${columnComparison("email", operator, value, add)})`;
+  return `exists (select from unnest(emails) as email where ${scimComparison("email", operator, value, add)})`;
 };
 
 const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string => {
@@ -145,16 +124,9 @@ const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (va
       return `(${condition.conditions.map((each) => userConditionText(each, add)).join(` ${condition.kind} `)})`;
     case "compare": {
       const { attribute, operator, value } = condition;
-      return attribute === "emails.value" ? emailComparison(operator, value, add) : columnComparison(userColumns[attribute], operator, value, add);
+      return attribute === "emails.value" ? emailComparison(operator, value, add) : scimComparison(userColumns[attribute], operator, value, add);
     }
   }
-};
-
-/** What alone finds its rows by an index: an equal comparison, by itself or among those that must all hold. */
-const indexedTerm = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string | undefined => {
-  if (condition.kind === "and") return condition.conditions.map((each) => indexedTerm(each, add)).find((each) => each !== undefined);
-  if (condition.kind !== "compare" || condition.operator !== "eq" || condition.attribute === "emails.value") return undefined;
-  return `${userColumns[condition.attribute]} = ${add(condition.value)}`;
 };
 
 export interface ScimUserQuery {
@@ -173,7 +145,7 @@ const userTerms = ({ identityProviderUid, condition }: Pick<ScimUserQuery, "iden
     values.push(value);
     return `$${values.length}`;
   };
-  const indexed = condition && indexedTerm(condition, add);
+  const indexed = indexedScimTerm(condition, indexedColumns, add);
   const filter = condition && userConditionText(condition, add);
   return { terms: ["identity_provider_uid = $1", ...(indexed ? [indexed] : []), ...(filter ? [filter] : [])].join(" and "), values };
 };

@@ -17,18 +17,19 @@ export interface SessionRow {
 
 /**
  * Stores a session with those of the groups that a mapping of the provider names; false, and nothing is stored, where
- * none of them is named.
+ * none of them is named. Of somebody whom SCIM has announced one mapping of the provider is enough: they may come into its group.
  */
 export const insertSession = async (
   rows: Write,
   { id, identityUid, identityProviderUid, groups, createTimeMs, expireTimeMs }: SessionRow,
+  isProvisioned: boolean,
 ): Promise<boolean> => {
   const inserted = await rows.query(
     `insert into sessions (id, identity_uid, identity_provider_uid, groups, create_time, expire_time)
-     select $1, $2, $3, array_agg(distinct external_group_id), $5::timestamptz, $6::timestamptz from external_group_role_mappings
-     where identity_provider_uid = $3 and external_group_id = any($4)
-     having count(*) > 0 returning id`,
-    [id, identityUid, identityProviderUid, groups, timestamp(createTimeMs), timestamp(expireTimeMs)],
+     select $1, $2, $3, coalesce(array_agg(distinct external_group_id) filter (where external_group_id = any($4)), '{}'), $5::timestamptz, $6::timestamptz
+     from external_group_role_mappings where identity_provider_uid = $3
+     having count(*) filter (where $7::boolean or external_group_id = any($4)) > 0 returning id`,
+    [id, identityUid, identityProviderUid, groups, timestamp(createTimeMs), timestamp(expireTimeMs), isProvisioned],
   );
   return inserted.length > 0;
 };

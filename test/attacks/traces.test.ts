@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { openSampling, samplerNames } from "../../server/calls/sampling.ts";
+import { samplerNames } from "#base/sampler-names.ts";
+import { openSampling } from "../../server/calls/sampling.ts";
 import { readTraceparent } from "../../server/calls/traceparent.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";

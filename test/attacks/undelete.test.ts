@@ -9,6 +9,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { builtInRoles as builtIn } from "../../server/authz/roles.ts";
+import { newConfig, openRegistryClient } from "../registry/images.ts";
 import { createIdentity } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -132,6 +133,19 @@ test("attack 177: an identity that comes back brings its bindings, and so do its
   assert.equal(refused.code, codes.PERMISSION_DENIED, refused.message);
   assert.equal(await isThere("iam.IdentitiesService/GetIdentity", robot), false);
   assert.equal((await undelete(deletion)).code, 0);
+});
+
+test("attack 177: images come back for nobody who could not push them", async () => {
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "pushed" } }), "uid");
+  const client = openRegistryClient(world.url, () => world.token());
+  await client.pushManifest("first-organization/pushed", "", [
+    { digest: await client.pushBlob("first-organization/pushed", newConfig()), size: newConfig().length },
+  ]);
+  const deletion = await remove("registry.ReposService/DeleteRepo", repo);
+  const answer = await undelete(deletion, (await holder([...all, "repo.create", "tag.create", "groups.list"])).token);
+  assert.equal(answer.code, codes.PERMISSION_DENIED);
+  assert.match(answer.message, /manifest\.create is needed/);
+  assert.equal((await undelete(deletion, (await holder([...all, "repo.create", "tag.create", "manifest.create"])).token)).code, 0);
 });
 
 test("attack 178: whoever has given a binding and lost the right to cannot give it again by its deletion; nor longer than they hold it", async () => {

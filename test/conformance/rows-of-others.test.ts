@@ -109,13 +109,19 @@ const fill = async (organization: string): Promise<void> => {
   await query(
     `insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, user_name, document, create_time, update_time)
      values ($1 || '/0123456789abcdef', $1, 'somebody', $2, false, 'somebody', '{}', now(), now())`,
-    [identityProvider, person],
+    [identityProvider, person ?? ""],
   );
   await query("insert into scim_removals (identity_provider_uid, external_id, identity_uid, remove_time) values ($1, 'gone', $2, now())", [
     identityProvider,
-    person,
+    person ?? "",
   ]);
-  await query("insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, 'somebody', $2)", [identityProvider, person]);
+  await query("insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, 'somebody', $2)", [identityProvider, person ?? ""]);
+  await query(
+    `insert into scim_groups (uid, identity_provider_uid, mapped_as, display_name, document, create_time, update_time)
+     values ($1 || '/fedcba9876543210', $1, 'team', 'team', '{}', now(), now())`,
+    [identityProvider],
+  );
+  await query("insert into scim_members (group_uid, user_uid) values ($1 || '/fedcba9876543210', $1 || '/0123456789abcdef')", [identityProvider]);
   const nowMs = world.clock.now;
   await services.store.write(async (rows) => {
     await openSession(rows, { identity: person, identityProvider, groups: ["team"], nowMs, untilMs: nowMs + 86_400_000 });

@@ -8,7 +8,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { createOf, nonEmpty } from "../samples.ts";
-import { folder, groupMessage, openStage } from "./stage.ts";
+import { everyCapabilityBut, folder, groupMessage, openStage } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -151,4 +151,19 @@ for (const resource of nonEmpty(
     assert.deepEqual((await rowsOf(resource, uid))[`${resource.shape.table.name} by uid`], []);
     assert.deepEqual(await deletionOf(uid), deletion);
   });
+}
+
+for (const { fact } of found.filter(({ fact: { resource } }) => !resource?.deletedForGood)) {
+  for (const capability of nonEmpty(createOf(fact.name)?.capabilities ?? [], "capability of a create")) {
+    test(`a ${fact.short} does not come back for whoever holds everything but ${capability}, which making one asks for`, async () => {
+      const uid = text(await stage.make(fact.name), "uid");
+      await remove(fact.name, uid);
+      const deletion = (await deletionOf(uid)) ?? assert.fail("nothing is kept");
+      const { token } = await stage.holder(everyCapabilityBut(capability), world.organization);
+      const { code, message } = await world.call(`${deletions}/UndeleteDeletion`, { uid: text(deletion, "uid") }, { token });
+      assert.equal(code, codes.PERMISSION_DENIED, message);
+      assert.match(message, new RegExp(capability.replaceAll(".", "\\.")));
+      assert.deepEqual(await deletionOf(uid), deletion);
+    });
+  }
 }

@@ -77,10 +77,15 @@ const settings = (built: Built, more: Readonly<Record<string, string>> = {}): st
     .map(([name, value]) => quote(`${name}=${value}`))
     .join(" ");
 
+/** How npm reaches its registry from here, as a builder is told by arguments. */
+const reaching = Object.fromEntries(
+  ["NODE_EXTRA_CA_CERTS", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+);
+
 const runStep = (built: Built, command: string): void => {
   const [uid, gid] = built.user.split(":");
   const inside = `cd ${quote(built.workdir)} && exec setpriv --reuid ${uid} --regid ${gid} --clear-groups sh -c ${quote(command)}`;
-  const script = `${overlaid(built.upper)}\nexec env -i ${settings(built)} chroot . sh -ec ${quote(inside)}`;
+  const script = `${overlaid(built.upper)}\nexec env -i ${settings(built, reaching)} chroot . sh -ec ${quote(inside)}`;
   execFileSync("unshare", ["--mount", "--fork", "--pid", "sh", "-ec", script], { stdio: ["ignore", "ignore", "inherit"], maxBuffer: 1e8 });
 };
 

@@ -75,7 +75,9 @@ const ended = [/^gantry\.audit\./, /DeliveriesService/];
 /** Everything that the operator can list, by operation and uid. */
 const everything = async ({ call }: World): Promise<Map<string, Map<string, JsonObject>>> => {
   const found = new Map<string, Map<string, JsonObject>>();
-  for (const { name } of methods.filter((method) => /\/List[A-Z]/.test(method.name) && !ended.some((form) => form.test(method.name)))) {
+  for (const { name } of methods.filter(
+    (method) => method.http.length > 0 && /\/List[A-Z]/.test(method.name) && !ended.some((form) => form.test(method.name)),
+  )) {
     const resources = new Map<string, JsonObject>();
     for (let pageToken = ""; ; ) {
       const { code, reply } = await call(name, { pageSize: 200, ...(pageToken === "" ? {} : { pageToken }) });

@@ -148,7 +148,7 @@ test("what no command understands fails with one line", async () => {
     [["import", "advisories"], /^gantry: name at least one file, folder or address: gantry import advisories SOURCE\n$/, 1],
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/, 1],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/, 1],
-    [["audit"], /^gantry: what of audit\? verify, entries; gantry audit --help tells more\n$/],
+    [["audit"], /^gantry: what of audit\? verify, export, entries; gantry audit --help tells more\n$/],
     [["admin", "quota", "show"], /^gantry: what of quota\? gantry admin quota list shows them, set NAME VALUE sets one, unset NAME takes it back\n$/],
     [["admin", "quota", "set", "repos"], /^gantry: name a quota and its value: gantry admin quota set NAME VALUE\n$/],
     [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, .*organization-requests\n$/, 1],

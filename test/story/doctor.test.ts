@@ -123,6 +123,23 @@ test("certificate authorities of the operator's are counted, and one that ends w
   }
 });
 
+test("the server's own certificate is told with its names and its end, and what to do where it has ended or does so within a month", async () => {
+  const folder = installation.environment["GANTRY_DATA"] ?? "";
+  const authority = makeAuthority(folder, "tls-authority");
+  const nearly = signCertificate(folder, "nearly", authority, "DNS:gantry.corp.example");
+  const ended = signCertificate(folder, "over", authority, "DNS:gantry.corp.example", { ended: true });
+  for (const [{ certificateFile, keyFile }, is, says] of [
+    [authority, "good", /tls-authority\.pem: for .*, until 20\d\d-\d\d-\d\d$/],
+    [nearly, "unsure", /nearly\.pem: for DNS:gantry\.corp\.example, until 20\d\d-\d\d-\d\d$/],
+    [ended, "bad", /over\.pem: for DNS:gantry\.corp\.example, until 20\d\d-\d\d-\d\d$/],
+  ] as const) {
+    const found = findingsOf(await ask({ GANTRY_TLS_CERT: certificateFile, GANTRY_TLS_KEY: keyFile })).find(({ subject }) => subject === "tls");
+    assert.equal(found?.["is"], is);
+    assert.match(String(found?.["says"]), says);
+    assert.equal(found?.["remedy"] === undefined, is === "good");
+  }
+});
+
 test("before the first start there is nothing wrong, and nothing is made", async () => {
   const data = join(installation.environment["GANTRY_DATA"] ?? "", "none");
   const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });

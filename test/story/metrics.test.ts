@@ -83,6 +83,7 @@ before(async () => {
   [metricsUrl = "", otherUrl = ""] = ports.map((port) => `http://127.0.0.1:${port}/metrics`);
   world = await openWorld(environment(ports[0]));
   other = await openWorld(environment(ports[1]));
+  other.clock.now = world.clock.now;
   sink = await openSink();
   deadSink = await openSink();
   deadSink.answer = () => ({ status: 503 });
@@ -131,11 +132,19 @@ test("with a token alone the metrics are beside the API", async () => {
   }
 });
 
+/** Nothing's time is over in this story, and the audit log is sent nowhere. */
+const withoutSeries: readonly string[] = [
+  "gantry_retention_deleted_rows_total",
+  "gantry_audit_target_behind_seconds",
+  "gantry_audit_target_entries_total",
+  "gantry_audit_target_failures_total",
+];
+
 test("every metric that is declared has a value on a server that has worked, and no other stands there", async () => {
   const families = await scrape();
   assert.deepEqual([...families.keys()].sort(), Object.keys(declared).sort());
   const empty = [...families].filter(([, { series }]) => series.length === 0).map(([name]) => name);
-  assert.deepEqual(empty, []);
+  assert.deepEqual(empty, withoutSeries);
   for (const [name, { series }] of families)
     for (const { labels, value } of series) assert.ok(Number.isFinite(value) && value >= 0, `${name}${JSON.stringify(labels)} is ${value}`);
 });
@@ -148,6 +157,7 @@ test("what the dashboard and the alerts ask for is in the scrape, with its label
       if (name === "up") continue;
       const family = families.get(name) ?? families.get(name.replace(/_(?:bucket|sum|count)$/, ""));
       assert.ok(family, `${query.at}: ${name}`);
+      if (withoutSeries.includes(name)) continue;
       const wanted = matchers.map(({ label }) => label).filter((label) => label !== "job" && label !== "instance");
       assert.ok(
         family.series.some((series) => series.name === name && wanted.every((label) => Object.hasOwn(series.labels, label))),
@@ -207,7 +217,7 @@ test("what is counted is what was done", async () => {
 
 test("servers of one database say the same of what they share, and each its own of the rest", async () => {
   const [ours, theirs] = [await scrape(), await scrape(otherUrl)];
-  const compared = Object.entries(declared).filter(([name, metric]) => metric.of === "database" && name !== "gantry_deliveries_oldest_due_seconds");
+  const compared = Object.entries(declared).filter(([, metric]) => metric.of === "database");
   assert.ok(compared.length > 10);
   for (const [name] of compared) assert.deepEqual(theirs.get(name)?.series, ours.get(name)?.series, name);
   const creations = { operation: "chainguard.platform.iam.v2.GroupsService/CreateGroup" };

@@ -132,6 +132,8 @@ export const identityProvider = resource({
   sideTables: [
     { table: "provider_arrivals", column: "provider_uid" },
     { table: "scim_users", column: "uid" },
+    { table: "scim_groups", column: "uid" },
+    { table: "scim_members", column: "group_uid" },
     { table: "scim_removals", column: "identity_provider_uid" },
     { table: "scim_arrivals", column: "identity_provider_uid" },
   ],

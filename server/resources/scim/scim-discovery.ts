@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 import { baseOf, listResponse } from "./documents/answer.ts";
 import { noResource } from "./documents/faults.ts";
-import { enterpriseSchema, schemas, shownSchema, userSchema } from "./documents/schemas.ts";
+import { enterpriseSchema, groupSchema, schemas, shownSchema, userSchema } from "./documents/schemas.ts";
 
 const serviceProviderConfig = async (context: ReadContext): Promise<Outcome> => ({
   reply: {
@@ -27,17 +27,22 @@ const serviceProviderConfig = async (context: ReadContext): Promise<Outcome> => 
   },
 });
 
+const resourceType = (base: string, name: string, description: string, more: JsonObject): JsonObject => ({
+  schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
+  id: name,
+  name,
+  description,
+  ...more,
+  meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
+});
+
 const resourceTypes = (base: string): JsonObject[] => [
-  {
-    schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
-    id: "User",
-    name: "User",
-    description: "A person",
+  resourceType(base, "User", "A person", {
     endpoint: "/Users",
     schema: userSchema,
     schemaExtensions: [{ schema: enterpriseSchema, required: false }],
-    meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/User` },
-  },
+  }),
+  resourceType(base, "Group", "People who are one group at the provider", { endpoint: "/Groups", schema: groupSchema }),
 ];
 
 /** RFC 7644, 4: whoever filters these has mistaken them for something else. */

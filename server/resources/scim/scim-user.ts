@@ -5,21 +5,25 @@ import { ScimUserSchema, ScimUsersService } from "#contract/gen/gantry/scim/v1/s
 import { matchesEtag } from "#base/etag.ts";
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
 import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { endProvisionedAccess, giveProvisionedRole } from "#signin";
 import {
   countScimUsers,
+  deleteScimMemberships,
   deleteScimRemoval,
   deleteScimUser,
-  findProvider,
   findScimIdentity,
   findScimUser,
+  holdProviderRow,
+  type GroupOfScimUser,
   insertScimUser,
+  listGroupsOfScimUsers,
   listScimUsers,
-  lockRow,
   lockScimUser,
   type Provider,
+  type Read,
   type ScimUserRow,
   updateScimUser,
   writeScimRemoval,
@@ -28,16 +32,17 @@ import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { changedSince, noResource, notUnique } from "./documents/faults.ts";
 import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
-import { type Shown, shownOf } from "./documents/shown.ts";
-import { documentOf, isMultiValued, type ReadUser, readUser, shownUser, weakVersionOf } from "./documents/user-document.ts";
-import { userQueryOf } from "./documents/user-query.ts";
+import { isShown, type Shown, shownOf } from "./documents/shown.ts";
+import { documentOf, weakVersionOf } from "./documents/document.ts";
+import { isUserList, type ReadUser, readUser, shownUser } from "./documents/user-document.ts";
+import { userQueryOf } from "./documents/query.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
 const noUser = ({ request }: Asked): Fault => noResource("User", text(request, "id"));
 
 /** What is told of a user, and what is answered. */
-const toldUser = (asked: Asked, row: ScimUserRow, shown: Shown): JsonObject => {
+const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUser[], shown: Shown): JsonObject => {
   const { userName } = documentOf(row);
   return {
     uid: row.uid,
@@ -46,15 +51,24 @@ const toldUser = (asked: Asked, row: ScimUserRow, shown: Shown): JsonObject => {
     userName: userName ?? "",
     active: row.active,
     ...(row.identityUid === undefined ? {} : { identityUid: row.identityUid }),
-    document: shownUser(row, baseOf(asked), shown),
+    document: shownUser(row, groups, baseOf(asked), shown),
   };
 };
+
+/** The groups of these users, where they are shown. */
+const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown): Promise<readonly GroupOfScimUser[]> =>
+  isShown("groups", shown) && users.length > 0
+    ? listGroupsOfScimUsers(
+        rows,
+        users.map(({ uid }) => uid),
+        limits.scimMembersMax,
+      )
+    : [];
 
 /** The provider, which stays until the transaction ends. */
 const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> => {
   const uid = text(request, "identityProviderUid");
-  const held = await lockRow(rows, { name: "identity_providers", columns: ["uid"] }, uid, "key share");
-  const provider = held && (await findProvider(rows, uid));
+  const provider = await holdProviderRow(rows, uid);
   if (!provider) throw noResource("IdentityProvider", uid);
   return provider;
 };
@@ -89,12 +103,12 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
-  await namingTaken(insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }));
-  if (externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
+  const row = await namingTaken(
+    insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }),
+  );
   if (active && identityUid !== undefined) await giveProvisionedRole(context, provider, identityUid);
-  const row = await findScimUser(rows, uid);
   if (!row) throw noUser(context);
-  return { reply: toldUser(context, row, shownOf(request)) };
+  return { reply: toldUser(context, row, [], shownOf(request)) };
 };
 
 /** The user that a request names, locked, as it has seen it. */
@@ -118,7 +132,7 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
   const { request, rows, nowMs } = context;
   const shown = shownOf(request);
   const { externalId, active = before.active, document: kept, ...keys } = wanted;
-  if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, shown), unchanged: true };
+  if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, await groupsOf(rows, [before], shown), shown), unchanged: true };
   const isOther = externalId !== before.externalId;
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
   const row = await namingTaken(updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }));
@@ -126,7 +140,7 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
   if (isOther || (before.active && !active)) await endUser(context, provider, before, isOther);
   if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
   if (active && identityUid !== undefined && (isOther || !before.active)) await giveProvisionedRole(context, provider, identityUid);
-  return { reply: toldUser(context, row, shown) };
+  return { reply: toldUser(context, row, await groupsOf(rows, [row], shown), shown) };
 };
 
 /** What a PUT does not say of these is not asserted, and stays (RFC 7644, 3.5.1). */
@@ -147,22 +161,24 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
   const operations = readOperations(part(context.request, "document"));
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
-  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, isMultiValued)));
+  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, isUserList)));
 };
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
+  await deleteScimMemberships(context.rows, before.uid);
   await deleteScimUser(context.rows, before.uid);
   await endUser(context, provider, before, true);
-  const { document: _, ...told } = toldUser(context, before, shownOf({}));
+  const { document: _, ...told } = toldUser(context, before, [], shownOf({}));
   return { reply: told };
 };
 
 const getUser = async (context: ReadContext): Promise<Outcome> => {
   const row = await findScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
-  return { reply: toldUser(context, row, shownOf(context.request)) };
+  const shown = shownOf(context.request);
+  return { reply: toldUser(context, row, await groupsOf(context.rows, [row], shown), shown) };
 };
 
 const listUsers = async (context: ReadContext): Promise<Outcome> => {
@@ -171,10 +187,11 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimUsers(rows, query), countScimUsers(rows, query)]);
   const base = baseOf(context);
+  const groups = await groupsOf(rows, found, shown);
   return {
     reply: {
       document: listResponse(
-        found.map((row) => shownUser(row, base, shown)),
+        found.map((row) => shownUser(row, groups, base, shown)),
         totalResults,
         query.skip,
       ),

@@ -192,6 +192,19 @@ const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | und
   if (extension !== "" && Object.keys(object).length === 0) put(document, extension, undefined);
 };
 
+/**
+ * What a path says of a group's members: all, or the one whose id its filter names. Undefined for a path of something else.
+ * Throws 400 invalidFilter where the filter asks for something else than an id.
+ */
+export const memberFilterOf = (path: string): { readonly id: string | undefined } | undefined => {
+  const { extension, attribute, filter, inner } = readPath(path, {});
+  if (extension !== "" || attribute.toLowerCase() !== "members" || (inner !== "" && inner.toLowerCase() !== "value")) return undefined;
+  if (!filter) return { id: undefined };
+  if (filter.kind === "compare" && filter.operator === "eq" && filter.attribute.toLowerCase() === "value" && filter.value !== null)
+    return { id: String(filter.value) };
+  throw scimFault("invalidFilter", 'members are chosen by their ids: members[value eq "…"]');
+};
+
 /** Attributes that are the server's: a path that names one is refused, and inside a value they are passed over, as Okta sends them. */
 const readOnlyNames: ReadonlySet<string> = new Set(["id", "meta", "schemas", "groups"]);
 

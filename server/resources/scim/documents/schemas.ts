@@ -4,6 +4,7 @@
 import type { JsonObject } from "#base/json.ts";
 
 export const userSchema = "urn:ietf:params:scim:schemas:core:2.0:User";
+export const groupSchema = "urn:ietf:params:scim:schemas:core:2.0:Group";
 export const enterpriseSchema = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
 type Kind = "string" | "boolean" | "reference" | "binary" | "complex";
@@ -84,6 +85,33 @@ const user: Schema = {
     values("entitlements", "What the person is entitled to, elsewhere."),
     values("roles", "The person's roles, elsewhere."),
     values("x509Certificates", "Certificates.", "binary", { caseExact: true }),
+    attribute("groups", "The groups that the person is in; changed by the groups.", {
+      kind: "complex",
+      multi: true,
+      readOnly: true,
+      inner: [
+        attribute("value", "The group's id.", { caseExact: true, readOnly: true }),
+        attribute("$ref", "The group's address.", { kind: "reference", to: ["Group"], caseExact: true, readOnly: true }),
+        attribute("display", "The group's name.", { readOnly: true }),
+      ],
+    }),
+  ],
+};
+
+const group: Schema = {
+  id: groupSchema,
+  name: "Group",
+  description: "People who are one group at the provider",
+  attributes: [
+    attribute("displayName", "The group's name as people read it.", { required: true }),
+    attribute("members", "The users in the group. A PATCH adds and removes single ones.", {
+      kind: "complex",
+      multi: true,
+      inner: [
+        attribute("value", "The user's id.", { caseExact: true }),
+        attribute("$ref", "The user's address: follows from the id.", { kind: "reference", to: ["User"], caseExact: true }),
+      ],
+    }),
   ],
 };
 
@@ -104,10 +132,11 @@ const enterprise: Schema = {
   ],
 };
 
-export const schemas: readonly Schema[] = [user, enterprise];
+export const schemas: readonly Schema[] = [user, group, enterprise];
 
 /** Every name of a core attribute of users, and of what is inside it, by its lower case: names are compared so (RFC 7643, 2.1). */
 export const userAttributes: ReadonlyMap<string, Attribute> = new Map(user.attributes.map((each) => [each.name.toLowerCase(), each]));
+export const groupAttributes: ReadonlyMap<string, Attribute> = new Map(group.attributes.map((each) => [each.name.toLowerCase(), each]));
 
 const hasCase = (kind: Kind): boolean => kind !== "boolean" && kind !== "complex";
 

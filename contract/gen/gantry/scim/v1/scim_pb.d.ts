@@ -134,6 +134,152 @@ export declare type ScimUserJson = {
 export declare const ScimUserSchema: GenMessage<ScimUser, {jsonType: ScimUserJson}>;
 
 /**
+ * A group of an identity provider.
+ *
+ * @generated from message gantry.scim.v1.ScimGroup
+ */
+export declare type ScimGroup = Message<"gantry.scim.v1.ScimGroup"> & {
+  /**
+   * Its uid: SCIM's `id` is the last segment.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid: string;
+
+  /**
+   * What the provider calls it.
+   *
+   * @generated from field: string external_id = 3;
+   */
+  externalId: string;
+
+  /**
+   * Its name as people read it.
+   *
+   * @generated from field: string display_name = 4;
+   */
+  displayName: string;
+
+  /**
+   * How many users have come to it with this change.
+   *
+   * @generated from field: int32 added_count = 5;
+   */
+  addedCount: number;
+
+  /**
+   * How many have gone.
+   *
+   * @generated from field: int32 removed_count = 6;
+   */
+  removedCount: number;
+
+  /**
+   * The ids of who has come, the first hundred.
+   *
+   * @generated from field: repeated string added_users = 7;
+   */
+  addedUsers: string[];
+
+  /**
+   * The ids of who has gone, the first hundred.
+   *
+   * @generated from field: repeated string removed_users = 8;
+   */
+  removedUsers: string[];
+
+  /**
+   * The group as SCIM shows it.
+   *
+   * @generated from field: google.protobuf.Struct document = 9;
+   */
+  document?: JsonObject | undefined;
+};
+
+/**
+ * A group of an identity provider.
+ *
+ * @generated from message gantry.scim.v1.ScimGroup
+ */
+export declare type ScimGroupJson = {
+  /**
+   * Its uid: SCIM's `id` is the last segment.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 2;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * What the provider calls it.
+   *
+   * @generated from field: string external_id = 3;
+   */
+  externalId?: string;
+
+  /**
+   * Its name as people read it.
+   *
+   * @generated from field: string display_name = 4;
+   */
+  displayName?: string;
+
+  /**
+   * How many users have come to it with this change.
+   *
+   * @generated from field: int32 added_count = 5;
+   */
+  addedCount?: number;
+
+  /**
+   * How many have gone.
+   *
+   * @generated from field: int32 removed_count = 6;
+   */
+  removedCount?: number;
+
+  /**
+   * The ids of who has come, the first hundred.
+   *
+   * @generated from field: repeated string added_users = 7;
+   */
+  addedUsers?: string[];
+
+  /**
+   * The ids of who has gone, the first hundred.
+   *
+   * @generated from field: repeated string removed_users = 8;
+   */
+  removedUsers?: string[];
+
+  /**
+   * The group as SCIM shows it.
+   *
+   * @generated from field: google.protobuf.Struct document = 9;
+   */
+  document?: StructJson;
+};
+
+/**
+ * Describes the message gantry.scim.v1.ScimGroup.
+ * Use `create(ScimGroupSchema)` to create a new message.
+ */
+export declare const ScimGroupSchema: GenMessage<ScimGroup, {jsonType: ScimGroupJson}>;
+
+/**
  * What SCIM answers besides single users and groups.
  *
  * @generated from message gantry.scim.v1.ScimAnswer
@@ -722,6 +868,560 @@ export declare type DeleteScimUserRequestJson = {
 export declare const DeleteScimUserRequestSchema: GenMessage<DeleteScimUserRequest, {jsonType: DeleteScimUserRequestJson}>;
 
 /**
+ * Which groups, and what of them.
+ *
+ * @generated from message gantry.scim.v1.ListScimGroupsRequest
+ */
+export declare type ListScimGroupsRequest = Message<"gantry.scim.v1.ListScimGroupsRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * RFC 7644, 3.4.2.2.
+   *
+   * @generated from field: string filter = 2;
+   */
+  filter: string;
+
+  /**
+   * The first result, counted from 1.
+   *
+   * @generated from field: int32 start_index = 3;
+   */
+  startIndex: number;
+
+  /**
+   * Most results.
+   *
+   * @generated from field: int32 count = 4;
+   */
+  count: number;
+
+  /**
+   * RFC 7644, 3.4.2.3.
+   *
+   * @generated from field: string sort_by = 5;
+   */
+  sortBy: string;
+
+  /**
+   * "ascending" or "descending".
+   *
+   * @generated from field: string sort_order = 6;
+   */
+  sortOrder: string;
+
+  /**
+   * What is shown, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 7;
+   */
+  attributes: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 8;
+   */
+  excludedAttributes: string;
+};
+
+/**
+ * Which groups, and what of them.
+ *
+ * @generated from message gantry.scim.v1.ListScimGroupsRequest
+ */
+export declare type ListScimGroupsRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * RFC 7644, 3.4.2.2.
+   *
+   * @generated from field: string filter = 2;
+   */
+  filter?: string;
+
+  /**
+   * The first result, counted from 1.
+   *
+   * @generated from field: int32 start_index = 3;
+   */
+  startIndex?: number;
+
+  /**
+   * Most results.
+   *
+   * @generated from field: int32 count = 4;
+   */
+  count?: number;
+
+  /**
+   * RFC 7644, 3.4.2.3.
+   *
+   * @generated from field: string sort_by = 5;
+   */
+  sortBy?: string;
+
+  /**
+   * "ascending" or "descending".
+   *
+   * @generated from field: string sort_order = 6;
+   */
+  sortOrder?: string;
+
+  /**
+   * What is shown, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 7;
+   */
+  attributes?: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 8;
+   */
+  excludedAttributes?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.ListScimGroupsRequest.
+ * Use `create(ListScimGroupsRequestSchema)` to create a new message.
+ */
+export declare const ListScimGroupsRequestSchema: GenMessage<ListScimGroupsRequest, {jsonType: ListScimGroupsRequestJson}>;
+
+/**
+ * Which group, and what of it.
+ *
+ * @generated from message gantry.scim.v1.GetScimGroupRequest
+ */
+export declare type GetScimGroupRequest = Message<"gantry.scim.v1.GetScimGroupRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * What is shown, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 3;
+   */
+  attributes: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 4;
+   */
+  excludedAttributes: string;
+};
+
+/**
+ * Which group, and what of it.
+ *
+ * @generated from message gantry.scim.v1.GetScimGroupRequest
+ */
+export declare type GetScimGroupRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * What is shown, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 3;
+   */
+  attributes?: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 4;
+   */
+  excludedAttributes?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.GetScimGroupRequest.
+ * Use `create(GetScimGroupRequestSchema)` to create a new message.
+ */
+export declare const GetScimGroupRequestSchema: GenMessage<GetScimGroupRequest, {jsonType: GetScimGroupRequestJson}>;
+
+/**
+ * The group to make.
+ *
+ * @generated from message gantry.scim.v1.CreateScimGroupRequest
+ */
+export declare type CreateScimGroupRequest = Message<"gantry.scim.v1.CreateScimGroupRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The group in RFC 7643's words.
+   *
+   * @generated from field: google.protobuf.Struct document = 2;
+   */
+  document?: JsonObject | undefined;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 3;
+   */
+  attributes: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 4;
+   */
+  excludedAttributes: string;
+};
+
+/**
+ * The group to make.
+ *
+ * @generated from message gantry.scim.v1.CreateScimGroupRequest
+ */
+export declare type CreateScimGroupRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The group in RFC 7643's words.
+   *
+   * @generated from field: google.protobuf.Struct document = 2;
+   */
+  document?: StructJson;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 3;
+   */
+  attributes?: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 4;
+   */
+  excludedAttributes?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.CreateScimGroupRequest.
+ * Use `create(CreateScimGroupRequestSchema)` to create a new message.
+ */
+export declare const CreateScimGroupRequestSchema: GenMessage<CreateScimGroupRequest, {jsonType: CreateScimGroupRequestJson}>;
+
+/**
+ * The group as it shall be.
+ *
+ * @generated from message gantry.scim.v1.ReplaceScimGroupRequest
+ */
+export declare type ReplaceScimGroupRequest = Message<"gantry.scim.v1.ReplaceScimGroupRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * The group in RFC 7643's words.
+   *
+   * @generated from field: google.protobuf.Struct document = 3;
+   */
+  document?: JsonObject | undefined;
+
+  /**
+   * The version that is replaced; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 4;
+   */
+  ifMatch: string;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 5;
+   */
+  attributes: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 6;
+   */
+  excludedAttributes: string;
+};
+
+/**
+ * The group as it shall be.
+ *
+ * @generated from message gantry.scim.v1.ReplaceScimGroupRequest
+ */
+export declare type ReplaceScimGroupRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * The group in RFC 7643's words.
+   *
+   * @generated from field: google.protobuf.Struct document = 3;
+   */
+  document?: StructJson;
+
+  /**
+   * The version that is replaced; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 4;
+   */
+  ifMatch?: string;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 5;
+   */
+  attributes?: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 6;
+   */
+  excludedAttributes?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.ReplaceScimGroupRequest.
+ * Use `create(ReplaceScimGroupRequestSchema)` to create a new message.
+ */
+export declare const ReplaceScimGroupRequestSchema: GenMessage<ReplaceScimGroupRequest, {jsonType: ReplaceScimGroupRequestJson}>;
+
+/**
+ * What shall change of a group.
+ *
+ * @generated from message gantry.scim.v1.PatchScimGroupRequest
+ */
+export declare type PatchScimGroupRequest = Message<"gantry.scim.v1.PatchScimGroupRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * A PatchOp (RFC 7644, 3.5.2).
+   *
+   * @generated from field: google.protobuf.Struct document = 3;
+   */
+  document?: JsonObject | undefined;
+
+  /**
+   * The version that is changed; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 4;
+   */
+  ifMatch: string;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 5;
+   */
+  attributes: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 6;
+   */
+  excludedAttributes: string;
+};
+
+/**
+ * What shall change of a group.
+ *
+ * @generated from message gantry.scim.v1.PatchScimGroupRequest
+ */
+export declare type PatchScimGroupRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * A PatchOp (RFC 7644, 3.5.2).
+   *
+   * @generated from field: google.protobuf.Struct document = 3;
+   */
+  document?: StructJson;
+
+  /**
+   * The version that is changed; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 4;
+   */
+  ifMatch?: string;
+
+  /**
+   * What is shown of it, besides what always is: names with commas between.
+   *
+   * @generated from field: string attributes = 5;
+   */
+  attributes?: string;
+
+  /**
+   * What is not shown.
+   *
+   * @generated from field: string excluded_attributes = 6;
+   */
+  excludedAttributes?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.PatchScimGroupRequest.
+ * Use `create(PatchScimGroupRequestSchema)` to create a new message.
+ */
+export declare const PatchScimGroupRequestSchema: GenMessage<PatchScimGroupRequest, {jsonType: PatchScimGroupRequestJson}>;
+
+/**
+ * Which group to delete.
+ *
+ * @generated from message gantry.scim.v1.DeleteScimGroupRequest
+ */
+export declare type DeleteScimGroupRequest = Message<"gantry.scim.v1.DeleteScimGroupRequest"> & {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * The version that is deleted; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch: string;
+};
+
+/**
+ * Which group to delete.
+ *
+ * @generated from message gantry.scim.v1.DeleteScimGroupRequest
+ */
+export declare type DeleteScimGroupRequestJson = {
+  /**
+   * The identity provider.
+   *
+   * @generated from field: string identity_provider_uid = 1;
+   */
+  identityProviderUid?: string;
+
+  /**
+   * The group's id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * The version that is deleted; absent: whichever is there.
+   *
+   * @generated from field: string if_match = 3;
+   */
+  ifMatch?: string;
+};
+
+/**
+ * Describes the message gantry.scim.v1.DeleteScimGroupRequest.
+ * Use `create(DeleteScimGroupRequestSchema)` to create a new message.
+ */
+export declare const DeleteScimGroupRequestSchema: GenMessage<DeleteScimGroupRequest, {jsonType: DeleteScimGroupRequestJson}>;
+
+/**
  * Whose configuration.
  *
  * @generated from message gantry.scim.v1.GetServiceProviderConfigRequest
@@ -1012,6 +1712,75 @@ export declare const ScimUsersService: GenService<{
     methodKind: "unary";
     input: typeof DeleteScimUserRequestSchema;
     output: typeof ScimUserSchema;
+  },
+}>;
+
+/**
+ * The groups of an identity provider, with the users in them. A mapping of the provider that names one gives its role to them.
+ *
+ * @generated from service gantry.scim.v1.ScimGroupsService
+ */
+export declare const ScimGroupsService: GenService<{
+  /**
+   * Lists groups, those that a filter fits.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.ListScimGroups
+   */
+  listScimGroups: {
+    methodKind: "unary";
+    input: typeof ListScimGroupsRequestSchema;
+    output: typeof ScimAnswerSchema;
+  },
+  /**
+   * Gets one group.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.GetScimGroup
+   */
+  getScimGroup: {
+    methodKind: "unary";
+    input: typeof GetScimGroupRequestSchema;
+    output: typeof ScimGroupSchema;
+  },
+  /**
+   * Makes a group.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.CreateScimGroup
+   */
+  createScimGroup: {
+    methodKind: "unary";
+    input: typeof CreateScimGroupRequestSchema;
+    output: typeof ScimGroupSchema;
+  },
+  /**
+   * Replaces a group and its members. `externalId` stays as it is where the document does not say it.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.ReplaceScimGroup
+   */
+  replaceScimGroup: {
+    methodKind: "unary";
+    input: typeof ReplaceScimGroupRequestSchema;
+    output: typeof ScimGroupSchema;
+  },
+  /**
+   * Changes a group by operations (RFC 7644, 3.5.2). Answers without a document, 204, unless `attributes` asks for some: a group may have
+   * very many members.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.PatchScimGroup
+   */
+  patchScimGroup: {
+    methodKind: "unary";
+    input: typeof PatchScimGroupRequestSchema;
+    output: typeof ScimGroupSchema;
+  },
+  /**
+   * Deletes a group: what mappings gave to its members ends. Answers as it was, without a document: 204.
+   *
+   * @generated from rpc gantry.scim.v1.ScimGroupsService.DeleteScimGroup
+   */
+  deleteScimGroup: {
+    methodKind: "unary";
+    input: typeof DeleteScimGroupRequestSchema;
+    output: typeof ScimGroupSchema;
   },
 }>;
 

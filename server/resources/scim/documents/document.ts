@@ -1,0 +1,131 @@
+// Documents of users and groups (RFC 7643, 3 and 4): names as RFC 7643 writes them, whatever the case that they come in, known values
+// in their kinds, everything else as it was sent. Pure.
+
+import { isObject, type Json, type JsonObject, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { scimFault } from "./faults.ts";
+import { valueNamed } from "./filter.ts";
+
+export const invalidAttribute = (name: string, why: string): Error => scimFault("invalidValue", `${name} ${why}`);
+
+/** True or false, also as the texts that Entra ID sends. */
+const readBoolean = (name: string, value: Json): boolean => {
+  if (typeof value === "boolean") return value;
+  if (typeof value === "string" && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === "true";
+  throw invalidAttribute(name, "must be true or false");
+};
+
+interface Named {
+  readonly name: string;
+  readonly kind?: string;
+  readonly multi?: boolean;
+  readonly inner?: readonly Named[];
+}
+
+const isAbsent = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
+
+/** The object with the names of these attributes as RFC 7643 writes them, and their values in their kinds. */
+const withNames = (object: JsonObject, known: ReadonlyMap<string, Named>, at: string): JsonObject => {
+  const out: JsonObject = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is no attribute");
+    const attribute = known.get(key.toLowerCase());
+    const name = attribute?.name ?? key;
+    if (Object.hasOwn(out, name)) throw invalidAttribute(at + name, "is given twice");
+    if (!isAbsent(value)) out[name] = attribute ? readKnown(attribute, value, at + name) : value;
+  }
+  return out;
+};
+
+const innerNames = new WeakMap<readonly Named[], ReadonlyMap<string, Named>>();
+const namesOf = (inner: readonly Named[]): ReadonlyMap<string, Named> => {
+  const found = innerNames.get(inner) ?? new Map(inner.map((each) => [each.name.toLowerCase(), each]));
+  innerNames.set(inner, found);
+  return found;
+};
+
+const readSingle = ({ kind, inner }: Named, value: Json, at: string): Json => {
+  if (kind === "boolean") return readBoolean(at, value);
+  if (kind !== "complex") {
+    if (typeof value !== "string") throw invalidAttribute(at, "must be a text");
+    return value;
+  }
+  if (!isObject(value)) throw invalidAttribute(at, "must be an object");
+  return withNames(value, namesOf(inner ?? []), `${at}.`);
+};
+
+const readKnown = (attribute: Named, value: Json, at: string): Json => {
+  if (!attribute.multi) return readSingle(attribute, value, at);
+  // Some clients send the only value by itself, or without what is around it.
+  const list = Array.isArray(value) ? value : [value];
+  return list.map((each) => readSingle(attribute, typeof each === "string" ? { value: each } : each, at));
+};
+
+const isPrintable = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
+
+/** Refuses what cannot be in an index. */
+export const requireName = (name: string, value: string): void => {
+  if (value.length > limits.scimNameLengthMax) throw invalidAttribute(name, `must have at most ${limits.scimNameLengthMax} characters`);
+  if (!isPrintable(value)) throw invalidAttribute(name, "must be printable text");
+};
+
+const externalIdOf = (document: JsonObject): string | undefined => {
+  const held = valueNamed(document, "externalId");
+  if (held === undefined || held === null || held === "") return undefined;
+  if (typeof held !== "string") throw invalidAttribute("externalId", "must be a text");
+  // It is the subject of a token, by which people are known (upstream.ts of authn).
+  if (held.length > limits.subjectLengthMax || !isPrintable(held))
+    throw invalidAttribute("externalId", `must be printable text of at most ${limits.subjectLengthMax} characters`);
+  return held;
+};
+
+/** A document as it is kept, and what of it says who or what it is. */
+export interface ReadDocument {
+  /** With its schemas. */
+  readonly document: JsonObject;
+  /** Undefined: it does not say. */
+  readonly externalId: string | undefined;
+}
+
+/**
+ * Reads a document as a client has sent it. `leftOut`: names, in lower case, of what is never kept. Throws 400 invalidValue.
+ */
+export const readScimDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Named>, leftOut: ReadonlySet<string>): ReadDocument => {
+  const names: ReadonlyMap<string, Named> = new Map([...attributes, ["externalid", { name: "externalId" }]]);
+  const kept = withNames(Object.fromEntries(Object.entries(sent).filter(([key]) => !leftOut.has(key.toLowerCase()))), names, "");
+  const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");
+  const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key));
+  return { document: { schemas: [...new Set([schema, ...schemas, ...extensions])], ...kept }, externalId: externalIdOf(kept) };
+};
+
+/** What the server itself never takes from a document. */
+export const serversOwn = ["id", "meta", "schemas"];
+
+/** The kept document of a row. */
+export const documentOf = ({ document }: { readonly document: string }): JsonObject => {
+  const parsed: unknown = JSON.parse(document);
+  return isObject(parsed as Json) ? (parsed as JsonObject) : {};
+};
+
+/** The last segment of a uid: SCIM's `id`. */
+export const idOf = (uid: string): string => uid.slice(uid.lastIndexOf("/") + 1);
+
+/** A row of a user or a group. */
+interface DocumentRow {
+  readonly uid: string;
+  readonly document: string;
+  readonly version: number;
+  readonly createTime: string;
+  readonly updateTime: string;
+}
+
+export const weakVersionOf = ({ version }: Pick<DocumentRow, "version">): string => `W/"${version}"`;
+
+/** The kept document with what the server says itself. `base`: the SCIM address of the provider. */
+export const withMeta = (row: DocumentRow, resourceType: "User" | "Group", base: string, more: JsonObject): JsonObject => {
+  const { schemas, ...rest } = documentOf(row);
+  const id = idOf(row.uid);
+  const location = `${base}/${resourceType}s/${id}`;
+  const meta = { resourceType, created: row.createTime, lastModified: row.updateTime, location, version: weakVersionOf(row) };
+  return { schemas: schemas ?? [], id, ...rest, ...more, meta };
+};

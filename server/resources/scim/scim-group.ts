@@ -1,0 +1,246 @@
+// The groups of an identity provider and the users in them (docs/decisions/0053): what a mapping of the provider gives to a group, its
+// members have in the sessions of their sign-ins. A change touches the rows of those members alone who come or go.
+
+import { ScimGroupSchema, ScimGroupsService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
+import { matchesEtag } from "#base/etag.ts";
+import { Fault } from "#base/fault.ts";
+import { type Json, type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { newChild } from "#base/uid.ts";
+import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import {
+  countScimGroups,
+  deleteOtherScimMembers,
+  deleteScimGroup,
+  deleteScimMembers,
+  findScimGroup,
+  findScimUserUids,
+  insertScimGroup,
+  insertScimMembers,
+  listScimGroups,
+  listScimMembers,
+  lockRow,
+  lockScimGroup,
+  type Read,
+  type ScimGroupRow,
+  type ScimMember,
+  updateScimGroup,
+} from "#store";
+import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
+import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
+import { changedSince, noResource, notUnique, scimFault } from "./documents/faults.ts";
+import { valueNamed } from "./documents/filter.ts";
+import { isGroupList, memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
+import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
+import { groupQueryOf } from "./documents/query.ts";
+import { isSameJson } from "./documents/same-json.ts";
+import { isShown, type Shown, shownOf } from "./documents/shown.ts";
+
+/** Who came and who went with a change, by their uids. */
+interface Moves {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+const groupUidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
+
+const noGroup = ({ request }: Asked): Fault => noResource("Group", text(request, "id"));
+
+const toldIds = (uids: readonly string[]): string[] => uids.slice(0, limits.scimToldMembersMax).map(idOf);
+
+/** What is told of a group; `document`: what is answered. */
+const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Moves, document?: JsonObject): JsonObject => ({
+  uid: row.uid,
+  identityProviderUid: text(request, "identityProviderUid"),
+  ...(row.externalId === undefined ? {} : { externalId: row.externalId }),
+  displayName: text(documentOf(row), "displayName"),
+  addedCount: added.length,
+  removedCount: removed.length,
+  addedUsers: toldIds(added),
+  removedUsers: toldIds(removed),
+  ...(document ? { document } : {}),
+});
+
+const nobody: Moves = { added: [], removed: [] };
+
+/** The members of these groups, where they are shown. */
+const membersOf = async (rows: Read, groups: readonly ScimGroupRow[], shown: Shown): Promise<readonly ScimMember[]> =>
+  isShown("members", shown) && groups.length > 0
+    ? listScimMembers(
+        rows,
+        groups.map(({ uid }) => uid),
+        limits.scimMembersMax,
+      )
+    : [];
+
+const answered = async (context: WriteContext | ReadContext, row: ScimGroupRow, moves: Moves): Promise<JsonObject> => {
+  const shown = shownOf(context.request);
+  return toldGroup(context, row, moves, shownGroup(row, await membersOf(context.rows, [row], shown), baseOf(context), shown));
+};
+
+const holdProvider = async ({ rows, request }: WriteContext): Promise<string> => {
+  const uid = text(request, "identityProviderUid");
+  if (!(await lockRow(rows, { name: "identity_providers", columns: ["uid"] }, uid, "key share"))) throw noResource("IdentityProvider", uid);
+  return uid;
+};
+
+const namingTakenGroup = async <T>(statement: Promise<T>): Promise<T> => {
+  try {
+    return await statement;
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") throw notUnique("another group of this identity provider has the same externalId");
+    throw thrown;
+  }
+};
+
+/** The uids of members by their ids. Throws 400 invalidValue where the provider has no such user. */
+const usersOf = async ({ rows, request }: WriteContext, members: Json | undefined): Promise<string[]> => {
+  const provider = text(request, "identityProviderUid");
+  const wanted = [...new Set(memberIdsOf(members))].map((id) => `${provider}/${id}`);
+  const known = new Set(wanted.length === 0 ? [] : await findScimUserUids(rows, wanted));
+  const unknown = wanted.find((uid) => !known.has(uid));
+  if (unknown !== undefined) throw scimFault("invalidValue", `members: ${idOf(unknown)} is no user of this identity provider`);
+  return wanted;
+};
+
+const createGroup = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const sent = part(request, "document");
+  const { document, ...group } = readGroup(sent);
+  const provider = await holdProvider(context);
+  const uid = newChild(provider);
+  const users = await usersOf(context, valueNamed(sent, "members"));
+  await namingTakenGroup(insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs }));
+  const added = users.length === 0 ? [] : await insertScimMembers(rows, uid, users);
+  const row = await findScimGroup(rows, uid);
+  if (!row) throw noGroup(context);
+  return { reply: await answered(context, row, { added, removed: [] }) };
+};
+
+const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
+  const row = await lockScimGroup(context.rows, groupUidOf(context));
+  if (!row) throw noGroup(context);
+  const ifMatch = text(context.request, "ifMatch");
+  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  return row;
+};
+
+/** Writes the group as it shall be. Undefined where nothing is another than before. */
+const writeGroup = async (context: WriteContext, before: ScimGroupRow, { document, ...group }: ReadGroup, moves: Moves): Promise<ScimGroupRow | undefined> => {
+  const { rows, nowMs } = context;
+  if (moves.added.length + moves.removed.length === 0 && isSameJson(document, documentOf(before))) return undefined;
+  const row = await namingTakenGroup(updateScimGroup(rows, { ...group, uid: before.uid, document: JSON.stringify(document), nowMs }));
+  if (!row) throw noGroup(context);
+  return row;
+};
+
+const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const sent = part(request, "document");
+  const kept = valueNamed(sent, "externalId");
+  await holdProvider(context);
+  const before = await lockSeenGroup(context);
+  // What is not said of it is not asserted, and stays (RFC 7644, 3.5.1).
+  const wanted = readGroup(kept === undefined && before.externalId !== undefined ? { ...sent, externalId: before.externalId } : sent);
+  const users = await usersOf(context, valueNamed(sent, "members"));
+  const removed = await deleteOtherScimMembers(rows, before.uid, users);
+  const added = users.length === 0 ? [] : await insertScimMembers(rows, before.uid, users);
+  const row = await writeGroup(context, before, wanted, { added, removed });
+  return { reply: await answered(context, row ?? before, { added, removed }), unchanged: row === undefined };
+};
+
+/** What an operation says of members; undefined where it says nothing of them. */
+const memberOperationOf = ({ op, path, value }: Operation): { readonly filter: string | undefined; readonly value: Json | undefined } | undefined => {
+  const named = path === undefined ? undefined : memberFilterOf(path);
+  if (named) return { filter: named.id, value };
+  return path === undefined && op !== "remove" && valueNamed(value, "members") !== undefined
+    ? { filter: undefined, value: valueNamed(value, "members") }
+    : undefined;
+};
+
+/** Does what an operation says of members. */
+const moveMembers = async (context: WriteContext, uid: string, operation: Operation): Promise<Moves> => {
+  const { rows, request } = context;
+  const members = memberOperationOf(operation);
+  if (!members) return nobody;
+  const provider = text(request, "identityProviderUid");
+  const { filter, value } = members;
+  if (operation.op === "remove") {
+    if (filter === undefined && value === undefined) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
+    const gone = (filter === undefined ? memberIdsOf(value) : [filter]).map((id) => `${provider}/${id}`);
+    return { added: [], removed: await deleteScimMembers(rows, uid, gone) };
+  }
+  const users = await usersOf(context, filter === undefined ? value : [filter]);
+  const removed = operation.op === "replace" && filter === undefined ? await deleteOtherScimMembers(rows, uid, users) : [];
+  return { added: users.length === 0 ? [] : await insertScimMembers(rows, uid, users), removed };
+};
+
+/** The operation without what it says of members; undefined where nothing is left. */
+const withoutMembers = (operation: Operation): Operation | undefined => {
+  if (!memberOperationOf(operation)) return operation;
+  if (operation.path !== undefined) return undefined;
+  const rest = Object.fromEntries(Object.entries(operation.value ?? {}).filter(([name]) => name.toLowerCase() !== "members"));
+  return Object.keys(rest).length === 0 ? undefined : { ...operation, value: rest };
+};
+
+const patchGroup = async (context: WriteContext): Promise<Outcome> => {
+  const operations = readOperations(part(context.request, "document"));
+  await holdProvider(context);
+  const before = await lockSeenGroup(context);
+  const wanted = readGroup(
+    patched(
+      documentOf(before),
+      operations.flatMap((each) => withoutMembers(each) ?? []),
+      isGroupList,
+    ),
+  );
+  const [added, removed] = [new Set<string>(), new Set<string>()];
+  for (const operation of operations) {
+    const moves = await moveMembers(context, before.uid, operation);
+    // Who went and came back with one request has not moved.
+    for (const uid of moves.removed) if (!added.delete(uid)) removed.add(uid);
+    for (const uid of moves.added) if (!removed.delete(uid)) added.add(uid);
+  }
+  const moves = { added: [...added], removed: [...removed] };
+  const row = await writeGroup(context, before, wanted, moves);
+  const asksForSome = text(context.request, "attributes") !== "";
+  const reply = asksForSome ? await answered(context, row ?? before, moves) : toldGroup(context, row ?? before, moves);
+  return { reply, unchanged: row === undefined };
+};
+
+const removeGroup = async (context: WriteContext): Promise<Outcome> => {
+  await holdProvider(context);
+  const before = await lockSeenGroup(context);
+  await deleteScimGroup(context.rows, before.uid);
+  return { reply: toldGroup(context, before, nobody) };
+};
+
+const getGroup = async (context: ReadContext): Promise<Outcome> => {
+  const row = await findScimGroup(context.rows, groupUidOf(context));
+  if (!row) throw noGroup(context);
+  return { reply: await answered(context, row, nobody) };
+};
+
+const listGroups = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const query = groupQueryOf(request);
+  const shown = shownOf(request);
+  const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimGroups(rows, query), countScimGroups(rows, query)]);
+  const members = await membersOf(rows, found, shown);
+  const base = baseOf(context);
+  const resources = found.map((row) => shownGroup(row, members, base, shown));
+  return { reply: { document: listResponse(resources, totalResults, query.skip) } };
+};
+
+export const scimGroup = resource({
+  service: ScimGroupsService,
+  message: ScimGroupSchema,
+  methods: {
+    ListScimGroups: { reads: listGroups },
+    GetScimGroup: { reads: getGroup },
+    CreateScimGroup: { writes: createGroup },
+    ReplaceScimGroup: { writes: replaceGroup },
+    PatchScimGroup: { writes: patchGroup },
+    DeleteScimGroup: { writes: removeGroup },
+  },
+});

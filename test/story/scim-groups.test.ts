@@ -1,0 +1,270 @@
+// SCIM 2.0 for groups (docs/decisions/0053): their members have what the provider's mappings give, in the sessions of their sign-ins,
+// with the next request on every server; and a change touches only what changes.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type Json, type JsonObject, objectList, text } from "#base/json.ts";
+import { asOwner } from "../database.ts";
+import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
+import { enableScim, makeOwners, type ScimProvider } from "../scim.ts";
+import { openInstallation, type Installation } from "./installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+let installation: Installation;
+let world: World;
+/** Another server on the same database. */
+let other: World;
+let provider: FakeProvider;
+let idp: ScimProvider;
+
+before(async () => {
+  installation = await openInstallation();
+  ({ world } = installation);
+  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "" } = installation.environment;
+  other = await openWorld({ DATABASE_URL, GANTRY_SECRET_KEY_FILE, GANTRY_PUBLIC_URL: world.url }, undefined, world.clock.now);
+  provider = await openProvider(() => world.clock.now);
+  await makeOwners(world);
+  const role = await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "nothing", capabilities: ["CAP_REPO_LIST"] } });
+  idp = await enableScim(world, await registerProvider(world, provider, { role: text(role, "uid") }));
+});
+after(async () => {
+  await other?.close();
+  await installation?.close();
+  await provider?.close();
+});
+
+const core = "urn:ietf:params:scim:schemas:core:2.0:Group";
+
+const announce = async (externalId: string): Promise<string> =>
+  text((await idp.ask("POST", "/Users", { userName: `${externalId}@example.com`, externalId, displayName: externalId.toUpperCase() })).body, "id");
+
+const makeGroup = async (document: JsonObject): Promise<string> => {
+  const { status, body } = await idp.ask("POST", "/Groups", { schemas: [core], ...document });
+  assert.equal(status, 201, JSON.stringify(body));
+  return text(body, "id");
+};
+
+const patch = async (id: string, Operations: Json[], query = ""): Promise<JsonObject> => {
+  const { status, body } = await idp.ask("PATCH", `/Groups/${id}${query}`, { Operations });
+  assert.equal(status, query === "" ? 204 : 200, JSON.stringify(body));
+  return body;
+};
+
+const membersOf = async (id: string): Promise<string[]> =>
+  objectList((await idp.ask("GET", `/Groups/${id}`)).body, "members").map((each) => text(each, "value"));
+
+const map = async (externalGroupId: string): Promise<string> =>
+  text(
+    await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
+      parent: idp.uid,
+      externalGroupRoleMapping: { externalGroupId, roleUid: builtInRoleUid("viewer"), scope: world.organization },
+    }),
+    "uid",
+  );
+
+const seen = async (token: string): Promise<readonly number[]> => {
+  const asked = [world, other].map((each) => each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token }));
+  return (await Promise.all(asked)).map(({ code }) => code);
+};
+const allowed = [0, 0];
+const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
+
+test("a group is made, read, replaced, patched and deleted, with its members and an ETag", async () => {
+  const [ada, grace] = [await announce("g-ada"), await announce("g-grace")];
+  const created = await idp.ask("POST", "/Groups", { schemas: [core], displayName: "Engineers", externalId: "eng", members: [{ value: ada }], colour: "blue" });
+  assert.equal(created.status, 201, JSON.stringify(created.body));
+  const id = text(created.body, "id");
+  const { meta: _meta, ...shown } = created.body;
+  assert.deepEqual(shown, {
+    schemas: [core],
+    id,
+    displayName: "Engineers",
+    externalId: "eng",
+    colour: "blue",
+    members: [{ value: ada, $ref: `${idp.base}/Users/${ada}` }],
+  });
+  assert.equal(created.headers.get("etag"), 'W/"1"');
+  assert.deepEqual((await idp.ask("GET", `/Users/${ada}`)).body.groups, [{ value: id, $ref: `${idp.base}/Groups/${id}`, display: "Engineers" }]);
+  await patch(id, [{ op: "add", path: "members", value: [{ value: grace }, { value: ada }] }]);
+  assert.deepEqual(await membersOf(id), [ada, grace].sort());
+  const renamed = await patch(id, [{ op: "replace", value: { id: "x", displayName: "Builders" } }], "?attributes=displayName");
+  assert.equal(renamed.displayName, "Builders");
+  assert.equal((await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "remove", path: "members" }] }, { "if-match": 'W/"1"' })).status, 412);
+  const replaced = await idp.ask("PUT", `/Groups/${id}`, { displayName: "Builders", members: [{ value: grace }] });
+  assert.deepEqual([replaced.status, replaced.body.externalId, replaced.body.colour], [200, "eng", undefined]);
+  assert.deepEqual(await membersOf(id), [grace]);
+  assert.equal((await idp.ask("GET", `/Groups/${id}?excludedAttributes=members`)).body.members, undefined);
+  await idp.ask("DELETE", `/Users/${grace}`);
+  assert.deepEqual(await membersOf(id), [], "who is removed is in no group");
+  assert.equal((await idp.ask("DELETE", `/Groups/${id}`)).status, 204);
+  assert.equal((await idp.ask("GET", `/Groups/${id}`)).status, 404);
+});
+
+test("members come and go as Entra ID and Okta send it, each change told once with who moved, and no change is told of nobody", async () => {
+  const [one, two, three] = [await announce("m-one"), await announce("m-two"), await announce("m-three")];
+  const id = await makeGroup({ displayName: "Movers" });
+  const steps: readonly (readonly [operations: Json[], wanted: string[], told: readonly [string[], string[]] | undefined])[] = [
+    [[{ op: "Add", path: "members", value: [{ $ref: null, value: one }, { value: two }] }], [one, two], [[one, two], []]],
+    [[{ op: "add", path: "members", value: [{ value: one }] }], [one, two], undefined],
+    [[{ op: "Remove", path: "members", value: [{ value: one }] }], [two], [[], [one]]],
+    [[{ op: "remove", path: `members[value eq "${two}"]` }], [], [[], [two]]],
+    [[{ op: "remove", path: `members[value eq "${two}"]` }], [], undefined],
+    [[{ op: "replace", path: "members", value: [{ value: two }, { value: three }] }], [two, three], [[two, three], []]],
+    [[{ op: "replace", value: { members: [{ value: one }, { value: three }] } }], [one, three], [[one], [two]]],
+    [
+      [
+        { op: "remove", path: "members" },
+        { op: "add", path: "members", value: [{ value: one }, { value: three }] },
+      ],
+      [one, three],
+      undefined,
+    ],
+    [[{ op: "remove", path: "members" }], [], [[], [one, three]]],
+  ];
+  for (const [operations, wanted, told] of steps) {
+    const before = (await world.events()).length;
+    await patch(id, operations);
+    assert.deepEqual(await membersOf(id), wanted.sort(), JSON.stringify(operations));
+    const events = (await world.events()).slice(before);
+    assert.deepEqual(
+      events.map(({ type, actor, body }) => [
+        type,
+        actor,
+        [...((body.addedUsers ?? []) as string[])].sort(),
+        [...((body.removedUsers ?? []) as string[])].sort(),
+      ]),
+      told ? [["dev.gantry.scim.group.updated.v1", idp.uid, told[0].sort(), told[1].sort()]] : [],
+      JSON.stringify(operations),
+    );
+  }
+  for (const [value, scimType] of [
+    [[{ value: "0123456789abcdef" }], "invalidValue"],
+    [[{ value: id }], "invalidValue"],
+    [[{ value: 7 }], "invalidValue"],
+  ] as const) {
+    const { status, body } = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "add", path: "members", value: [...value] }] });
+    assert.deepEqual([status, body.scimType], [400, scimType]);
+  }
+  const other = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "remove", path: 'members[display eq "x"]' }] });
+  assert.deepEqual([other.status, other.body.scimType], [400, "invalidFilter"]);
+});
+
+test("groups are found by name, external id and member", async () => {
+  const user = await announce("found");
+  await makeGroup({ displayName: "Found One", externalId: "f-1", members: [{ value: user }] });
+  await makeGroup({ displayName: "found two", externalId: "f-2" });
+  for (const [filter, wanted] of [
+    ['displayName eq "FOUND ONE"', ["f-1"]],
+    ['externalId eq "f-2"', ["f-2"]],
+    [`members.value eq "${user}"`, ["f-1"]],
+    [`members[value eq "${user}"] and displayName sw "found"`, ["f-1"]],
+    ['externalId sw "f-" and not (members pr)', ["f-2"]],
+  ] as const) {
+    const { status, body } = await idp.ask("GET", `/Groups?excludedAttributes=members&sortBy=externalId&filter=${encodeURIComponent(filter)}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual(
+      objectList(body, "Resources").map((each) => each.externalId),
+      wanted,
+      filter,
+    );
+  }
+  const wrong = await idp.ask("GET", `/Groups?filter=${encodeURIComponent('userName eq "x"')}`);
+  assert.deepEqual([wrong.status, wrong.body.scimType], [400, "invalidFilter"]);
+  const twice = await idp.ask("POST", "/Groups", { displayName: "other", externalId: "f-1" });
+  assert.deepEqual([twice.status, twice.body.scimType], [409, "uniqueness"]);
+});
+
+for (const [what, document, mappedAs] of [
+  ["its externalId", { displayName: "Administrators", externalId: "admins-id" }, "admins-id"],
+  ["its name, where it has none", { displayName: "Operators" }, "Operators"],
+] as const) {
+  test(`a mapping that names a group by ${what} gives its role to the members' sessions, with the next request on every server`, async () => {
+    const name = mappedAs.toLowerCase();
+    const user = await announce(name);
+    const mapping = await map(mappedAs);
+    const { token } = await signIn(world, provider, idp.uid, { sub: name });
+    assert.deepEqual(await seen(token), forbidden);
+    const id = await makeGroup({ ...document, members: [{ value: user }] });
+    assert.deepEqual(await seen(token), allowed, "who came before the group was there");
+    await patch(id, [{ op: "remove", path: "members", value: [{ value: user }] }]);
+    assert.deepEqual(await seen(token), forbidden);
+    await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
+    assert.deepEqual(await seen(token), allowed);
+    await patch(id, [{ op: "replace", path: document.displayName === mappedAs ? "displayName" : "externalId", value: "another" }]);
+    assert.deepEqual(await seen(token), forbidden, "another name is another group");
+    await patch(id, [{ op: "replace", path: document.displayName === mappedAs ? "displayName" : "externalId", value: mappedAs }]);
+    assert.deepEqual(await seen(token), allowed);
+    const fresh = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
+    assert.deepEqual(await seen(fresh.token), allowed);
+    assert.equal(fresh.refreshToken, "", "what groups give is renewed by a sign-in alone");
+    await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
+    assert.deepEqual(await seen(token), forbidden);
+    const again = await map(mappedAs);
+    assert.deepEqual(await seen(token), allowed);
+    assert.equal((await idp.ask("DELETE", `/Groups/${id}`)).status, 204);
+    assert.deepEqual(await seen(token), forbidden);
+    await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: again });
+  });
+}
+
+test("groups give nothing to who signs in through another provider, while SCIM is off, or behind a deactivation", async () => {
+  const user = await announce("bound");
+  const mapping = await map("bounded");
+  const id = await makeGroup({ displayName: "bounded", members: [{ value: user }] });
+  const second = await registerProvider(world, provider, {
+    role: text(await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "none", capabilities: ["CAP_REPO_LIST"] } }), "uid"),
+  });
+  const { token: elsewhere } = await signIn(world, provider, second, { sub: "bound" });
+  assert.deepEqual(await seen(elsewhere), forbidden);
+  const { token } = await signIn(world, provider, idp.uid, { sub: "bound" });
+  assert.deepEqual(await seen(token), allowed);
+  assert.deepEqual(await seen(elsewhere), forbidden, "sessions do not mix");
+  const set = async (enabled: boolean): Promise<void> => {
+    const { scim } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid: idp.uid });
+    await world.ok("iam.IdentityProvidersService/SetScimEnabled", { identityProviderUid: idp.uid, enabled, etag: text(scim as JsonObject, "etag") });
+  };
+  await set(false);
+  assert.deepEqual(await seen(token), forbidden);
+  await set(true);
+  assert.deepEqual(await seen(token), allowed);
+  await idp.ask("PATCH", `/Users/${user}`, { Operations: [{ op: "replace", path: "active", value: false }] });
+  assert.deepEqual(await seen(token), forbidden);
+  await idp.ask("PATCH", `/Users/${user}`, { Operations: [{ op: "replace", path: "active", value: true }] });
+  assert.deepEqual(await seen(token), forbidden, "the session is over");
+  assert.deepEqual(await membersOf(id), [user], "what the directory said of the group stays");
+  const { token: back } = await signIn(world, provider, idp.uid, { sub: "bound" });
+  assert.deepEqual(await seen(back), allowed);
+  await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
+});
+
+test("of a group of 100,000 one member is added and taken out by a handful of rows", async () => {
+  const id = await makeGroup({ displayName: "Everybody" });
+  const groupUid = `${idp.uid}/${id}`;
+  await asOwner(
+    world.databaseUrl,
+    `insert into scim_users (uid, identity_provider_uid, active, user_name, document, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n), 16, '0'), $1, true, 'bulk-' || n, '{}', now(), now() from generate_series(1, 100000) as n`,
+    [idp.uid],
+  );
+  await asOwner(world.databaseUrl, "insert into scim_members (group_uid, user_uid) select $1, uid from scim_users where user_name like 'bulk-%'", [groupUid]);
+  await asOwner(world.databaseUrl, "analyze scim_users, scim_members", []);
+  const user = await announce("one-more");
+  const rowsRead = async (): Promise<number> => {
+    const statement = "select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables where relname like 'scim_%'";
+    await asOwner(world.databaseUrl, "select pg_stat_force_next_flush()", []);
+    return Number((await asOwner(world.databaseUrl, statement, []))[0]?.[0]);
+  };
+  // The first ones are planned.
+  await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
+  await patch(id, [{ op: "remove", path: "members", value: [{ value: user }] }]);
+  const [rows, used] = [await rowsRead(), process.cpuUsage()];
+  await patch(id, [{ op: "add", path: "members", value: [{ value: user }] }]);
+  const { user: userTime, system } = process.cpuUsage(used);
+  assert.ok(userTime + system < 100_000, `${(userTime + system) / 1000} ms of processor time`);
+  assert.ok((await rowsRead()) - rows < 1_000, "the members are not read");
+  const { body } = await idp.ask("GET", `/Groups/${id}?excludedAttributes=members`);
+  assert.equal(body.displayName, "Everybody");
+  assert.equal((await membersOf(id)).length, 10_000, "as many members are shown as one answer has");
+});
