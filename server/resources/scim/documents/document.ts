@@ -22,7 +22,7 @@ interface Named {
   readonly inner?: readonly Named[];
 }
 
-const isAbsent = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
+const isUnassigned = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
 
 /** The object with the names of these attributes as RFC 7643 writes them, and their values in their kinds. */
 const withNames = (object: JsonObject, known: ReadonlyMap<string, Named>, at: string): JsonObject => {
@@ -32,7 +32,7 @@ const withNames = (object: JsonObject, known: ReadonlyMap<string, Named>, at: st
     const attribute = known.get(key.toLowerCase());
     const name = attribute?.name ?? key;
     if (Object.hasOwn(out, name)) throw invalidAttribute(at + name, "is given twice");
-    if (!isAbsent(value)) out[name] = attribute ? readKnown(attribute, value, at + name) : value;
+    if (!isUnassigned(value)) out[name] = attribute ? readKnown(attribute, value, at + name) : value;
   }
   return out;
 };
