@@ -150,13 +150,13 @@ test("what has much to delete does it in pieces, however long each row takes, an
     world.databaseUrl,
     `insert into aws_requests (digest, expire_time) select 'digest ' || number, '2020-01-01' from generate_series(1, ${rows}) as number`,
   );
-  await asOwner(world.databaseUrl, "create table deleted_rows (at bigint generated always as identity, name text, transaction xid8)");
+  await asOwner(world.databaseUrl, "create table noted_deletions (at bigint generated always as identity, name text, transaction xid8)");
   await asOwner(
     world.databaseUrl,
     `create function note_deleted() returns trigger language plpgsql security definer as $$
      begin
        if tg_table_name = 'aws_requests' then perform pg_sleep(0.0015); end if;
-       insert into deleted_rows (name, transaction) values (tg_table_name, pg_current_xact_id());
+       insert into noted_deletions (name, transaction) values (tg_table_name, pg_current_xact_id());
        return null;
      end $$`,
   );
@@ -168,7 +168,7 @@ test("what has much to delete does it in pieces, however long each row takes, an
   );
   await runMaintenance(kernel);
   assert.deepEqual(await services.store.read.query("select 1 from aws_requests"), []);
-  const pieces = await asOwner(world.databaseUrl, "select name, count(*) from deleted_rows group by name, transaction order by min(at)");
+  const pieces = await asOwner(world.databaseUrl, "select name, count(*) from noted_deletions group by name, transaction order by min(at)");
   assert.ok(
     pieces.filter(([name]) => name === "aws_requests").every(([, count]) => Number(count) < limits.retentionRowsMax),
     "fewer where they take long",

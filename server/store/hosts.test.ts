@@ -45,6 +45,7 @@ test("of an address with one host nothing is changed", () => {
   for (const url of [
     "postgresql://u:p,q@a/d",
     "postgresql:///d?host=/run/a&user=u",
+    "postgresql:///d?host=%2Frun%2Fa%2Cb&user=u",
     "postgresql://a:5433",
     "mysql://a,b/d",
     "postgresql://u@a/d?sslmode=require",

@@ -68,15 +68,16 @@ export const readHosts = (variable: string, databaseUrl: string): readonly [Host
   const { scheme, user, authority, path } = parts;
   const parameters = new URLSearchParams(parts.query);
   const inQuery = parameters.get("host") ?? "";
+  // A comma that is escaped is one of a name: the folder of a socket may have any.
+  const hosts = (/(?:^|&)host=([^&]*)/.exec(parts.query)?.[1] ?? "").split(",").map((each) => new URLSearchParams(`host=${each}`).get("host") ?? "");
   const attributes = parameters.get("target_session_attrs");
   if (attributes !== null && !wantedServers.includes(attributes))
     throw malformed("has a target_session_attrs that is not read-write: Gantry looks for the server that takes changes");
-  if (!authority.includes(",") && !inQuery.includes(",")) return [{ name: inQuery || authority, url: databaseUrl }];
+  if (!authority.includes(",") && hosts.length === 1) return [{ name: inQuery || authority, url: databaseUrl }];
   if (authority !== "" && inQuery !== "") throw malformed("names its hosts twice, before the database and behind it");
   if (authority !== "" && parameters.has("port")) throw malformed("has a port behind the database: each host of a list has its own, as in a:5432,b:5432");
 
   const ports = (parameters.get("port") ?? "").split(",");
-  const hosts = inQuery.split(",");
   if (inQuery !== "" && ports.length > 1 && ports.length !== hosts.length) throw malformed(`names ${hosts.length} hosts and ${ports.length} ports`);
   const named =
     authority === ""

@@ -141,8 +141,8 @@ const bindings: Readonly<Record<string, { readonly purpose: string; readonly bou
   "sign_ins.sealed": { purpose: "sign in", boundTo: "array[state_hash, identity_provider_uid]" },
 };
 
-/** Columns whose texts say themselves what they are for (attack 32). */
-const boundWithin = ["audit_chains.sealed", "audit_progress.sealed"];
+/** Columns whose texts say themselves what they are for (attack 32), or which of the restores that are recorded they are (attack 185). */
+const boundWithin = ["audit_chains.sealed", "audit_progress.sealed", "restores.sealed"];
 
 test("attack 65: every sealed text of every table opens in its own row and in no other", async () => {
   const { seal } = world.server.application.services;

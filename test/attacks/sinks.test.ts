@@ -358,5 +358,6 @@ test("attack 28: names and descriptions of anything travel in an event's body, n
   await open.server.delivery.finish();
   const [got] = sink.got;
   assert.equal(((JSON.parse(got?.body ?? "{}") as JsonObject).body as JsonObject).description, description);
-  assert.doesNotMatch(JSON.stringify(got?.headers), /injected|100/);
+  // A signature may hold any digits.
+  assert.doesNotMatch(JSON.stringify(got?.headers), /injected|100%|%0d/);
 });

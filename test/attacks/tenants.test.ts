@@ -168,8 +168,13 @@ test("attack 2: every route names its capability, and the few that need none are
     inventory.open,
   );
   assert.deepEqual(
-    names(({ open, capabilities }) => !open && capabilities.length === 0),
+    names(({ open, capabilities, scim }) => !open && scim === undefined && capabilities.length === 0),
     inventory.anyToken,
+  );
+  // What a provider's SCIM token alone may call (attack 165) is one package, whole.
+  assert.deepEqual(
+    names(({ scim }) => scim !== undefined),
+    names(({ name }) => name.startsWith("gantry.scim.v1.")),
   );
 });
 
