@@ -186,7 +186,8 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
 
 test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {
   const lacking: Record<string, readonly string[]> = {};
-  for (const method of methods) {
+  // What SCIM shows has RFC 7643's fields (id, meta.created, meta.lastModified).
+  for (const method of methods.filter(({ scim }) => scim === undefined)) {
     const message = isList(method) ? rowMessage(method) : /^(?:Get|Create|Update)/.test(method.rpc) ? method.output : undefined;
     if (!message) continue;
     const name = message.name.replace("chainguard.platform.", "");
