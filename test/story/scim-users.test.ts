@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
-import { makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
+import { enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -389,4 +389,22 @@ test("discovery says what is offered, and each thing is at the address that it n
   }
   const types = objectList((await idp.ask("GET", "/ResourceTypes")).body, "Resources");
   for (const type of types) assert.ok(isObject((await idp.ask("GET", text(type, "endpoint"))).body), text(type, "endpoint"));
+});
+
+test("a provider that was deleted comes back with its people as they were, switched off, and with no token", async () => {
+  const provider = await openScimProvider(world, "https://returned.example.com");
+  const staying = text(await make({ externalId: "staying" }, provider), "id");
+  const leaving = text(await make({ externalId: "leaving" }, provider), "id");
+  assert.equal((await provider.ask("PATCH", `/Users/${leaving}`, { Operations: [{ op: "replace", path: "active", value: false }] })).status, 200);
+  await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: provider.uid });
+  assert.equal((await provider.ask("GET", "/Users")).status, 401);
+
+  const deletions = "gantry.deletions.v1.DeletionsService";
+  const [deletion] = objectList(await world.ok(`${deletions}/ListDeletions`, { resourceUids: [provider.uid] }), "deletions");
+  await world.ok(`${deletions}/UndeleteDeletion`, { uid: text(deletion ?? {}, "uid") });
+  assert.equal((await provider.ask("GET", "/Users")).status, 401, "the token from before");
+
+  const again = await enableScim(world, provider.uid);
+  const shown = async (id: string): Promise<unknown> => (await again.ask("GET", `/Users/${id}`)).body.active;
+  assert.deepEqual([await shown(staying), await shown(leaving)], [true, false]);
 });
