@@ -69,7 +69,7 @@ const commandNames = [
 ] as const;
 
 /** What the contract makes (test/conformance/commands.test.ts). */
-const domainNames = ["iam", "registry", "advisory", "vulnerabilities", "libraries", "events", "audit", "auth", "oidc", "ping"] as const;
+const domainNames = ["iam", "registry", "advisory", "vulnerabilities", "libraries", "events", "audit", "deletions", "auth", "oidc", "ping"] as const;
 
 test("gantry --version and --help say what they should and need no settings", async () => {
   const [version, shown, asked, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["help"]), gantry([])]);
@@ -151,7 +151,7 @@ test("what no command understands fails with one line", async () => {
     [["audit"], /^gantry: what of audit\? verify, export, entries; gantry audit --help tells more\n$/],
     [["admin", "quota", "show"], /^gantry: what of quota\? gantry admin quota list shows them, set NAME VALUE sets one, unset NAME takes it back\n$/],
     [["admin", "quota", "set", "repos"], /^gantry: name a quota and its value: gantry admin quota set NAME VALUE\n$/],
-    [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, .*organization-requests\n$/, 1],
+    [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, .*scim-writes\n$/, 1],
     [["admin", "quota", "set", "repos", "many"], /^gantry: repos must be a whole number from 0 to 1000000000, not "many"\n$/, 1],
     [["admin", "quota", "set", "--", "repos", "-1"], /^gantry: repos must be a whole number from 0 to 1000000000, not "-1"\n$/, 1],
     [["admin", "quota", "set", "repos", "1000000001"], /^gantry: repos must be a whole number from 0 to 1000000000, not "1000000001"\n$/, 1],
