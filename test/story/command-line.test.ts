@@ -161,7 +161,7 @@ test("what no command understands fails with one line", async () => {
       ["admin"],
       new RegExp(
         "^gantry: what of admin\\? gantry admin migrate brings the database to this version, " +
-          "quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
+          "backup and restore keep everything, quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
       ),
     ],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
