@@ -164,7 +164,7 @@ test("what no command understands fails with one line", async () => {
           "backup and restore keep everything, quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
       ),
     ],
-    [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
+    [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log, gantry audit export writes it\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));
   for (const [index, [args, says, status = 64]] of wrong.entries()) {
