@@ -72,8 +72,8 @@ const runFiles = async (paths: readonly string[], signal: AbortSignal): Promise<
   const seconds = new Map<string, number>();
   const events = run({
     files: [...paths],
-    // Half of the work is PostgreSQL's, on the same cores.
-    concurrency: Math.max(2, Math.floor(availableParallelism() / 2)),
+    // Half of the work is PostgreSQL's, on the same cores; of two cores two files leave a third idle, waiting for timers and disks.
+    concurrency: Math.max(3, Math.floor(availableParallelism() / 2)),
     // A hung test fails by name instead of hanging the run.
     execArgv: [`--test-timeout=${isLong ? 1_800_000 : 180_000}`, ...nodeOptions],
     signal,
