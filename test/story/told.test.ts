@@ -165,17 +165,17 @@ test("a deletion that is refused has deleted nothing on its way there, whatever 
   await plantTags(large, limits.deletedRowsMax + 1);
   // A sequence keeps what it counted through a rollback.
   const kept = ["groups", "role_bindings", "repos", "tags", "roles", "subscriptions", "group_invites", "access_versions"];
-  await asOwner(database.url, "create sequence deleted_rows");
+  await asOwner(database.url, "create sequence counted_deletions");
   await asOwner(
     database.url,
     `create function count_deleted() returns trigger language plpgsql security definer set search_path = public as
-       $$ begin perform nextval('deleted_rows'); return old; end $$`,
+       $$ begin perform nextval('counted_deletions'); return old; end $$`,
   );
   for (const table of kept) {
     await asOwner(database.url, `create trigger count_deleted before delete on ${table} for each row execute function count_deleted()`);
   }
   const countDeleted = async (): Promise<unknown> =>
-    (await asOwner(database.url, "select case when is_called then last_value else 0 end from deleted_rows"))[0]?.[0];
+    (await asOwner(database.url, "select case when is_called then last_value else 0 end from counted_deletions"))[0]?.[0];
   for (const [method, uid] of [
     ["iam.GroupsService/DeleteGroup", group],
     ["iam.RolesService/DeleteRole", role],
