@@ -24,7 +24,7 @@ import {
 } from "#feeds";
 import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
-import { type Calls, openCalls, openTraces, type Traces } from "#calls";
+import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
 import { openSignIn } from "#signin";
 import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
 import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
@@ -152,7 +152,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       openapi: openOpenApi(),
     };
     const openFeed = limitedDocuments(open, authn.clientLimits);
-    traces = settings.traces && (await openTraces(settings.traces, { version, log: options.log }));
+    const countSpans: TracesOptions["countSpans"] = metrics && ((outcome, spans) => metrics.count("gantry_trace_spans_total", { outcome }, spans));
+    traces = settings.traces && (await openTraces(settings.traces, { version, log: options.log, countSpans }));
     const calls = openCalls({ traces, log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
     const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(

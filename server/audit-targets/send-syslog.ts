@@ -4,10 +4,12 @@
 // it is written this side is closed, and the receiver closes its own when it has read to that end. A receiver that dies before
 // has bytes unread, for which its machine resets the connection.
 
+import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { ConnectTarget, Outbound } from "#authn";
 import { Fault } from "#base/fault.ts";
 import type { Send } from "./send.ts";
+import type { CertificateFiles } from "./targets-file.ts";
 
 /** Facility 13, log audit, and severity 6, informational (RFC 5424, 6.2.1). */
 const priority = 13 * 8 + 6;
@@ -53,12 +55,18 @@ const writeAndClose = (socket: Socket, text: string, signal: AbortSignal): Promi
     });
   });
 
+export interface SyslogReceiver extends Omit<ConnectTarget, "shown"> {
+  readonly shown?: CertificateFiles | undefined;
+}
+
 export const sendToSyslog =
-  (outbound: Pick<Outbound, "connect">, target: ConnectTarget, publicUrl: string): Send =>
+  (outbound: Pick<Outbound, "connect">, { shown, ...target }: SyslogReceiver, publicUrl: string): Send =>
   async (lines, signal) => {
     const hostname = hostnameOf(publicUrl);
     const frames = lines.map((line) => frame(syslogMessage(line, hostname)));
-    const socket = await outbound.connect("audit", target).catch((thrown: unknown) => {
+    // Anew for each batch: what is renewed needs no restart.
+    const certificate = shown && { cert: await readFile(shown.certificateFile, "utf8"), key: await readFile(shown.keyFile, "utf8") };
+    const socket = await outbound.connect("audit", { ...target, shown: certificate }).catch((thrown: unknown) => {
       throw thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown;
     });
     await writeAndClose(socket, frames.join(""), signal);

@@ -2,7 +2,7 @@
 //
 //   {"targets": [
 //     {"name": "archive", "file": "/var/log/gantry/audit.jsonl"},
-//     {"name": "siem", "syslog": "tls://logs.example.com:6514"},
+//     {"name": "siem", "syslog": "tls://logs.example.com:6514", "certificateFile": "/etc/gantry/siem.pem", "keyFile": "/etc/gantry/siem.key"},
 //     {"name": "lake", "http": "https://logs.example.com/ingest", "body": "array", "authorizationFile": "/etc/gantry/lake"}]}
 
 import { readFile } from "node:fs/promises";
@@ -17,12 +17,19 @@ interface FileTarget {
   readonly path: string;
 }
 
+export interface CertificateFiles {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
+
 interface SyslogTarget {
   readonly kind: "syslog";
   readonly name: string;
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
+  /** What is shown to a receiver that asks for it, as PEM files; read anew for each batch. */
+  readonly shown: CertificateFiles | undefined;
 }
 
 interface HttpTarget {
@@ -52,14 +59,23 @@ const readPath = (name: string, what: string, value: Json | undefined): string =
   return value;
 };
 
-const readSyslog = (name: string, value: Json | undefined): SyslogTarget => {
+const readShown = (name: string, secure: boolean, { certificateFile, keyFile }: JsonObject): CertificateFiles | undefined => {
+  if (certificateFile === undefined && keyFile === undefined) return undefined;
+  if (!secure || certificateFile === undefined || keyFile === undefined)
+    throw targetsFault(`must say "certificateFile" and "keyFile" of the target ${name} together, and for tls:// alone`);
+  return { certificateFile: readPath(name, "certificateFile", certificateFile), keyFile: readPath(name, "keyFile", keyFile) };
+};
+
+const readSyslog = (name: string, target: JsonObject): SyslogTarget => {
+  const value = target.syslog;
   const refusal = (): Fault => targetsFault(`must say in "syslog" of the target ${name} tls://HOST:PORT or tcp://HOST:PORT, not ${JSON.stringify(value)}`);
   const [, protocol, authority = ""] = /^(tls|tcp):\/\/([^/?#@]+)$/.exec(typeof value === "string" ? value : "") ?? [];
   // As an address of http, which says what a host may be.
   const url = protocol === undefined ? null : URL.parse(`http://${authority}`);
   const port = Number(/:(\d{1,5})$/.exec(authority)?.[1]);
   if (!url || !(port >= 1 && port <= 65_535)) throw refusal();
-  return { kind: "syslog", name, host: url.hostname, port, secure: protocol === "tls" };
+  const secure = protocol === "tls";
+  return { kind: "syslog", name, host: url.hostname, port, secure, shown: readShown(name, secure, target) };
 };
 
 const readHttp = (name: string, value: JsonObject): HttpTarget => {
@@ -88,8 +104,8 @@ const readTarget = (value: Json): AuditTarget => {
     return { kind: "file", name, path: readPath(name, "file", value.file) };
   }
   if (kinds[0] === "syslog") {
-    refuseOtherKeys(name, value, ["name", "syslog"]);
-    return readSyslog(name, value.syslog);
+    refuseOtherKeys(name, value, ["name", "syslog", "certificateFile", "keyFile"]);
+    return readSyslog(name, value);
   }
   refuseOtherKeys(name, value, ["name", "http", "body", "authorizationFile"]);
   return readHttp(name, value);

@@ -8,12 +8,22 @@ import { createSecureContext, getCACertificates, type SecureContext } from "node
 import { splitAuthorities } from "#base/authorities-file.ts";
 import type { Log } from "#base/log.ts";
 
-/** What a connection trusts: the public authorities and the file's; undefined: the public ones alone. */
-export type Authorities = () => Promise<SecureContext | undefined>;
+/** What this side shows of itself, in PEM. */
+export interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * What a connection trusts: the public authorities and the file's; undefined: the public ones alone. And what it shows, where it is
+ * given: rejects where certificate and key are none or do not fit.
+ */
+export type Authorities = (shown?: ClientCertificate) => Promise<SecureContext | undefined>;
 
 export const openAuthorities = (file: string | undefined, log: Log): Authorities => {
-  if (file === undefined) return () => Promise.resolve(undefined);
+  if (file === undefined) return async (shown) => (shown === undefined ? undefined : createSecureContext({ ...shown }));
   let seen = "";
+  let trusted: string[] | undefined;
   let context: SecureContext | undefined;
   const renew = async (): Promise<SecureContext | undefined> => {
     let state = "absent";
@@ -23,7 +33,8 @@ export const openAuthorities = (file: string | undefined, log: Log): Authorities
       if (state === seen) return context;
       const authorities = splitAuthorities(await readFile(file, "utf8")).map((block) => new X509Certificate(block));
       // Made once: reading all public ones takes ten milliseconds.
-      context = createSecureContext({ ca: [...getCACertificates("default"), ...authorities.map(String)] });
+      trusted = [...getCACertificates("default"), ...authorities.map(String)];
+      context = createSecureContext({ ca: trusted });
     } catch (cause) {
       // Once for each state of the file.
       if (state !== seen) log("authn.authorities.failed", { file, cause });
@@ -33,8 +44,10 @@ export const openAuthorities = (file: string | undefined, log: Log): Authorities
   };
   // One look at a time: of two that end in the other order the older file would stay.
   let last: Promise<SecureContext | undefined> = Promise.resolve(undefined);
-  return () => {
+  return async (shown) => {
     last = last.then(renew);
-    return last;
+    const renewed = await last;
+    if (shown === undefined) return renewed;
+    return createSecureContext({ ...shown, ...(trusted === undefined ? {} : { ca: trusted }) });
   };
 };

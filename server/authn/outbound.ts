@@ -14,7 +14,7 @@ import { limits } from "#base/limits.ts";
 import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { tracePart } from "#calls";
-import { type Authorities, openAuthorities } from "./authorities.ts";
+import { type Authorities, type ClientCertificate, openAuthorities } from "./authorities.ts";
 import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
 import { openPauses } from "./pauses.ts";
 import { resolveName } from "./resolve.ts";
@@ -56,6 +56,8 @@ export interface ConnectTarget {
   readonly port: number;
   /** True: by TLS. Otherwise listed addresses alone are connected to. */
   readonly secure: boolean;
+  /** By TLS: what this side shows to a server that asks for it. */
+  readonly shown?: ClientCertificate | undefined;
 }
 
 export interface Outbound {
@@ -89,6 +91,7 @@ const guardedConnector = (
   egress: Egress,
   resolve: (name: string) => Promise<readonly string[]>,
   authorities: Authorities,
+  shown?: ClientCertificate,
 ): buildConnector.connector => {
   return (target, connected) => {
     // One end for the name and all its addresses.
@@ -127,7 +130,7 @@ const guardedConnector = (
         else attempt(others, error, trust);
       });
     };
-    const trusting = target.protocol === "https:" ? authorities() : Promise.resolve(undefined);
+    const trusting = target.protocol === "https:" ? authorities(shown) : Promise.resolve(undefined);
     Promise.all([resolve(name), trusting]).then(
       ([found, secureContext]) =>
         attempt(found.slice(0, limits.outboundAddressesMax), new Error(`${name} has no address`), secureContext === undefined ? {} : { secureContext }),
@@ -299,11 +302,11 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
         leave();
       }
     },
-    connect: async (purpose, { host, port, secure }) => {
+    connect: async (purpose, { host, port, secure, shown }) => {
       try {
         const { buildConnector } = await loadClient();
         if (isClosed) throw new Error("the server has stopped");
-        const connector = guardedConnector(buildConnector, purpose, egress, resolve, authorities);
+        const connector = guardedConnector(buildConnector, purpose, egress, resolve, authorities, shown);
         return await new Promise((connected, failed) =>
           connector({ hostname: host, protocol: secure ? "https:" : "http:", port: String(port) }, (...[error, socket]) => {
             if (error === null) connected(socket);

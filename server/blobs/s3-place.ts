@@ -28,6 +28,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { Fault } from "#base/fault.ts";
+import { tracePart } from "#calls";
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import {
@@ -172,27 +173,56 @@ const openSpool = async (): Promise<Spool> => {
   };
 };
 
+/** Tells the call for which it is sent of each request, a try each: its kind and the host, nothing of whose bytes they are. */
+const traceRequests = (client: S3Client): S3Client => {
+  client.middlewareStack.add(
+    (send, { commandName = "request" }) =>
+      async (given) => {
+        const fromMs = performance.now();
+        const { request } = given;
+        const host = request instanceof Object && "hostname" in request ? String(request.hostname) : "";
+        const name = `storage ${commandName.replace(/Command$/, "")}`;
+        const tell = (status: number | undefined, failed?: string): void =>
+          tracePart(name, fromMs, { "server.address": host, ...(status === undefined ? {} : { "http.response.status_code": status }) }, failed);
+        try {
+          const answer = await send(given);
+          tell(answer.output?.$metadata.httpStatusCode);
+          return answer;
+        } catch (thrown) {
+          const status = statusOf(thrown);
+          // What is not there is an answer like any other.
+          tell(status, status === undefined ? "unreachable" : status >= 500 ? "refused" : undefined);
+          throw thrown;
+        }
+      },
+    { name: "traceRequests", step: "deserialize", priority: "high" },
+  );
+  return client;
+};
+
 const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Client =>
-  new S3Client({
-    region: options.region,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    forcePathStyle: options.pathStyle,
-    maxAttempts: limits.s3TriesMax,
-    // Each body goes with its MD5 already; many who speak S3 know no other sums.
-    requestChecksumCalculation: "WHEN_REQUIRED",
-    responseChecksumValidation: "WHEN_REQUIRED",
-    // Where the requests go is the operator's word alone.
-    followRegionRedirects: false,
-    // It would write to the console; what fails is thrown, and told by whoever asked.
-    logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
-    requestHandler: {
-      connectionTimeout: limits.s3ConnectMs,
-      socketTimeout: limits.s3IdleMs,
-      requestTimeout: 0,
-      httpAgent: new HttpAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
-      httpsAgent: new HttpsAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
-    },
-  });
+  traceRequests(
+    new S3Client({
+      region: options.region,
+      ...(endpoint === undefined ? {} : { endpoint }),
+      forcePathStyle: options.pathStyle,
+      maxAttempts: limits.s3TriesMax,
+      // Each body goes with its MD5 already; many who speak S3 know no other sums.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+      // Where the requests go is the operator's word alone.
+      followRegionRedirects: false,
+      // It would write to the console; what fails is thrown, and told by whoever asked.
+      logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+      requestHandler: {
+        connectionTimeout: limits.s3ConnectMs,
+        socketTimeout: limits.s3IdleMs,
+        requestTimeout: 0,
+        httpAgent: new HttpAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
+        httpsAgent: new HttpsAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
+      },
+    }),
+  );
 
 /** Opens the place; nothing is asked of the storage before it is claimed. */
 export const openS3Place = (options: S3PlaceOptions): BlobPlace => {

@@ -1,8 +1,7 @@
 // The public entry of the module: the record of each request, and what is told of it.
 
-import type { Log } from "#base/log.ts";
 import type { TracesSettings } from "./otlp.ts";
-import type { Traces } from "./trace.ts";
+import type { Traces, TracesOptions } from "./trace.ts";
 
 export { type Calls, newRequestId, openCalls } from "./calls.ts";
 export type { TracesSettings } from "./otlp.ts";
@@ -18,8 +17,7 @@ export {
   waitForDatabase,
   waitForTurn,
 } from "./record.ts";
-export type { Traces } from "./trace.ts";
+export type { Traces, TracesOptions } from "./trace.ts";
 
 /** Opens what sends traces. OpenTelemetry is loaded here: 12 MB and a tenth of a second that a server without it does not take. */
-export const openTraces = async (settings: TracesSettings, of: { readonly version: string; readonly log: Log }): Promise<Traces> =>
-  (await import("./otlp.ts")).openOtlp(settings, of);
+export const openTraces = async (settings: TracesSettings, options: TracesOptions): Promise<Traces> => (await import("./otlp.ts")).openOtlp(settings, options);

@@ -7,13 +7,13 @@
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
-import { AlwaysOnSampler, BatchSpanProcessor, type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace";
+import { AlwaysOnSampler, BatchSpanProcessor, type SpanExporter, type SpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { Code } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Attributes, CallRecord, CallTrace } from "./record.ts";
 import { openSampling, type SamplingSettings } from "./sampling.ts";
-import type { Traces } from "./trace.ts";
+import type { CountSpans, Traces, TracesOptions } from "./trace.ts";
 import { readTraceparent, type TraceParent, tracedRequestId, traceOfRequest, traceparentOf } from "./traceparent.ts";
 
 export interface TracesSettings extends SamplingSettings {
@@ -27,15 +27,47 @@ const serverFaults: ReadonlySet<Code | "OK"> = new Set(["UNKNOWN", "DEADLINE_EXC
 /** The SDK's time of a time by performance.now(). */
 const timeOf = (ms: number): number => performance.timeOrigin + ms;
 
-/** What the exporter could not send is told, and is no error of anybody else's. */
-const tellingExporter = (exporter: SpanExporter, log: Log): SpanExporter => ({
-  export: (spans, done) =>
-    exporter.export(spans, ({ error, code }) => {
-      if (code !== 0) log("traces.failed", { spans: spans.length, cause: error?.message });
-      done({ code: 0 });
-    }),
-  shutdown: () => exporter.shutdown(),
-});
+/**
+ * Sends spans in batches and says what became of each. What the exporter could not send is told, and is no error of anybody
+ * else's. The queue's bound is here, because the SDK drops what is beyond its own without a word.
+ */
+const openSpanQueue = (exporter: SpanExporter, log: Log, countSpans: CountSpans): SpanProcessor => {
+  let waiting = 0;
+  let dropped = 0;
+  const processor = new BatchSpanProcessor({
+    exporter: {
+      export(spans, done) {
+        waiting -= spans.length;
+        if (dropped > 0) log("traces.failed", { spans: dropped, cause: `more than ${limits.traceQueueSpans} spans would have waited for the collector` });
+        dropped = 0;
+        exporter.export(spans, ({ error, code }) => {
+          if (code !== 0) log("traces.failed", { spans: spans.length, cause: error?.message });
+          countSpans(code === 0 ? "sent" : "failed", spans.length);
+          done({ code: 0 });
+        });
+      },
+      shutdown: () => exporter.shutdown(),
+    },
+    maxQueueSize: limits.traceQueueSpans,
+    maxExportBatchSize: limits.traceBatchSpans,
+    scheduledDelayMillis: limits.traceBatchMs,
+    exportTimeoutMillis: limits.traceExportMs,
+  });
+  return {
+    onStart: () => {},
+    onEnd(span) {
+      if (waiting < limits.traceQueueSpans) {
+        waiting++;
+        processor.onEnd(span);
+        return;
+      }
+      dropped++;
+      countSpans("dropped", 1);
+    },
+    forceFlush: () => processor.forceFlush(),
+    shutdown: () => processor.shutdown(),
+  };
+};
 
 const callAttributes = (call: CallRecord): Attributes => ({
   "rpc.method": call.operation,
@@ -56,7 +88,7 @@ const callAttributes = (call: CallRecord): Attributes => ({
 const contextOf = ({ traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">): Context =>
   trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true });
 
-export const openOtlp = (settings: TracesSettings, { version, log }: { readonly version: string; readonly log: Log }): Traces => {
+export const openOtlp = (settings: TracesSettings, { version, log, countSpans = () => {} }: TracesOptions): Traces => {
   const sampling = openSampling(settings);
   const provider = new TracerProvider({
     // Of the environment: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
@@ -66,14 +98,8 @@ export const openOtlp = (settings: TracesSettings, { version, log }: { readonly 
     sampler: new AlwaysOnSampler(),
     spanLimits: { attributeValueLengthLimit: limits.traceTextMax },
     spanProcessors: [
-      new BatchSpanProcessor({
-        // Of the environment: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE.
-        exporter: tellingExporter(new OTLPTraceExporter({ url: settings.url }), log),
-        maxQueueSize: limits.traceQueueSpans,
-        maxExportBatchSize: limits.traceBatchSpans,
-        scheduledDelayMillis: limits.traceBatchMs,
-        exportTimeoutMillis: limits.traceExportMs,
-      }),
+      // Of the environment: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE.
+      openSpanQueue(new OTLPTraceExporter({ url: settings.url }), log, countSpans),
     ],
   });
   const tracer = provider.getTracer("gantry", version);

@@ -1,6 +1,16 @@
 // What the server and its deliveries see of traces; otlp.ts is the one file that knows OpenTelemetry.
 
+import type { Log } from "#base/log.ts";
 import type { Attributes, CallTrace } from "./record.ts";
+
+/** Told of every span that was kept, once: the collector took it, it did not, or too many waited for it. */
+export type CountSpans = (outcome: "sent" | "failed" | "dropped", spans: number) => void;
+
+export interface TracesOptions {
+  readonly version: string;
+  readonly log: Log;
+  readonly countSpans?: CountSpans | undefined;
+}
 
 /** A delivery of an event, in the trace of the call that caused it. */
 export interface DeliveryTrace {

@@ -154,6 +154,12 @@ export const declared = {
     labels: { purpose: ["issuer", "sink", "feed", "client", "audit"], outcome: ["answered", "failed", "refused"] },
     of: "process",
   },
+  gantry_trace_spans_total: {
+    kind: "counter",
+    help: "Spans of traces, by what became of them: taken by the collector, not taken, and dropped since too many waited for it.",
+    labels: { outcome: ["sent", "failed", "dropped"] },
+    of: "process",
+  },
 
   // ---- events ------------------------------------------------------------------------------------------------------
   gantry_outbox_position: {

@@ -2,8 +2,9 @@
 // or killed in the middle.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { appendFile, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -201,6 +202,49 @@ test("a syslog receiver gets every entry as a message of RFC 5424 with its lengt
   );
   assert.equal(await areWhole(world, jsonOf(plain.messages)), 0);
   assert.equal(await areWhole(world, jsonOf(secure.messages)), 0);
+});
+
+test("a receiver that asks for a certificate is shown that of the target, as its files are at that moment; otherwise nothing arrives and the log says why", async () => {
+  const authority = makeAuthority(folder, `authority-${randomBytes(4).toString("hex")}`);
+  const { certificateFile, keyFile } = signCertificate(folder, "asking", authority, "DNS:localhost,IP:127.0.0.1");
+  const [cert, key, ca] = [certificateFile, keyFile, authority.certificateFile].map((file) => readFileSync(file));
+  assert.ok(cert && key && ca);
+  const asking = await receiver({ cert, key, ca, requestCert: true });
+  // Node's own server looks at certificates behind the handshake; others refuse in it, as OpenSSL's does.
+  const port = await freePort();
+  const options = ["-accept", `127.0.0.1:${port}`, "-cert", certificateFile, "-key", keyFile, "-CAfile", authority.certificateFile];
+  const strict = spawn("openssl", ["s_server", ...options, "-Verify", "1", "-verify_return_error"]);
+  closing.push(async () => void strict.kill());
+  for await (const said of strict.stdout) if (String(said).includes("ACCEPT")) break;
+  const own = { certificateFile: join(folder, "own.pem"), keyFile: join(folder, "own.key") };
+  const show = (shown: typeof own): void => {
+    writeFileSync(own.certificateFile, readFileSync(shown.certificateFile));
+    writeFileSync(own.keyFile, readFileSync(shown.keyFile));
+  };
+  const stranger = makeAuthority(folder, `stranger-${randomBytes(4).toString("hex")}`);
+  show(signCertificate(folder, "of-a-stranger", stranger, "DNS:gantry"));
+  const { world, lines } = await open(
+    [
+      { name: "bare", syslog: `tls://127.0.0.1:${asking.port}` },
+      { name: "strict", syslog: `tls://127.0.0.1:${port}`, ...own },
+    ],
+    { GANTRY_CA_FILE: authority.certificateFile },
+  );
+  await changes(world, 3);
+  await send(world);
+  for (const name of ["bare", "strict"]) assert.match(lines.find((line) => line.includes(`"target":"${name}"`)) ?? "", /^audit\.target\.failed .*alert/, name);
+  assert.deepEqual(asking.messages, []);
+
+  const next = await open([{ name: "shown", syslog: `tls://127.0.0.1:${asking.port}`, ...own }], { GANTRY_CA_FILE: authority.certificateFile });
+  show(signCertificate(folder, "own-client", authority, "DNS:gantry"));
+  await changes(next.world, 3);
+  await send(next.world);
+  assert.equal(await areWhole(next.world, jsonOf(asking.messages)), 0);
+  assert.ok(asking.messages.length > 3);
+  writeFileSync(own.keyFile, "");
+  await changes(next.world, 1);
+  await send(next.world);
+  assert.match(next.lines.find((line) => line.includes('"target":"shown"')) ?? "", /^audit\.target\.failed /);
 });
 
 test("a receiver that resets the connection gets all of the batch again", async () => {
@@ -545,6 +589,11 @@ test("a file of targets that cannot be right is refused in one line that says wh
   assert.match(refused([{ name: "a", file: "/a", mode: "0644" }]), /says "mode" of the target a; possible are name, file/);
   for (const syslog of ["udp://a:514", "tls://a", "tls://a:0", "tls://a:70000", "tls://u@a:514", "tls://a:514/x", 514])
     assert.match(refused([{ name: "a", syslog }]), /tls:\/\/HOST:PORT or tcp:\/\/HOST:PORT, not /, String(syslog));
+  const shown = { certificateFile: "/a.pem", keyFile: "/a.key" };
+  assert.match(refused([{ name: "a", syslog: "tcp://a:514", ...shown }]), /together, and for tls:\/\/ alone/);
+  assert.match(refused([{ name: "a", syslog: "tls://a:6514", keyFile: "/a.key" }]), /together, and for tls:\/\/ alone/);
+  assert.match(refused([{ name: "a", syslog: "tls://a:6514", ...shown, keyFile: "a.key" }]), /an absolute path/);
+  assert.equal(refused([{ name: "a", syslog: "tls://a:6514", ...shown }]), "");
   for (const http of ["ftp://a", "https://u:p@a/", "https://a/#b", "a"]) assert.match(refused([{ name: "a", http }]), /an http or https address/, http);
   assert.match(refused([{ name: "a", http: "https://a/", body: "csv" }]), /lines or array, not "csv"/);
   assert.match(

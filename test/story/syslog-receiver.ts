@@ -29,7 +29,12 @@ const splitFrames = (bytes: Buffer): { readonly messages: string[]; readonly res
   }
 };
 
-export const openSyslogReceiver = async (tls?: { readonly cert: Buffer; readonly key: Buffer }): Promise<SyslogReceiver> => {
+export const openSyslogReceiver = async (tls?: {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly requestCert?: boolean;
+}): Promise<SyslogReceiver> => {
   const sockets = new Set<Socket>();
   const messages: string[] = [];
   let connections = 0;

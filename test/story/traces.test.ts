@@ -10,7 +10,9 @@ import { after, test } from "node:test";
 import pg from "pg";
 import { text } from "#base/json.ts";
 import { callHttp } from "../client.ts";
+import { objectStorageMissing, startObjectStorage } from "../object-storage.ts";
 import { openOtlpReceiver, type ReceivedSpan } from "../otlp-receiver.ts";
+import { openRegistryClient } from "../registry/images.ts";
 import { openWorld, type World } from "../world.ts";
 import { openSink } from "./sink.ts";
 
@@ -195,4 +197,31 @@ test("what is refused is a span with its code; of our own failures alone it is a
   const answer = await callHttp(url, "GET", "/iam/v2/groups");
   const call = await receiver.find(({ spanId, kind }) => kind === 2 && idOf(answer.headers).endsWith(spanId));
   assert.deepEqual([call.attributes["gantry.code"], call.status], ["UNAUTHENTICATED", 0]);
+});
+
+test("what a call asks of the storage of blobs is in its trace: the request's kind and the host, and not whose bytes they are", {
+  skip: objectStorageMissing(),
+}, async () => {
+  const storage = await startObjectStorage();
+  const stored = await openWorld({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, GANTRY_BLOBS: storage.settingOf("traced/") });
+  try {
+    const client = openRegistryClient(stored.url, () => stored.token());
+    const repo = "first-organization/traced";
+    const digest = await client.pushBlob(repo, Buffer.from("the bytes of a layer"));
+    const put = await receiver.find(({ name }) => name === "storage PutObject");
+    assert.equal((await client.request("GET", `/v2/${repo}/blobs/${digest}`)).status, 200);
+    const get = await receiver.find(({ name, attributes }) => name === "storage GetObject" && attributes["http.response.status_code"] === 200);
+    for (const span of [put, get]) {
+      assert.deepEqual(span.attributes, { "server.address": "127.0.0.1", "http.response.status_code": 200 });
+      const spans = await receiver.trace(span.traceId, (found) => serverSpan(found) !== undefined);
+      assert.equal(span.parentSpanId, serverSpan(spans)?.spanId);
+    }
+    await storage.stop();
+    assert.equal((await client.request("GET", `/v2/${repo}/blobs/${digest}`)).status, 503);
+    const refused = await receiver.find(({ name, status }) => name === "storage GetObject" && status === 2);
+    assert.equal(refused.attributes["error.type"], "unreachable");
+  } finally {
+    await stored.close();
+    await storage.stop();
+  }
 });
