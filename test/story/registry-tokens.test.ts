@@ -35,11 +35,7 @@ const tokenOf = async (answer: Response): Promise<string> => {
 const pull = (token: string, name = repo): Promise<Response> => openRegistry(world.url, `Bearer ${token}`).send("GET", `${name}/manifests/latest`);
 
 let made = 0;
-const identity = async (
-  body: JsonObject,
-  role: string | null = "registry.pull",
-  place = world.organization,
-): Promise<{ uid: string; binding: string }> => {
+const identity = async (body: JsonObject, role: string | null = "registry.pull", place = world.organization): Promise<{ uid: string; binding: string }> => {
   const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: place, identity: { name: `identity ${++made}`, ...body } }), "uid");
   if (role === null) return { uid, binding: "" };
   const roleBinding = { identityUid: uid, roleUid: builtInRoleUid(role) };
