@@ -380,7 +380,8 @@ test("attack 213: retention leaves a deletion alone that is being brought back, 
   const begun = await removedTeam();
   await asOwner(
     world.databaseUrl,
-    "delete from deleted_rows where deletion_uid = $1 and number = (select max(number) from deleted_rows where deletion_uid = $1 and table_name = 'role_bindings')",
+    `delete from deleted_rows where deletion_uid = $1
+       and number = (select max(number) from deleted_rows where deletion_uid = $1 and table_name = 'role_bindings')`,
     [begun.deletion],
   );
   assert.equal((await undelete(begun.deletion)).code, codes.NOT_FOUND);

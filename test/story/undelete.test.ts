@@ -312,7 +312,8 @@ test(`a repo with ${rowsOfRepo} rows that nobody is told of comes back with all 
   const repo = await makeRepo("large");
   await store().write(async (rows) =>
     (await plant(rows)).query(
-      "insert into tag_history (repo_uid, name, digest, start_time) select $1, 'latest', lpad(to_hex(each), 64, '0'), now() from generate_series(1, $2::int) as each",
+      `insert into tag_history (repo_uid, name, digest, start_time)
+       select $1, 'latest', lpad(to_hex(each), 64, '0'), now() from generate_series(1, $2::int) as each`,
       [repo, rowsOfRepo],
     ),
   );
