@@ -502,6 +502,11 @@ export const limits = {
    * two seconds, well below the time that a statement may take.
    */
   deletedRowsMax: 10_000,
+  /**
+   * Kept rows that one statement brings back or removes, 0.1 s and less: how many rows that are not told a deletion takes is bounded by
+   * the time of its statements alone, and whatever it has taken must come back.
+   */
+  keptRowsPage: 2_000,
   /** For so many days what was deleted can be brought back: what nobody misses in a month is not missed. */
   deletedDays: 30,
   /** What the operator may set: longer is what backups are for. */
