@@ -46,6 +46,18 @@ test("every operation of the contract over HTTP stands in a document under its n
   assert.deepEqual([...new Set(described(v1))].sort(), served(version1).sort());
 });
 
+test("501 is described of what nothing answers, and of an exchange by an identity provider, and of nothing else", async () => {
+  const described = (document: JsonObject): string[] =>
+    operationsOf(document).flatMap((operation) => (part(operation.described, "responses")["501"] === undefined ? [] : [operation.id.replace(/_\d+$/, "")]));
+  const unanswered = [...methods, ...version1].filter(
+    (method) => method.http.length > 0 && !world.server.application.kernel.answers.has(method.view?.of.name ?? method.name),
+  );
+  assert.deepEqual(
+    [...new Set([...described(whole), ...described(v1)])].sort(),
+    [...unanswered.map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`), "SecurityTokenService_Exchange"].sort(),
+  );
+});
+
 test("the parts together say what the whole says", async () => {
   const parts = await Promise.all(names.filter((name) => name !== "v1").map((name) => fetchDocument(world.url, `/openapi/${name}.json`)));
   const of = (documents: readonly (typeof whole)[]): string[] =>
