@@ -113,10 +113,11 @@ export const checkMessage = (
     checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, found, optional);
   }
   for (const members of message.requiredOneofs) {
-    const [first] = members;
-    if (!first || found.isFull || (only && !members.some(({ json }) => only.has(json)))) continue;
-    if (members.every((member) => isUnspecified(member, value[member.json])))
-      found.add(prefix ? `${prefix}.${first[naming]}` : first[naming], `${members.map((member) => member[naming]).join(" or ")} is required`);
+    if (found.isFull || (only && !members.some(({ json }) => only.has(json)))) continue;
+    if (members.some((member) => !isUnspecified(member, value[member.json]))) continue;
+    const names = members.map((member) => member[naming]);
+    const [first = "", ...others] = names.map((name) => (prefix ? `${prefix}.${name}` : name));
+    found.add(first, `${names.join(" or ")} is required`, ...others);
   }
 };
 

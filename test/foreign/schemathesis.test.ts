@@ -84,8 +84,13 @@ for (const [address, seconds] of shortOrLong<readonly (readonly [string, number]
 )) {
   test(`what ${address} allows is neither refused nor answered otherwise than it says`, { skip: reason }, async () => {
     const existing = address === "/openapi.json" ? await existingThings() : {};
-    const { status, output } = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
-    assert.match(output, /Test cases:\s+[1-9]\d* generated/, output);
+    const started = /Test cases:\s+[1-9]\d* generated/;
+    // A machine under load has read the document when the time is over, and made no request yet: it gets more.
+    let made = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
+    for (let times = 2; times <= 16 && !started.test(made.output); times *= 2)
+      made = await run(`${stage.world.url}${address}`, seconds * times, await stage.operator(), existing);
+    const { status, output } = made;
+    assert.match(output, started, output);
     // That it could not make enough of its own (its health checks) says nothing of us.
     assert.ok(status === 0 || status === 1, output.slice(0, 100_000));
     assert.doesNotMatch(output, /^Failures:/m, output.slice(0, 100_000));
