@@ -807,9 +807,8 @@ export const limits = {
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
   /** A subscription whose sink failed for so long is disabled. */
   sinkFailureMs: 5 * 24 * 60 * 60 * 1000,
-  /** A secret's overlap: when nothing is said, and at most. */
+  /** A secret's overlap when nothing is said; the contract says how long it may be at most. */
   secretOverlapMs: 24 * 60 * 60 * 1000,
-  secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
   /** Organizations that one page asks a person about; the next ones come with the next answer. */
