@@ -11,6 +11,7 @@ import { setSuspended } from "../../server/application/organization.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { asOwner } from "../database.ts";
 import { askScim, enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
+import { beginRequest } from "../slow-body.ts";
 import { databaseContents } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -102,6 +103,15 @@ test("attack 164: a token that was replaced works on for the overlap alone", asy
   assert.deepEqual(await both(), [200, 200]);
   world.clock.now += 60_001;
   assert.deepEqual(await both(), [401, 200]);
+});
+
+test("attack 202: a request that was begun with a SCIM token, and whose body comes after it was revoked, does nothing", async () => {
+  const held = await openScimProvider(world, "https://held.example.com");
+  const begun = await beginRequest(`${held.base}/Users`, held.token, { userName: "late", externalId: "late" });
+  await world.ok(`${service}/RevokeScimToken`, { identityProviderUid: held.uid });
+  const before = await databaseContents(world, touched);
+  assert.equal(await begun.end(), 401);
+  assert.deepEqual(await databaseContents(world, touched), before);
 });
 
 test("attack 165: a SCIM token opens nothing but its provider's SCIM, and nothing else opens that", async () => {
