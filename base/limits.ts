@@ -536,6 +536,13 @@ export const limits = {
   scimOverlapMaxMs: 24 * 60 * 60 * 1000,
   /** The body of a SCIM request: a group of some 3,000 members at once. */
   scimBodyBytesMax: 256 * 1024,
+  /**
+   * What is kept of a user or a group, and what one PATCH says of its attributes: profiles have some 3 KiB. Names of one object and values of
+   * one attribute: a PATCH looks through them for each name that it gives, so without a bound 80 KiB cost half a minute of everybody's time.
+   */
+  scimDocumentBytesMax: 32 * 1024,
+  scimNamesMax: 200,
+  scimValuesMax: 200,
   /** RFC 7644, 3.4.2.4: users of one answer, where the client says nothing and at most; Entra ID and Okta ask for 100 and 200. */
   scimPageSize: 100,
   scimPageMax: 500,

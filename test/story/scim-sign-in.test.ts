@@ -131,6 +131,25 @@ for (const way of ["active: false", "DELETE", "another externalId"]) {
   });
 }
 
+for (const way of ["a POST", "another externalId", "a PUT"]) {
+  test(`attack 201: who signed in before SCIM knew them has nothing left when ${way} announces them as inactive`, async () => {
+    const name = `announced-inactive-${way.replace(/\W/g, "")}`.toLowerCase();
+    const { token, refreshToken } = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
+    await bind(personOf(name), "editor");
+    assert.deepEqual(await seen(token), allowed);
+    const user = { userName: `${name}@example.com`, active: false };
+    const made = await idp.ask("POST", "/Users", way === "a POST" ? { ...user, externalId: name } : user);
+    const path = `/Users/${text(made.body, "id")}`;
+    if (way === "a PUT") assert.equal((await idp.ask("PUT", path, { ...user, externalId: name })).status, 200);
+    if (way === "another externalId") await idp.ask("PATCH", path, { Operations: [{ op: "add", path: "externalId", value: name }] });
+    assert.deepEqual(await seen(token), forbidden);
+    assert.deepEqual(await bindingsOf(personOf(name)), []);
+    assert.equal(await refresh(refreshToken), 400);
+    await activate(text(made.body, "id"), true);
+    assert.equal((await bindingsOf(personOf(name))).length, 1);
+  });
+}
+
 test("a sign-in that waits for its terminal gives nothing to whoever was deactivated meanwhile", async () => {
   const id = await announce("waiting");
   const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });
