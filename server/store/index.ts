@@ -421,6 +421,7 @@ export {
   type ScimUserQuery,
   type ScimUserRow,
   updateScimUser,
+  writeScimArrival,
   writeScimIdentity,
   writeScimRemoval,
 } from "./scim-users.ts";
