@@ -205,20 +205,17 @@ export const writeScimIdentity = async (
   externalId: string,
   identityUid: string,
 ): Promise<{ readonly before: string | undefined } | undefined> => {
-  const values = [identityProviderUid, externalId, identityUid];
-  await rows.query(
-    "update scim_removals set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3",
-    values,
-  );
   const [written] = await rows.query(
-    `with known as (
+    `with removed as (
+       update scim_removals set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3
+     ), known as (
        select uid, identity_uid from scim_users
        where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3
          and (identity_uid is null or exists (select from identity_providers where uid = $1 and scim_enabled))
        for update
      )
      update scim_users set identity_uid = $3 from known where scim_users.uid = known.uid returning known.identity_uid`,
-    values,
+    [identityProviderUid, externalId, identityUid],
   );
   return written && { before: written[0] ?? undefined };
 };
