@@ -423,6 +423,7 @@ export {
   type ScimUserQuery,
   type ScimUserRow,
   updateScimUser,
+  writeScimArrival,
   writeScimIdentity,
   writeScimRemoval,
 } from "./scim-users.ts";

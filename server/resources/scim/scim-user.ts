@@ -8,7 +8,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
 import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { endProvisionedAccess, giveProvisionedRole } from "#signin";
+import { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "#signin";
 import {
   countScimUsers,
   deleteScimMemberships,
@@ -73,15 +73,13 @@ const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> 
   return provider;
 };
 
-const oidRule = "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
-
 /**
  * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
  * subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
  */
-const identityOf = async ({ rows, services }: WriteContext, { uid, oidc }: Provider, externalId: string | undefined): Promise<string | undefined> => {
+const identityOf = async ({ rows, services }: WriteContext, provider: Provider, externalId: string | undefined): Promise<string | undefined> => {
   if (externalId === undefined) return undefined;
-  return oidc.correlationRule === oidRule ? findScimIdentity(rows, uid, externalId) : services.authn.personUid(oidc.issuer, externalId);
+  return isKnownByOid(provider) ? findScimIdentity(rows, provider.uid, externalId) : services.authn.personUid(provider.oidc.issuer, externalId);
 };
 
 /** Runs a statement that writes a user; a name or external id that another has is 409 uniqueness. */
