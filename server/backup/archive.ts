@@ -231,6 +231,13 @@ async function* readFolder(path: string): AsyncGenerator<Member> {
   for (const name of [sumsName, manifestName, sealName]) yield await memberOf(name);
 }
 
+/** What comes behind the sums, which list everything before them. */
+const behind: ReadonlyMap<string, string> = new Map([
+  [sumsName, manifestName],
+  [manifestName, sealName],
+  [sealName, ""],
+]);
+
 /** What reading a whole backup leaves to compare: how many members there were, and the digest of their sums. */
 export interface ReadSums {
   readonly members: number;
@@ -262,7 +269,9 @@ export const readArchive = async (
   let [members, expected, last] = [0, "", ""];
   try {
     for await (const { name, sizeBytes, content } of found.isDirectory() ? readFolder(path) : readTar(path)) {
-      if (last === sealName) throw brokenBackup(`${JSON.stringify(name)} stands behind its end`);
+      // What the sums do not list is nobody's word for anything (attack 198).
+      const next = behind.get(last);
+      if (next !== undefined && name !== next) throw brokenBackup(`${JSON.stringify(name)} stands where ${next || "nothing"} should`);
       if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
       last = name;
       const hash = hashing();
@@ -280,6 +289,7 @@ export const readArchive = async (
       const sha256 = hash.hex();
       if (name === sumsName) expected = sha256;
       else if (expected === "") {
+        if (name === manifestName || name === sealName) throw brokenBackup(`${name} stands before ${sumsName}`);
         members++;
         sums.update(sumLine(sha256, name));
         onSum(name, sha256);
