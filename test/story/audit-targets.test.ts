@@ -204,7 +204,7 @@ test("a syslog receiver gets every entry as a message of RFC 5424 with its lengt
   assert.equal(await areWhole(world, jsonOf(secure.messages)), 0);
 });
 
-test("a receiver that asks for a certificate is shown that of the target, as its files are at that moment; otherwise nothing arrives and the log says why", async () => {
+test("a receiver that asks for a certificate is shown what the files of its target hold; otherwise nothing arrives, and the log says why", async () => {
   const authority = makeAuthority(folder, `authority-${randomBytes(4).toString("hex")}`);
   const { certificateFile, keyFile } = signCertificate(folder, "asking", authority, "DNS:localhost,IP:127.0.0.1");
   const [cert, key, ca] = [certificateFile, keyFile, authority.certificateFile].map((file) => readFileSync(file));
