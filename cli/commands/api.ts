@@ -197,23 +197,32 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
 
 const withEntry = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
+const wrongArguments = "api needs a path, and a method before it where that is not GET: gantry api /iam/v2/groups";
+
+/** The method and the path of the words: of one alone, which must be a path, the method is GET. */
+const readWords = (word: string, path: string | undefined): readonly [string, string] => {
+  if (path !== undefined) return [word, path];
+  if (!word.startsWith("/")) throw wrongUsage(wrongArguments);
+  return ["GET", word];
+};
+
 export const apiCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "api",
-    usage: "METHOD PATH [-f NAME=VALUE] [-d DATA] [-H HEADER] [-i] [--paginate] [--no-token] [--server URL] [--context NAME]",
-    description: `Calls any path of the server and writes what it answers, as it came. The path begins with / and is one of the server that
-every command means; the token goes there and nowhere else, and a redirection is not followed. A refusal is written to
+    usage: "[METHOD] PATH [-f NAME=VALUE] [-d DATA] [-H HEADER] [-i] [--paginate] [--no-token] [--server URL] [--context NAME]",
+    description: `Calls any path of the server and writes what it answers, as it came. Without METHOD it is GET. The path begins with / and is one
+of the server that every command means; the token goes there and nowhere else, and a redirection is not followed. A refusal is written to
 standard error, and its kind is the exit status; with -i everything is written.`,
     notes: `${exitStatusText}
 
-Examples:  gantry api GET /iam/v2/groups --paginate
+Examples:  gantry api /iam/v2/groups --paginate
            gantry api GET /registry/v2/repos -f page_size=5 -f name=app
            gantry api POST /iam/v2/groups/UID -f name=team
            gantry api PATCH /iam/v2/groups/UID -d '{"description": "all of us"}' -H 'If-Match: "1"' -i`,
-    wrongArguments: "api needs a method and a path: gantry api GET /iam/v2/groups",
+    wrongArguments,
   })
     .argument("<METHOD>")
-    .argument("<PATH>")
+    .argument("[PATH]")
     .option("-f, --field <FIELD>", "NAME=VALUE: a parameter of GET and DELETE, otherwise a text in the JSON body, where a.b is b in a", withEntry, [])
     .option("-d, --data <DATA>", "the body, @FILE with it, or - for standard input; JSON unless -H says otherwise")
     .option("-H, --header <HEADER>", '"Name: value", such as an Idempotency-Key', withEntry, [])
@@ -222,7 +231,8 @@ Examples:  gantry api GET /iam/v2/groups --paginate
     .option("--no-token", "sends no token")
     .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
     .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
-    .action(async (word: string, path: string, options: Options) => {
+    .action(async (first: string, second: string | undefined, options: Options) => {
+      const [word, path] = readWords(first, second);
       const found = findContext(terminal, { server: options.server, context: options.context });
       const request = await readRequest(found.server, word, path, options);
       const { out } = terminal;

@@ -2040,7 +2040,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.access.v1.WhoCanResponse.skipped": "The `skip` of the request.",
   "gantry.access.v1.WhoCanResponse.total_count": "How many identities hold it in all, over every page.",
   "gantry.audit.v1.AuditEntry": "Something that was done, or was refused.",
-  "gantry.audit.v1.AuditEntry.act": "What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Absent, like address and program, of a person who has not agreed to belong to the organization.",
+  "gantry.audit.v1.AuditEntry.act": "What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Of a sign-in for an OAuth client that came with an authorization code also client_id, the address of the client's document. Absent, like address and program, of a person who has not agreed to belong to the organization.",
   "gantry.audit.v1.AuditEntry.binding_uids": "Uids of the role bindings that allowed it, or of the mappings of a provider's groups to roles. Empty where none was needed.",
   "gantry.audit.v1.AuditEntry.caller_uid": "Uid of the identity that did it; empty where nobody was signed in, and for what the server did by itself.",
   "gantry.audit.v1.AuditEntry.code": "How it ended: `OK`, or the code of the refusal, such as `PERMISSION_DENIED` or `UNAUTHENTICATED`.",

@@ -76,7 +76,7 @@ const homeHtml = ({ guides, references }: Library): string =>
   [...references.values()]
     .map(({ name, tags }) => {
       const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);
-      return `<li><a href="${referencePath(name)}">${escapeHtml(name)}</a><small>${count} operations</small></li>`;
+      return `<li><a href="${referencePath(name)}">${escapeHtml(name)}</a><small>${count} ${count === 1 ? "operation" : "operations"}</small></li>`;
     })
     .join("") +
   `</ul><h2 id="programs">For programs</h2>${addressesHtml()}`;

@@ -9,13 +9,14 @@ import type { CallTool } from "./tool-answer.ts";
 /** @param explain the error as its reader can do something about it: whence a refused credential came, for example */
 export const callsOf =
   (client: Client, explain: (thrown: unknown) => unknown): CallTool =>
-  async (method, given, validateOnly) => {
+  async (method, given, options) => {
     // What has no place in a path or a query is refused as the server would, which never sees it.
     const { problems } = readArguments(method, given);
     const [first, ...others] = problems;
     if (first) return invalidArguments([first, ...others]);
     try {
-      return { message: await client.call(method, given, { validateOnly }) };
+      const { reply, headers } = await client.answer(method, given, options);
+      return { message: reply, headers };
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
       const { code, details } = thrown;

@@ -15,7 +15,7 @@ import { readArguments } from "#contract/read.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Admit, Serve } from "#kernel";
 import { readToolsets, type Selection } from "./selection.ts";
-import type { ToolAnswer } from "./tool-answer.ts";
+import type { ToolAnswer, WriteOptions } from "./tool-answer.ts";
 
 export interface McpEndpointOptions {
   readonly publicUrl: string;
@@ -93,13 +93,19 @@ interface Exchange {
 const isNarrower = ({ capabilities }: Caller, method: MethodFact): boolean =>
   capabilities !== undefined && method.capabilities.some((name) => !capabilities.includes(name));
 
-const callInProcess = async (exchange: Exchange, method: MethodFact, given: JsonObject, validateOnly: boolean): Promise<ToolAnswer> => {
+const callInProcess = async (
+  exchange: Exchange,
+  method: MethodFact,
+  given: JsonObject,
+  { validateOnly, idempotencyKey }: WriteOptions,
+): Promise<ToolAnswer> => {
   const { options, request, caller } = exchange;
   const { origin, requestId } = request;
   const reading = (): ReturnType<typeof readArguments> & { validateOnly: boolean } => ({ ...readArguments(method, given), validateOnly });
   try {
-    const headers = { requestId, origin: () => origin, requestInUrl: () => readArguments(method, given).request };
-    return { message: (await options.serve(unreadCall(method, headers, reading), caller)).message };
+    const headers = { requestId, origin: () => origin, idempotencyKey, requestInUrl: () => readArguments(method, given).request };
+    const { message, headers: answered = {} } = await options.serve(unreadCall(method, headers, reading), caller);
+    return { message, headers: answered };
   } catch (thrown) {
     const fault = toFault(thrown);
     if (fault.code === "UNAUTHENTICATED") exchange.failure = fault;
@@ -120,7 +126,7 @@ const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<En
   const { options, request, selection } = exchange;
   const [{ createMcpHandler }, { newMcpServer }] = await Promise.all([import("@modelcontextprotocol/server"), import("./server.ts")]);
   const handler = createMcpHandler(
-    () => newMcpServer({ version: options.version, selection, call: (method, given, validateOnly) => callInProcess(exchange, method, given, validateOnly) }),
+    () => newMcpServer({ version: options.version, selection, call: (method, given, how) => callInProcess(exchange, method, given, how) }),
     // Every answer is whole when it is sent: nothing is told while a tool is at work.
     { keepAliveMs: 0 },
   );

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { invalidArguments } from "./refusal.ts";
 import { boundMessage, fittingEntries, seenText, withPageSize } from "./result.ts";
 import type { Selection } from "./selection.ts";
-import type { CallTool, Refusal } from "./tool-answer.ts";
+import type { CallTool, Refusal, ToolAnswer, WriteOptions } from "./tool-answer.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
 export interface McpServerOptions {
@@ -30,9 +30,12 @@ const refused = ({ refusal, code }: Refusal): CallToolResult => {
   return { isError: true, content: [textBlock(JSON.stringify(message))] };
 };
 
-const resultOf = (tool: Tool, message: JsonObject, rehearsed: boolean): CallToolResult => {
+const resultOf = (tool: Tool, { message, headers }: Exclude<ToolAnswer, Refusal>, rehearsed: boolean): CallToolResult => {
   const { message: structuredContent, leftOut } = boundMessage(message);
+  const shownOnce = headers["gantry-left-out"];
   const notes = [
+    ...(headers["gantry-replayed"] === "true" ? ["Nothing was changed now: this is the answer of the first call with this idempotencyKey."] : []),
+    ...(shownOnce === undefined ? [] : [`Not shown again: ${shownOnce}.`]),
     ...(rehearsed ? ["Nothing was changed (validateOnly): this is what would come of it."] : []),
     ...(leftOut.length > 0 ? [`Left out of this result of ${tool.definition.name}: ${leftOut.join("; ")}.`] : []),
   ];
@@ -41,20 +44,34 @@ const resultOf = (tool: Tool, message: JsonObject, rehearsed: boolean): CallTool
 
 const argumentsOf = (given: unknown): JsonObject => (isObject(given as Json) ? (given as JsonObject) : {});
 
+const reads: WriteOptions = { validateOnly: false, idempotencyKey: undefined };
+
+/** What a header can hold: a key is one, wherever the call goes. */
+const headerText = new RegExp(`^[!-~]{1,${limits.idempotencyKeyLengthMax}}$`);
+
+/** The arguments beside the fields of the message, and those fields. */
+const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): { readonly options: WriteOptions | Refusal; readonly rest: JsonObject } => {
+  if (typeof (validateOnly ?? false) !== "boolean")
+    return { options: invalidArguments([{ field: "validateOnly", description: "must be true or false" }]), rest };
+  const key = idempotencyKey ?? undefined;
+  if (key === undefined || (typeof key === "string" && headerText.test(key)))
+    return { options: { validateOnly: validateOnly === true, idempotencyKey: key }, rest };
+  const description = `must be 1 to ${limits.idempotencyKeyLengthMax} visible characters of ASCII`;
+  return { options: invalidArguments([{ field: "idempotencyKey", description }]), rest };
+};
+
 /** One call; a page that is too long in bytes is asked for once more, with as many entries as fit. */
 const callTool = async (tool: Tool, given: JsonObject, call: CallTool): Promise<CallToolResult> => {
-  const { method, canRehearse } = tool;
-  const { validateOnly, ...rest } = canRehearse ? given : { ...given, validateOnly: false };
-  if (canRehearse && validateOnly !== undefined && validateOnly !== null && typeof validateOnly !== "boolean") {
-    return refused(invalidArguments([{ field: "validateOnly", description: "must be true or false" }]));
-  }
-  const rehearsed = validateOnly === true;
-  const first = await call(method, withPageSize(method, rest), rehearsed);
+  const { method } = tool;
+  const { options, rest } = method.writes ? writeOptionsOf(given) : { options: reads, rest: given };
+  if ("refusal" in options) return refused(options);
+  const rehearsed = options.validateOnly;
+  const first = await call(method, withPageSize(method, rest), options);
   if ("refusal" in first) return refused(first);
   const fitting = fittingEntries(method, first.message);
-  if (fitting === undefined) return resultOf(tool, first.message, rehearsed);
-  const second = await call(method, withPageSize(method, rest, fitting), rehearsed);
-  return "refusal" in second ? refused(second) : resultOf(tool, second.message, rehearsed);
+  if (fitting === undefined) return resultOf(tool, first, rehearsed);
+  const second = await call(method, withPageSize(method, rest, fitting), options);
+  return "refusal" in second ? refused(second) : resultOf(tool, second, rehearsed);
 };
 
 /** A server of the SDK for one exchange (HTTP) or one connection (standard input). */

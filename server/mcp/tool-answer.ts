@@ -9,8 +9,15 @@ export interface Refusal {
   readonly refusal: JsonObject;
 }
 
-/** What an operation answered: its message, or its refusal. */
-export type ToolAnswer = { readonly message: JsonObject } | Refusal;
+/** What an operation answered: its message and the headers beside it, or its refusal. */
+export type ToolAnswer = { readonly message: JsonObject; readonly headers: Readonly<Record<string, string>> } | Refusal;
+
+/** How a write is made: the tool's arguments beside the fields of its message. */
+export interface WriteOptions {
+  readonly validateOnly: boolean;
+  /** Undefined: none. */
+  readonly idempotencyKey: string | undefined;
+}
 
 /** Calls an operation as whoever asks, with its fields side by side. Never throws for what the operation refuses. */
-export type CallTool = (method: MethodFact, given: JsonObject, validateOnly: boolean) => Promise<ToolAnswer>;
+export type CallTool = (method: MethodFact, given: JsonObject, options: WriteOptions) => Promise<ToolAnswer>;

@@ -26,8 +26,6 @@ export interface Tool {
   readonly method: MethodFact;
   readonly toolset: string;
   readonly definition: ToolDefinition;
-  /** It takes the argument validateOnly. */
-  readonly canRehearse: boolean;
 }
 
 const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
@@ -54,20 +52,25 @@ const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annota
   openWorldHint: reachesOut.test(rpc),
 });
 
-const rehearsal = { type: "boolean", description: "true: everything is checked and the answer shows what would come of it, but nothing is changed." } as const;
+/** What a tool that writes takes besides the fields of its message. */
+const writeArguments = {
+  validateOnly: { type: "boolean", description: "true: everything is checked and the answer shows what would come of it, but nothing is changed." },
+  idempotencyKey: {
+    type: "string",
+    description: "A text of your own, new for each change: called again with the same key and arguments, within 24 hours, the change is not made twice.",
+  },
+} as const;
 
 const toolOf = (method: MethodFact): Tool => {
-  const canRehearse = method.writes;
   const title = toolTitleOf(method);
   return {
     method,
     toolset: commandDomainOf(method),
-    canRehearse,
     definition: {
       name: toolNameOf(method),
       title,
       description: commentOf(method.name) || title,
-      inputSchema: inputSchemaOf(method, canRehearse ? { validateOnly: rehearsal } : {}),
+      inputSchema: inputSchemaOf(method, method.writes ? writeArguments : {}),
       outputSchema: outputSchemaOf(method),
       annotations: { title, ...annotationsOf(method) },
     },

@@ -17,6 +17,8 @@ export interface SignIn {
   readonly caller?: string;
   /** Claims of the token that was presented: iss, sub, aud, email. */
   readonly act: Readonly<Record<string, string>> | undefined;
+  /** The OAuth client that was given the token for an authorization code: the address of its document. */
+  readonly client?: string | undefined;
   /** The session that carries what a provider's groups give. */
   readonly session?: string | undefined;
   /** The identity provider that was used; absent where a token was exchanged. */
@@ -55,8 +57,9 @@ const findPlaces = async (rows: Write, publicUrl: string, { identity, act, sessi
 
 /** Writes its event, in the transaction of whatever else the sign-in writes. */
 export const recordSignIn = async (rows: Write, publicUrl: string, signIn: SignIn): Promise<void> => {
-  const { identity, caller = identity, act, operation, requestSource, time } = signIn;
-  const actor: JsonObject = { subject: caller, ...(act ? { act: { ...act } } : {}) };
+  const { identity, caller = identity, act, client, operation, requestSource, time } = signIn;
+  const said = client === undefined ? act : { ...act, client_id: client };
+  const actor: JsonObject = { subject: caller, ...(said ? { act: { ...said } } : {}) };
   const loggedAt = await findPlaces(rows, publicUrl, signIn);
   await record(rows, {
     type: signedInType,

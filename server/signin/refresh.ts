@@ -162,6 +162,6 @@ export const renew = async (
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   const { operation, requestSource } = renewal;
-  await recordSignIn(rows, publicUrl, { identity, act, identityProvider, operation, requestSource, time: timestamp(nowMs) });
+  await recordSignIn(rows, publicUrl, { identity, act, client: family.client, identityProvider, operation, requestSource, time: timestamp(nowMs) });
   return { access, refresh: encodeToken(id, next, expireTimeMs) };
 };

@@ -37,6 +37,7 @@ export const issueTokens = async (
   await recordSignIn(rows, publicUrl, {
     identity: uid,
     act,
+    client: grant?.client,
     session,
     identityProvider: identityProviderUid,
     operation: callbackPath,

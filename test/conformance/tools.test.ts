@@ -6,6 +6,7 @@ import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/
 import { isObject, type Json, type JsonObject, part } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
+import { takesIdempotencyKey } from "../../client/operation.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { connectMcp, type ListedTool, type McpClient, type McpLine, mcpLines } from "../mcp-client.ts";
 import { shortOrLong } from "../length.ts";
@@ -87,8 +88,9 @@ test("hints are right for each verb", () => {
     if (["Update", "Delete", "Revoke", "Set", "Remove"].includes(verb))
       assert.deepEqual([readOnlyHint, destructiveHint, idempotentHint], [false, true, true], says);
     if (["Rotate", "Regenerate"].includes(verb)) assert.deepEqual([readOnlyHint, destructiveHint, idempotentHint], [false, true, false], says);
-    const takesRehearsal = "validateOnly" in part(toolOf(method).inputSchema, "properties");
-    assert.equal(takesRehearsal, method.writes, says);
+    const taken = part(toolOf(method).inputSchema, "properties");
+    assert.equal("validateOnly" in taken, method.writes, says);
+    assert.equal("idempotencyKey" in taken, takesIdempotencyKey(method), says);
   }
 });
 

@@ -20,8 +20,9 @@ import {
   refreshTokenGrant,
 } from "openid-client";
 import { builtInRoleUid } from "#authz";
-import { text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
+import { entriesOf } from "../audit.ts";
 import { type ClientHost, openClientHost } from "../authorization.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Browser, openChromium, type Page } from "./browser.ts";
@@ -136,6 +137,15 @@ test("a foreign client finds the server, is allowed by the person, and has token
   const renewed = await refreshTokenGrant(config, tokens.refresh_token ?? "", { resource: `${world.url}/mcp` });
   assert.equal(claimsOf(renewed.access_token).sub, claims.sub);
   assert.notEqual(renewed.refresh_token, tokens.refresh_token);
+  // Whose machine speaks for the person is no secret of the log: the sign-in and the renewal name the client.
+  const entries = (await entriesOf(world, { subjects: [String(claims.sub)] })).filter(({ type }) => type === "dev.gantry.auth.signed_in.v1");
+  assert.deepEqual(
+    entries.map(({ act, operation }) => [operation, text(act as JsonObject, "client_id")]),
+    [
+      ["/oauth/callback", client],
+      ["/oauth/token", client],
+    ],
+  );
   await page.close();
 });
 

@@ -292,6 +292,11 @@ test("gantry api calls any path, with fields, bodies, headers and pages, and a r
   assert.deepEqual([absent.code, absent.stdout], [6, ""]);
   assert.match(absent.stderr, /not found/);
   const open = await machine.run(["api", "GET", "/healthz", "--no-token"], { GANTRY_SERVER: world.url });
+  // A path alone is read, as other clients have it; a word alone is none.
+  assert.equal((await machine.run(["api", "/healthz", "--no-token"], { GANTRY_SERVER: world.url })).stdout, open.stdout);
+  const alone = await machine.run(["api", "get"], { GANTRY_SERVER: world.url });
+  assert.match(alone.stderr, /^gantry: api needs a path, and a method before it/);
+  assert.equal(alone.code, 64);
   assert.equal(open.code, 0);
   const refusals = [
     [["GET", "//evil.example/x"], 64],

@@ -27,7 +27,9 @@ for (const line of mcpLines) {
     const names = (await client.listTools()).tools.map(({ name }) => name);
     assert.ok(names.every((name) => name.startsWith("iam_")) && names.includes("iam_create_group"));
     const group = { name: `by ${line}`, description: "over standard input" };
-    const made = await client.callTool("iam_create_group", { parent: world.organization, group });
+    const asked = { parent: world.organization, group, idempotencyKey: `key-${names.length}-${line.length}` };
+    const made = await client.callTool("iam_create_group", asked);
+    assert.match((await client.callTool("iam_create_group", asked)).texts[1] ?? "", /^Nothing was changed now/);
     assert.equal(made.structured?.name, group.name);
     const updated = await client.callTool("iam_update_group", { group: { uid: made.structured?.uid ?? "", description: "changed" } });
     assert.deepEqual([updated.structured?.name, updated.structured?.description], [group.name, "changed"]);

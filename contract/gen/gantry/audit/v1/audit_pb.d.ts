@@ -57,7 +57,8 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   callerUid: string;
 
   /**
-   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Absent, like
+   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Of a sign-in
+   * for an OAuth client that came with an authorization code also client_id, the address of the client's document. Absent, like
    * address and program, of a person who has not agreed to belong to the organization.
    *
    * @generated from field: map<string, string> act = 6;
@@ -194,7 +195,8 @@ export declare type AuditEntryJson = {
   callerUid?: string;
 
   /**
-   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Absent, like
+   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Of a sign-in
+   * for an OAuth client that came with an authorization code also client_id, the address of the client's document. Absent, like
    * address and program, of a person who has not agreed to belong to the organization.
    *
    * @generated from field: map<string, string> act = 6;
