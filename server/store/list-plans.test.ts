@@ -54,6 +54,9 @@ const plant = async (table: keyof typeof rowsOf, root: string, parents: number, 
 const textOf = (value: unknown): string => (Array.isArray(value) ? `{${value.map((each) => `"${each}"`).join(",")}}` : String(value));
 
 interface Plan {
+  readonly "Relation Name"?: string;
+  readonly "Actual Rows": number;
+  readonly "Rows Removed by Filter"?: number;
   readonly "Shared Hit Blocks": number;
   readonly "Shared Read Blocks": number;
   readonly "Actual Loops": number;
@@ -93,6 +96,11 @@ const buffersOf = async (table: string, selection: Selection): Promise<number> =
 const comparedPairs = (plan: Plan): number =>
   (plan["Rows Removed by Join Filter"] ?? 0) * plan["Actual Loops"] + (plan.Plans ?? []).reduce((sum, each) => sum + comparedPairs(each), 0);
 
+/** Rows that were looked at in tables. */
+const readRows = (plan: Plan): number =>
+  (plan["Relation Name"] === undefined ? 0 : (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"]) +
+  (plan.Plans ?? []).reduce((sum, each) => sum + readRows(each), 0);
+
 /** A descent of an index and a row for each value in each branch, for the count and for the page. */
 const buffersPerRangeMax = 15;
 
@@ -126,6 +134,43 @@ for (const [table, column, value] of [
         }
     }
   });
+
+test("what is newer than a time and lies behind all that is older, in the order asked for, is sorted rather than passed by", async () => {
+  const older = 60_000;
+  const newer = limits.sortRowsMax + 500;
+  await client.query("truncate repos");
+  await client.query(
+    `insert into repos (uid, name, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n), 16, '0'), 'repo-' || lpad(n::text, 9, '0'), time, time
+     from generate_series(1, $2::int) as n, lateral (select timestamptz '2026-01-01Z' + n * interval '1 second' as time) as made`,
+    [own, older + newer],
+  );
+  await client.query("vacuum analyze repos");
+  const since = new Date(Date.parse("2026-01-01T00:00:00Z") + older * 1000).toISOString();
+  const behind = { value: `repo-${String(older + 100).padStart(9, "0")}`, uid: `${own}/${(older + 100).toString(16).padStart(16, "0")}` };
+  for (const column of ["uid", "name"])
+    for (const after of [undefined, behind]) {
+      const selection: Selection = {
+        branches: [{ low: own, high: `${own}0` }],
+        conditions: [{ column: "update_time", comparison: "after", value: since }],
+        order: { column, descending: false },
+        after,
+        skip: 0,
+        limit: 51,
+        count: false,
+        size: newer,
+      };
+      const rows = readRows(await planOf("repos", selection));
+      assert.ok(rows <= limits.nearRowsMax + newer + 2 * 51, `${rows} rows by ${column}${after ? ", further on" : ""}`);
+      const { text, values } = pageStatement({ name: "repos", columns: ["uid", "name"] }, selection, undefined);
+      const page = await client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" });
+      const first = older + 1 + (after ? 100 : 0);
+      assert.deepEqual(
+        page.rows.slice(1).map((row) => row[3]),
+        Array.from({ length: 51 }, (_, n) => `repo-${String(first + n).padStart(9, "0")}`),
+      );
+    }
+});
 
 // ---- parts of texts -----------------------------------------------------------------------------------------------
 

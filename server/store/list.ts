@@ -24,8 +24,8 @@
 //
 // Where no index gives order and selectivity at once, the number of rows decides: at most sortRowsMax are sorted; more
 // of them lie so close in the order's index that scanning it and filtering out the others is quicker. Until the number
-// is known, the caller counts first (`needsSize`). Those that have a text or an element of a list may lie together, far behind
-// the order's beginning: some way behind it the scan gives up, and they are sorted all the same.
+// is known, the caller counts first (`needsSize`). Those that have a text or an element of a list, or are newer than a time, may
+// lie together, far behind the order's beginning: some way behind it the scan gives up, and they are sorted all the same.
 //
 // How an index is kept out: by `(uid >= $1) is true`, which means the same and matches none; the planner takes any bare
 // range for half a percent of the table. How a sort is kept a sort: by `offset 0`, behind which the planner does not
@@ -137,9 +137,12 @@ const uidPath: AccessPath = { by: "uid" };
 /** Rows at the root are few among many, and have an index of their own; any other depth is not selective. */
 const isInRoot = ({ column, value }: Condition): boolean => column === "depth" && value === 0;
 
+/** What is newer than a time may lie behind all that is older, in any order in which rows are made (numbers, uids with numbers). */
+const isBounded = (path: AccessPath): boolean => path.by === "field" && path.condition.comparison === "after";
+
 /** Paths that may lead to all rows of an organization, or of a parent. */
 const isUnselective = (path: AccessPath | undefined): boolean =>
-  path === undefined || (path.by === "parent" && path.condition.comparison === "equal") || (path.by === "field" && path.condition.comparison === "after");
+  path === undefined || (path.by === "parent" && path.condition.comparison === "equal") || isBounded(path);
 
 /** A text is looked for in all rows of an unselective path. One that an index knows has a path of its own, but for one parent. */
 const looksThrough = (selection: Selection): boolean => findCondition(selection, "contains") !== undefined && isUnselective(mostSelectivePath(selection));
@@ -214,7 +217,8 @@ const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
   if (path && isInOrderOf(path, table, selection.order)) return { path, sorts: false };
   const order: AccessPath = selection.order.column === "uid" ? uidPath : { by: "order" };
-  return { path: order, sorts: false, ...(path?.by === "heap" ? { otherwise: path } : looksThrough(selection) ? { otherwise: path ?? uidPath } : {}) };
+  if (path && (path.by === "heap" || isBounded(path))) return { path: order, sorts: false, otherwise: path };
+  return { path: order, sorts: false, ...(looksThrough(selection) ? { otherwise: path ?? uidPath } : {}) };
 };
 
 /**
