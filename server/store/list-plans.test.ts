@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { limits } from "#base/limits.ts";
 import { freshDatabase } from "../../test/database.ts";
-import { shortOrLong } from "../../test/length.ts";
+import { oneOrAll, shortOrLong } from "../../test/length.ts";
 import { type Branch, columnsBehindParent, pageStatement, type Selection } from "./list.ts";
 import { hasTrigram } from "./search-text.ts";
 
@@ -106,8 +106,8 @@ for (const [table, column, value] of [
       await plant(table, neighbour, parents, Math.ceil(rowsOfNeighbour / parents));
       await plant(table, own, 2000, 5);
       await client.query(`vacuum analyze ${table}`);
-      for (const order of ["uid", "create_time"])
-        for (const numbers of [[3], [2, 3, 4, 7]]) {
+      for (const order of oneOrAll(["uid", "create_time"]))
+        for (const numbers of oneOrAll([[3], [2, 3, 4, 7]])) {
           const values = numbers.map((number) => `${value}${number}`);
           const [only = "", ...more] = values;
           const selection: Selection = {
@@ -186,11 +186,11 @@ for (const groups of [2000, 3]) {
     assert.ok(size.pages < advisories / 2, `${size.pages} pages`);
     for (const [where, branches, narrowed] of selections)
       for (const [pattern, rows] of patterns)
-        for (const order of [
+        for (const order of oneOrAll([
           { column: "uid", descending: false },
           { column: "create_time", descending: false },
-        ])
-          for (const count of [true, false]) {
+        ]))
+          for (const count of oneOrAll([true, false])) {
             const plan = await planOf("advisories", {
               branches,
               conditions: [
@@ -281,7 +281,7 @@ for (const shareDeleted of [7, 2])
     await client.query("update advisories set delete_time = now() where hashtext(uid) % $1 = 0", [shareDeleted]);
     await client.query("vacuum analyze advisories");
     for (const column of ["artifact_name", "component_name", "component_location", "create_time", "advisory_id", "legacy_advisory_id"])
-      for (const descending of [false, true]) {
+      for (const descending of oneOrAll([false, true])) {
         const { rows } = await client.query<{ uid: string; value: string }>(
           `select uid, ${column}::text as value from advisories order by ${column} ${descending ? "desc" : ""}, uid ${descending ? "desc" : ""}`,
         );

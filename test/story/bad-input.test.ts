@@ -12,7 +12,7 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { restRequest } from "../client.ts";
-import { shortOrLong } from "../length.ts";
+import { shareOf } from "../length.ts";
 import { distributionRequest } from "../distribution.ts";
 import { full, openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
@@ -31,7 +31,7 @@ const strings = [
 /** A part of them, for what the same code has seen whole already. */
 const some = strings.filter((_, index) => index % 8 === 0);
 /** What each write is sent, in each of its fields. */
-const sent = strings.filter((_, index) => index % shortOrLong(3, 1) === 0);
+const sent = shareOf(strings, 7);
 
 let world: World;
 let token: string;
