@@ -37,7 +37,7 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, nodeOp
   const events = run({
     files: [...paths],
     // Half of the work is PostgreSQL's, on the same cores; of two cores two files leave a third idle, waiting for timers and disks.
-    concurrency: Math.max(3, Math.floor(availableParallelism() / 2)),
+    concurrency: Math.max(4, Math.floor(availableParallelism() / 2)),
     execArgv: [`--import=${pathToFileURL(join(import.meta.dirname, "without-promise-hooks.ts"))}`, `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
     signal,
   });

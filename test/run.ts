@@ -79,7 +79,7 @@ const runShort = async (): Promise<boolean> => {
     );
   }
   if (ran === 0) console.error("No test ran.");
-  return ran > 0 && !failed;
+  return ran > 0 && !failed && !interrupted.signal.aborted;
 };
 
 /** File after file, while the time lasts. Under a budget each day begins elsewhere in the list, so that none is left out for ever. */
