@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { prepareInstalledPrograms } from "#postgres";
+import { copyDeployFiles } from "./deploy-files.ts";
 
 const root = join(import.meta.dirname, "..");
 const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -61,7 +62,7 @@ const layOutTree = async (dist: string, tree: string): Promise<void> => {
   rmSync(join(tree, "package-lock.json"));
   for (const path of globSync(unneeded, { cwd: tree })) rmSync(join(tree, path), { recursive: true });
   cpSync(dist, tree, { recursive: true });
-  cpSync(join(root, "deploy"), join(tree, "deploy"), { recursive: true });
+  copyDeployFiles(join(root, "deploy"), join(tree, "deploy"));
   await prepareInstalledPrograms(join(tree, "node_modules"));
   writeFileSync(join(tree, "bin", "gantry"), launcher);
   for (const program of ["gantry", "gantry.js", "docker-credential-gantry.js"]) chmodSync(join(tree, "bin", program), 0o755);

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { Readable } from "node:stream";
+import { ReadableStream } from "node:stream/web";
 import { createTarDecoder, createTarPacker } from "modern-tar";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -100,7 +100,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
     const hash = hashing();
     try {
       const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
-      await Readable.toWeb(Readable.from(ofSize(name, sizeBytes, content, hash.update))).pipeTo(entry);
+      await ReadableStream.from(ofSize(name, sizeBytes, content, hash.update)).pipeTo(entry);
     } catch (thrown) {
       throw failure ?? thrown;
     }
@@ -201,7 +201,8 @@ export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> =
 
 async function* readTar(path: string): AsyncGenerator<Member> {
   const decoder = createTarDecoder({ strict: true });
-  const entries = Readable.toWeb(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
+  // Not Readable.toWeb: that goes on giving pieces to a stream that is given up, which ends the process.
+  const entries = ReadableStream.from(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
   for await (const { header, body } of entries) {
     if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is no file`);
     yield { name: header.name, sizeBytes: header.size, content: body };
@@ -229,6 +230,13 @@ async function* readFolder(path: string): AsyncGenerator<Member> {
   }
   for (const name of [sumsName, manifestName, sealName]) yield await memberOf(name);
 }
+
+/** What comes behind the sums, which list everything before them. */
+const behind: ReadonlyMap<string, string> = new Map([
+  [sumsName, manifestName],
+  [manifestName, sealName],
+  [sealName, ""],
+]);
 
 /** What reading a whole backup leaves to compare: how many members there were, and the digest of their sums. */
 export interface ReadSums {
@@ -261,7 +269,9 @@ export const readArchive = async (
   let [members, expected, last] = [0, "", ""];
   try {
     for await (const { name, sizeBytes, content } of found.isDirectory() ? readFolder(path) : readTar(path)) {
-      if (last === sealName) throw brokenBackup(`${JSON.stringify(name)} stands behind its end`);
+      // What the sums do not list is nobody's word for anything (attack 198).
+      const next = behind.get(last);
+      if (next !== undefined && name !== next) throw brokenBackup(`${JSON.stringify(name)} stands where ${next || "nothing"} should`);
       if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
       last = name;
       const hash = hashing();
@@ -279,6 +289,7 @@ export const readArchive = async (
       const sha256 = hash.hex();
       if (name === sumsName) expected = sha256;
       else if (expected === "") {
+        if (name === manifestName || name === sealName) throw brokenBackup(`${name} stands before ${sumsName}`);
         members++;
         sums.update(sumLine(sha256, name));
         onSum(name, sha256);

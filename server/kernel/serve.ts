@@ -79,6 +79,11 @@ export const makeServe =
           // Not before: nobody whom we do not know makes us read.
           const reading = unread.read();
           call = withRequest(unread, reading instanceof Promise ? await reading : reading);
+          // While the message came its token may have been taken back, of which no version of rights tells (attack 202).
+          if (reading instanceof Promise && (caller.scim || caller.grant !== undefined)) {
+            if (caller.scim) caller = await callerOf(kernel, unread);
+            continue;
+          }
           // The message may have taken longer to come than these rights last.
           if (rights.untilMs <= kernel.services.clock()) continue;
         }

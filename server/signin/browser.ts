@@ -13,7 +13,7 @@ import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { changeContext } from "#kernel";
+import { type ChangeContext, changeContext } from "#kernel";
 import { isRefusal } from "#outbox";
 import {
   type Binding,
@@ -33,7 +33,7 @@ import type { SignInDependencies } from "./dependencies.ts";
 import { withMembershipQuestion } from "./membership-pages.ts";
 import { redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
-import { checkProvisioning, requireNotDeactivated } from "./provisioning.ts";
+import { checkProvisioning } from "./provisioning.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
 import { findRequestedProvider } from "./requested-provider.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
@@ -175,16 +175,21 @@ const takePendingSignIn = async (
   return { provider: await findProvider(store.read, row.identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };
 
+/** What a sign-in changes, nobody with a token of ours does. */
+const signInContext = (rows: Write, { kernel }: SignInDependencies, { requestId, origin }: RequestSource): ChangeContext =>
+  changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
+
 /** Makes the person known, or lets in who is. */
 const registerUpstreamUser = async (
   rows: Write,
-  { authn, kernel }: SignInDependencies,
+  dependencies: SignInDependencies,
   provider: Provider,
   { upstream, externalId }: UpstreamUser,
   pending: PendingSignIn,
-  { requestId, origin }: RequestSource,
+  requestSource: RequestSource,
 ): Promise<Registered & { readonly isProvisioned: boolean }> => {
-  const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
+  const { authn } = dependencies;
+  const context = signInContext(rows, dependencies, requestSource);
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
   const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
   // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
@@ -221,7 +226,8 @@ const signInUpstreamUser = async (
     requestSource,
   };
   if (pending.identity !== "") {
-    await store.write((rows) => requireNotDeactivated(rows, provider.uid, authn.personUid(issuer, subject)));
+    const { externalId } = upstreamUser;
+    await store.write((rows) => checkProvisioning(signInContext(rows, dependencies, requestSource), provider, authn.personUid(issuer, subject), externalId));
     const identityEndMs = await authn.assume(pending.identity, upstreamUser.idToken);
     return { ...common, untilMs: Math.min(common.untilMs, identityEndMs), uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }

@@ -8,6 +8,7 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { clientSecretBinding, clientSecretPurpose, type Provider } from "#store";
+import { isKnownByOid } from "./provisioning.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 /** What binds a callback of the provider to the request that was sent. */
@@ -26,8 +27,8 @@ export interface UpstreamUser {
   readonly upstream: Upstream;
   /** Its groups, as the provider's groups claim has them. */
   readonly groups: readonly string[];
-  /** What SCIM knows them by, where the provider's correlation rule says that it is not the subject; undefined where it is. */
-  readonly externalId: string | undefined;
+  /** What SCIM knows them by: the subject, or what the provider's correlation rule says. */
+  readonly externalId: string;
   readonly idToken: string;
 }
 
@@ -98,9 +99,9 @@ const upstreamGroupsOf = (claims: JsonObject, name: string): string[] => {
   return [...new Set(names)].slice(0, limits.upstreamGroupsMax);
 };
 
-/** The claim `oid`, where SCIM knows the provider's people by it (contract: CorrelationRule). */
-const externalIdOf = (claims: JsonObject, { oidc }: Provider): string | undefined => {
-  if (oidc.correlationRule !== "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID") return undefined;
+/** The subject, or the claim `oid` where SCIM knows the provider's people by it (contract: CorrelationRule). */
+const externalIdOf = (claims: JsonObject, subject: string, provider: Provider): string => {
+  if (!isKnownByOid(provider)) return subject;
   const value = Object.hasOwn(claims, "oid") ? claims.oid : undefined;
   if (typeof value === "string" && value !== "" && value.length <= limits.subjectLengthMax && value.isWellFormed() && !value.includes("\0")) return value;
   throw denied("Permission denied: the identity provider does not say who you are to it (the claim oid)");
@@ -237,7 +238,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
         const upstream = await authn.verifyIdToken(idToken, more);
         if (upstream.issuer !== issuer) throw new Error("the ID token is another issuer's");
         const groups = upstreamGroupsOf({ ...more, ...claims }, provider.oidc.groupsClaim);
-        return { upstream, groups, externalId: externalIdOf(claims, provider), idToken };
+        return { upstream, groups, externalId: externalIdOf(claims, upstream.subject, provider), idToken };
       } catch (thrown) {
         throw providerFault(client, thrown);
       }

@@ -17,6 +17,7 @@ import {
   lockRow,
   lockScimStanding,
   type Provider,
+  writeScimArrival,
   writeScimIdentity,
   type Write,
 } from "#store";
@@ -66,20 +67,25 @@ export const requireNotDeactivated = async (rows: Write, providerUid: string, id
   return standing;
 };
 
+/** SCIM knows the provider's people by the claim `oid`, and not by their subjects (contract: CorrelationRule). */
+export const isKnownByOid = ({ oidc }: Pick<Provider, "oidc">): boolean => oidc.correlationRule === "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
+
 /**
  * What SCIM has to say of a person's sign-in through this provider. Throws PERMISSION_DENIED for whom it has deactivated or removed.
- * @param externalId what SCIM knows the person by where it is not the subject; a user whose person was not known before has the default
- *   role from now on
+ * Whoever comes by an external id is whom it stands for from now on: with another issuer or client, people come with other identities, and
+ * what SCIM ends later must be theirs (attack 203). What the one of before had ends; an active one has the default role.
  */
 export const checkProvisioning = async (
   context: ChangeContext,
   provider: Provider,
   identityUid: string,
-  externalId: string | undefined,
+  externalId: string,
 ): Promise<{ readonly isProvisioned: boolean }> => {
   const { rows } = context;
-  const isNewlyKnown = externalId !== undefined && (await writeScimIdentity(rows, provider.uid, externalId, identityUid));
+  if (isKnownByOid(provider)) await writeScimArrival(rows, provider.uid, externalId, identityUid);
+  const known = await writeScimIdentity(rows, provider.uid, externalId, identityUid);
   const standing = await requireNotDeactivated(rows, provider.uid, identityUid);
-  if (isNewlyKnown && standing === "active") await giveProvisionedRole(context, provider, identityUid);
+  if (known?.before !== undefined) await endProvisionedAccess(context, provider, known.before);
+  if (known && standing === "active") await giveProvisionedRole(context, provider, identityUid);
   return { isProvisioned: standing === "active" };
 };

@@ -337,6 +337,7 @@ export {
   findDeletedRows,
   findKeptTables,
   insertDeletion,
+  isKeptWhole,
   keepDeleted,
   type Keeping,
   type KeptTable,
@@ -413,6 +414,7 @@ export {
   findScimIdentity,
   findScimUser,
   insertScimUser,
+  isDismissedAt,
   listScimUsers,
   lockScimStanding,
   lockScimUser,
@@ -421,6 +423,7 @@ export {
   type ScimUserQuery,
   type ScimUserRow,
   updateScimUser,
+  writeScimArrival,
   writeScimIdentity,
   writeScimRemoval,
 } from "./scim-users.ts";

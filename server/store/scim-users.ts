@@ -185,27 +185,39 @@ export const deleteScimRemoval = async (rows: Write, identityProviderUid: string
   await rows.query("delete from scim_removals where identity_provider_uid = $1 and external_id = $2", [identityProviderUid, externalId]);
 };
 
-/**
- * Notes whose identity it is that the provider knows by this external id. True where a user is announced whose identity was
- * not known before, or another.
- */
-export const writeScimIdentity = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<boolean> => {
-  const values = [identityProviderUid, externalId, identityUid];
+/** Remembers who came by an external id that is not their subject: a user that is announced later is that person. */
+export const writeScimArrival = async (rows: Write, identityProviderUid: string, externalId: string, identityUid: string): Promise<void> => {
   await rows.query(
     `insert into scim_arrivals (identity_provider_uid, external_id, identity_uid) values ($1, $2, $3)
      on conflict (identity_provider_uid, external_id) do update set identity_uid = excluded.identity_uid
      where scim_arrivals.identity_uid is distinct from excluded.identity_uid`,
-    values,
+    [identityProviderUid, externalId, identityUid],
   );
-  await rows.query(
-    "update scim_removals set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3",
-    values,
+};
+
+/**
+ * Notes whose identity it is that the provider knows by this external id. Undefined where nobody is announced by it, or nothing is
+ * another than before; `before`: the identity that it was until now, which becomes another while SCIM is on alone.
+ */
+export const writeScimIdentity = async (
+  rows: Write,
+  identityProviderUid: string,
+  externalId: string,
+  identityUid: string,
+): Promise<{ readonly before: string | undefined } | undefined> => {
+  const [written] = await rows.query(
+    `with removed as (
+       update scim_removals set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3
+     ), known as (
+       select uid, identity_uid from scim_users
+       where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3
+         and (identity_uid is null or exists (select from identity_providers where uid = $1 and scim_enabled))
+       for update
+     )
+     update scim_users set identity_uid = $3 from known where scim_users.uid = known.uid returning known.identity_uid`,
+    [identityProviderUid, externalId, identityUid],
   );
-  const written = await rows.query(
-    "update scim_users set identity_uid = $3 where identity_provider_uid = $1 and external_id = $2 and identity_uid is distinct from $3 returning 1",
-    values,
-  );
-  return written.length > 0;
+  return written && { before: written[0] ?? undefined };
 };
 
 const arrived = columns({ identityUid: text });
@@ -214,6 +226,20 @@ const arrived = columns({ identityUid: text });
 export const findScimIdentity = async (rows: Read, identityProviderUid: string, externalId: string): Promise<string | undefined> => {
   const statement = `select ${arrived.list} from scim_arrivals where identity_provider_uid = $1 and external_id = $2`;
   return (await arrived.findOne(rows, statement, [identityProviderUid, externalId]))?.identityUid;
+};
+
+/**
+ * Whether an identity provider of this group, or of one above it, has deactivated the person by SCIM or removed them. Whoever is active
+ * stays so until the transaction ends.
+ */
+export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
+  const reaches = `exists (
+    select from identity_providers as provider
+    where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
+  const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
+  if (known.some(([active]) => active === "f")) return true;
+  // A statement of its own: whoever was waited for may have removed the user.
+  return (await rows.query(`select 1 from scim_removals where identity_uid = $1 and ${reaches} limit 1`, [identityUid, group])).length > 0;
 };
 
 /**

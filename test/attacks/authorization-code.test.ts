@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
@@ -24,6 +25,7 @@ import {
 } from "../authorization.ts";
 import { asOwner } from "../database.ts";
 import { callbackUrl, type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
+import { beginRequest } from "../slow-body.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -141,6 +143,21 @@ test("attack 151: a second use of a code ends what the first was given: its toke
   for (const each of given) assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: each })).code, 16);
   assert.deepEqual(refusal(await refresh(text(renewed, "refresh_token"))), [400, "invalid_grant"]);
   assert.ok(logged.includes("signin.code.reused"));
+});
+
+test("attack 202: a request that was begun with a token, and whose body comes after its grant was taken back, does nothing", async () => {
+  const { token, code, verifier } = await tokensFor();
+  const identityUid = claimsOf(token).sub ?? "";
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid, roleUid: builtInRoleUid("owner") } });
+  const groups = `${world.url}/iam/v2/groups`;
+  const [allowed, late] = [
+    await beginRequest(`${groups}/${world.organization}`, token, { name: "in time" }),
+    await beginRequest(`${groups}/${world.organization}`, token, { name: "late" }),
+  ];
+  assert.equal(await allowed.end(), 200);
+  // The second use of its code takes the grant back.
+  await askForTokens(world, codeForm(client, code, verifier));
+  assert.equal(await late.end(), 401);
 });
 
 test("attack 151: of ten who come with a code at the same moment one is given tokens, and loses them to the others", async () => {

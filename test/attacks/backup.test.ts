@@ -1,4 +1,4 @@
-// Attacks on backups (docs/attacks.md, 182 to 185): what was changed, what reaches out of its place, what comes without the key, and
+// Attacks on backups (docs/attacks.md, 182 to 185 and 198): what was changed, what reaches out of its place, what comes without the key, and
 // what only says that it was restored.
 
 import assert from "node:assert/strict";
@@ -7,7 +7,7 @@ import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { packTar } from "modern-tar";
+import { packTar, unpackTar } from "modern-tar";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { type Run, runGantry } from "../command-line.ts";
@@ -278,5 +278,25 @@ test("attack 185: who puts an older state of the log back and says that it was r
   } finally {
     await other.close();
     await restored.drop();
+  }
+});
+
+test("attack 198: bytes that the sums of a backup do not list take no blob's place", async () => {
+  const client = openRegistryClient(world.url, () => world.token());
+  const [own, gone] = [randomBytes(3000), randomBytes(4000)];
+  for (const each of [own, gone]) await client.pushBlob("first-organization/app", each);
+  const [[key] = []] = await asOwner(source.url, "select key from blobs where sha256 = $1", [`sha256:${sha256(gone)}`]);
+  // One blob is not there, so there may be one fewer than the manifest counts.
+  await rm(join(environment.GANTRY_DATA ?? "", "blobs", "content", (key ?? "").slice(0, 2), key ?? ""));
+  const path = join(folder, "fewer.tar");
+  assert.equal((await admin(["backup", path], environment)).status, 2);
+  const entries = (await unpackTar(new Uint8Array(await readFile(path)))).map(({ header, data }) => ({ header, body: data ?? new Uint8Array() }));
+  const name = `blobs/sha256/${sha256(own).slice(0, 2)}/${sha256(own)}`;
+  const behind = (last: string): number => entries.findIndex(({ header }) => header.name === last) + 1;
+  const forged = { header: { name, size: own.length, type: "file" as const }, body: new Uint8Array(randomBytes(own.length)) };
+  const at = join(folder, "forged.tar");
+  for (const last of ["SHA256SUMS", "manifest.json", "manifest.seal"]) {
+    await writeFile(at, await packTar(entries.toSpliced(behind(last), 0, forged)));
+    await isRefused(at, `behind ${last}`, /is not whole: .* stands where/);
   }
 });

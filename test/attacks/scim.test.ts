@@ -4,13 +4,14 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, objectList, text } from "#base/json.ts";
+import { type Json, type JsonObject, objectList, text } from "#base/json.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import { setSuspended } from "../../server/application/organization.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { asOwner } from "../database.ts";
 import { askScim, enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
+import { beginRequest } from "../slow-body.ts";
 import { databaseContents } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -102,6 +103,15 @@ test("attack 164: a token that was replaced works on for the overlap alone", asy
   assert.deepEqual(await both(), [200, 200]);
   world.clock.now += 60_001;
   assert.deepEqual(await both(), [401, 200]);
+});
+
+test("attack 202: a request that was begun with a SCIM token, and whose body comes after it was revoked, does nothing", async () => {
+  const held = await openScimProvider(world, "https://held.example.com");
+  const begun = await beginRequest(`${held.base}/Users`, held.token, { userName: "late", externalId: "late" });
+  await world.ok(`${service}/RevokeScimToken`, { identityProviderUid: held.uid });
+  const before = await databaseContents(world, touched);
+  assert.equal(await begun.end(), 401);
+  assert.deepEqual(await databaseContents(world, touched), before);
 });
 
 test("attack 165: a SCIM token opens nothing but its provider's SCIM, and nothing else opens that", async () => {
@@ -227,6 +237,46 @@ test("attack 169: filters, paths and documents that are made to be slow, deep or
   assert.equal((await idp.ask("POST", "/Users", raw)).status, 400);
   assert.equal((await idp.ask("PATCH", `/Users/${id}`, { Operations: patches.at(-1) ?? [] })).status, 200);
   assert.equal(({} as JsonObject).polluted, undefined);
+});
+
+test("attack 199: a document that costs the square of its names or values, or grows with each request, is refused, and stays as it was", async () => {
+  const { body } = await idp.ask("POST", "/Users", { userName: "wide", name: { givenName: "W" }, phoneNumbers: [{ value: "1" }] });
+  const path = `/Users/${text(body, "id")}`;
+  const kept = (await idp.ask("GET", path)).body;
+  const many = (count: number, make: (index: number) => Json): Json[] => Array.from({ length: count }, (_, index) => make(index));
+  const names = (count: number): JsonObject => Object.fromEntries(many(count, (index) => index).map((index) => [`n${String(index)}`, 1]));
+  const numbers = (count: number): Json => many(count, (index) => ({ value: `+${String(index)}` }));
+  const operations: readonly JsonObject[] = [
+    { op: "add", value: names(9_000) },
+    { op: "add", value: names(limits.scimNamesMax + 1) },
+    { op: "add", path: "phoneNumbers", value: numbers(4_500) },
+    { op: "add", path: "phoneNumbers", value: numbers(limits.scimValuesMax + 1) },
+    { op: "add", path: "title", value: "x".repeat(limits.scimDocumentBytesMax) },
+  ];
+  const used = async (ask: Promise<{ readonly status: number; readonly body: JsonObject }>, what: string): Promise<void> => {
+    const started = process.cpuUsage();
+    const answer = await ask;
+    const { user, system } = process.cpuUsage(started);
+    assert.deepEqual([answer.status, answer.body.scimType], [400, "tooMany"], what);
+    assert.ok(user + system < 2_000_000, `${what}: ${user + system} µs of processor time`);
+  };
+  for (const [index, each] of operations.entries()) await used(idp.ask("PATCH", path, { Operations: [each] }), `operation ${index}`);
+  const inside: JsonObject[] = [
+    { op: "add", path: "name", value: names(1_500) },
+    { op: "add", path: "name", value: names(1_500) },
+  ];
+  await used(idp.ask("PATCH", path, { Operations: inside }), "names inside of one");
+  await used(idp.ask("PUT", path, { userName: "wide", title: "x".repeat(limits.scimDocumentBytesMax) }), "PUT");
+  await used(idp.ask("POST", "/Groups", { displayName: "wide", about: "x".repeat(limits.scimDocumentBytesMax) }), "a group");
+  // Each request says a little, and together they say too much.
+  const grown: number[] = [];
+  for (let index = 0; index < 4; index++)
+    grown.push((await idp.ask("PATCH", path, { Operations: [{ op: "add", path: `part${index}`, value: "x".repeat(10_000) }] })).status);
+  assert.deepEqual(grown, [200, 200, 200, 400]);
+  for (let index = 0; index < 3; index++) await idp.ask("PATCH", path, { Operations: [{ op: "remove", path: `part${index}` }] });
+  const { meta: _before, ...before } = kept;
+  const { meta: _after, ...after } = (await idp.ask("GET", path)).body;
+  assert.deepEqual(after, before);
 });
 
 test("attack 170: a directory that writes without end is told when to go on, by itself, and reads and other providers are not held up", async () => {

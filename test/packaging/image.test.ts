@@ -5,11 +5,12 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, matchesGlob, relative } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
+import { copyDeployFiles } from "../../tools/deploy-files.ts";
 import { shortOrLong } from "../length.ts";
 import { freePort } from "../world.ts";
 import { type DockerStage, readDockerfile } from "./dockerfile.ts";
@@ -24,7 +25,7 @@ const contextEntries = (): string[] => {
     .filter((line) => line !== "" && !line.startsWith("#"));
   assert.equal(lines[0], "*");
   return lines.slice(1).map((line) => {
-    assert.match(line, /^![\w.-]+$/);
+    assert.match(line, /^![\w.*/-]+$/);
     return line.slice(1);
   });
 };
@@ -32,7 +33,7 @@ const contextEntries = (): string[] => {
 test("the build is given what it needs of a checkout, and nothing that is nobody's business: no history, tests, data or packages", () => {
   const entries = contextEntries();
   assert.deepEqual(
-    entries.filter((entry) => !existsSync(join(root, entry))),
+    entries.filter((entry) => globSync(entry, { cwd: root }).length === 0),
     [],
   );
   assert.deepEqual(
@@ -47,6 +48,35 @@ test("the build is given what it needs of a checkout, and nothing that is nobody
 
 const folder = mkdtempSync(join(tmpdir(), "gantry-image-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
+
+test("attack 200: the secrets that an operator puts beside the compose files are in no build, no release and no commit", () => {
+  const secrets = ["deploy/compose/.env", "deploy/compose/secrets/secret.key", "deploy/compose/secrets/postgres-password"];
+  const head = readFileSync(join(root, "deploy/compose/postgres-s3.yaml"), "utf8").split(/^name:/m)[0] ?? "";
+  for (const path of secrets) assert.ok(head.includes(path.slice("deploy/compose/".length)), path);
+  const own = globSync("deploy/**/*", { cwd: root, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .filter((path) => !secrets.includes(path))
+    .sort();
+
+  const isBuilt = (path: string): boolean => contextEntries().some((entry) => matchesGlob(path, entry) || path.startsWith(`${entry}/`));
+  assert.deepEqual([...own, ...secrets].filter(isBuilt), own);
+
+  const beside = join(folder, "checkout");
+  for (const path of own) cpSync(join(root, path), join(beside, path));
+  for (const path of secrets) {
+    mkdirSync(dirname(join(beside, path)), { recursive: true });
+    writeFileSync(join(beside, path), "secret");
+  }
+  copyDeployFiles(join(beside, "deploy"), join(folder, "given", "deploy"));
+  const given = globSync("**/{*,.*}", { cwd: join(folder, "given"), withFileTypes: true }).filter((entry) => entry.isFile());
+  assert.deepEqual(given.map((entry) => relative(join(folder, "given"), join(entry.parentPath, entry.name))).sort(), own);
+
+  execFileSync("git", ["init", "--quiet", beside]);
+  copyFileSync(join(root, ".gitignore"), join(beside, ".gitignore"));
+  const kept = execFileSync("git", ["ls-files", "--others", "--exclude-standard", "deploy"], { cwd: beside, encoding: "utf8" });
+  assert.deepEqual(kept.trim().split("\n").sort(), own);
+});
 
 const overlaid = (upper: string): string => `
   mount --make-rprivate /
@@ -115,7 +145,7 @@ const build = (stage: DockerStage, index: number, earlier: ReadonlyMap<string, B
         if (from) cpSync(join(folder, from.upper, "upper", source), target, { recursive: true, verbatimSymlinks: true });
         else
           for (const entry of source === "." ? contextEntries() : [source])
-            cpSync(join(root, entry), join(target, entry), { recursive: true, verbatimSymlinks: true });
+            for (const path of globSync(entry, { cwd: root })) cpSync(join(root, path), join(target, path), { recursive: true, verbatimSymlinks: true });
       }
     }
   }

@@ -131,6 +131,25 @@ for (const way of ["active: false", "DELETE", "another externalId"]) {
   });
 }
 
+for (const way of ["a POST", "another externalId", "a PUT"]) {
+  test(`attack 201: who signed in before SCIM knew them has nothing left when ${way} announces them as inactive`, async () => {
+    const name = `announced-inactive-${way.replace(/\W/g, "")}`.toLowerCase();
+    const { token, refreshToken } = await signIn(world, provider, idp.uid, { sub: name }, { create_refresh_token: "true" });
+    await bind(personOf(name), "editor");
+    assert.deepEqual(await seen(token), allowed);
+    const user = { userName: `${name}@example.com`, active: false };
+    const made = await idp.ask("POST", "/Users", way === "a POST" ? { ...user, externalId: name } : user);
+    const path = `/Users/${text(made.body, "id")}`;
+    if (way === "a PUT") assert.equal((await idp.ask("PUT", path, { ...user, externalId: name })).status, 200);
+    if (way === "another externalId") await idp.ask("PATCH", path, { Operations: [{ op: "add", path: "externalId", value: name }] });
+    assert.deepEqual(await seen(token), forbidden);
+    assert.deepEqual(await bindingsOf(personOf(name)), []);
+    assert.equal(await refresh(refreshToken), 400);
+    await activate(text(made.body, "id"), true);
+    assert.equal((await bindingsOf(personOf(name))).length, 1);
+  });
+}
+
 test("a sign-in that waits for its terminal gives nothing to whoever was deactivated meanwhile", async () => {
   const id = await announce("waiting");
   const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });
@@ -179,6 +198,52 @@ test("where the correlation rule is oid, a person is known by that claim, also w
   const inactive = await byOid.ask("POST", "/Users", { userName: "never@example.com", externalId: "oid-never", active: false });
   assert.equal(inactive.status, 201);
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
+});
+
+test("attack 203: who comes with another identity for the same external id, by another issuer or client, is ended by SCIM as before", async () => {
+  const moved = await openProvider(() => world.clock.now);
+  try {
+    const uid = await registerProvider(world, provider);
+    const at = await enableScim(world, uid);
+    const id = await announce("mover", at);
+    const old = await signIn(world, provider, uid, { sub: "mover" }, { create_refresh_token: "true" });
+    assert.deepEqual(await seen(old.token), allowed);
+    const gone = await announce("mover-gone", at);
+    assert.equal((await at.ask("DELETE", `/Users/${gone}`)).status, 204);
+
+    const { etag: _etag, ...identityProvider } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid });
+    const oidc = { ...(identityProvider.oidc as JsonObject), issuer: moved.url, clientSecret: moved.clientSecret };
+    await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid, oidc }, updateMask: "oidc" });
+    const known = world.server.application.services.authn.personUid(moved.url, "mover");
+    const back = await signIn(world, moved, uid, { sub: "mover" }, { create_refresh_token: "true" });
+    assert.equal(back.error, "");
+    assert.deepEqual(await seen(back.token), allowed);
+    assert.deepEqual(await seen(old.token), forbidden, "whom nobody at the directory is any more");
+    assert.equal(await refresh(old.refreshToken), 400);
+    assert.equal((await bindingsOf(known)).length, 1);
+    assert.equal((await signIn(world, moved, uid, { sub: "mover-gone" })).status, "403", "who was removed comes back by no other issuer");
+
+    await activate(id, false, at);
+    assert.deepEqual(await seen(back.token), forbidden);
+    assert.equal(await refresh(back.refreshToken), 400);
+    assert.equal((await signIn(world, moved, uid, { sub: "mover" })).status, "403");
+  } finally {
+    await moved.close();
+  }
+});
+
+test("attack 203: whom SCIM has deactivated assumes no identity by a first sign-in either, where the correlation rule is oid", async () => {
+  const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
+  const byOid = await enableScim(world, await registerProvider(world, provider, { oidc }));
+  const { uid: assumable } = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name: "assumed", claimMatch: { issuer: provider.url, subject: "pairwise-4", audience: "gantry-client" } },
+  });
+  const as = { identity: String(assumable) };
+  const id = text((await byOid.ask("POST", "/Users", { userName: "assuming@example.com", externalId: "oid-assuming", active: false })).body, "id");
+  assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-4", oid: "oid-assuming" }, as)).status, "403");
+  await activate(id, true, byOid);
+  assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-4", oid: "oid-assuming" }, as)).error, "");
 });
 
 test("SCIM is switched on with two owners from outside the provider alone, and never takes the last of them", async () => {

@@ -8,7 +8,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
 import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { endProvisionedAccess, giveProvisionedRole } from "#signin";
+import { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "#signin";
 import {
   countScimUsers,
   deleteScimMemberships,
@@ -73,15 +73,13 @@ const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> 
   return provider;
 };
 
-const oidRule = "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID";
-
 /**
  * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
  * subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
  */
-const identityOf = async ({ rows, services }: WriteContext, { uid, oidc }: Provider, externalId: string | undefined): Promise<string | undefined> => {
+const identityOf = async ({ rows, services }: WriteContext, provider: Provider, externalId: string | undefined): Promise<string | undefined> => {
   if (externalId === undefined) return undefined;
-  return oidc.correlationRule === oidRule ? findScimIdentity(rows, uid, externalId) : services.authn.personUid(oidc.issuer, externalId);
+  return isKnownByOid(provider) ? findScimIdentity(rows, provider.uid, externalId) : services.authn.personUid(provider.oidc.issuer, externalId);
 };
 
 /** Runs a statement that writes a user; a name or external id that another has is 409 uniqueness. */
@@ -95,6 +93,10 @@ const namingTaken = async <T>(statement: Promise<T>): Promise<T> => {
   }
 };
 
+/** What a person has of the provider who is announced, or whose `active` is another than before. Who came before they were announced may have had more. */
+const applyActive = (context: WriteContext, provider: Provider, identityUid: string, active: boolean): Promise<void> =>
+  active ? giveProvisionedRole(context, provider, identityUid) : endProvisionedAccess(context, provider, identityUid);
+
 const createUser = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const user = readUser(part(request, "document"));
@@ -106,8 +108,8 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const row = await namingTaken(
     insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }),
   );
-  if (active && identityUid !== undefined) await giveProvisionedRole(context, provider, identityUid);
   if (!row) throw noUser(context);
+  if (identityUid !== undefined) await applyActive(context, provider, identityUid, active);
   return { reply: toldUser(context, row, [], shownOf(request)) };
 };
 
@@ -120,10 +122,9 @@ const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   return row;
 };
 
-/** Ends what the person had by this user, who is another one now, inactive or gone. */
-const endUser = async (context: WriteContext, provider: Provider, { externalId, identityUid }: ScimUserRow, isGone: boolean): Promise<void> => {
-  if (isGone && externalId !== undefined)
-    await writeScimRemoval(context.rows, { identityProviderUid: provider.uid, externalId, identityUid, nowMs: context.nowMs });
+/** Ends what the person had by this user, who is another one now, or gone. */
+const endUser = async (context: WriteContext, provider: Provider, { externalId, identityUid }: ScimUserRow): Promise<void> => {
+  if (externalId !== undefined) await writeScimRemoval(context.rows, { identityProviderUid: provider.uid, externalId, identityUid, nowMs: context.nowMs });
   if (identityUid !== undefined) await endProvisionedAccess(context, provider, identityUid);
 };
 
@@ -137,9 +138,9 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
   const row = await namingTaken(updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }));
   if (!row) throw noUser(context);
-  if (isOther || (before.active && !active)) await endUser(context, provider, before, isOther);
+  if (isOther) await endUser(context, provider, before);
   if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
-  if (active && identityUid !== undefined && (isOther || !before.active)) await giveProvisionedRole(context, provider, identityUid);
+  if (identityUid !== undefined && (isOther || active !== before.active)) await applyActive(context, provider, identityUid, active);
   return { reply: toldUser(context, row, await groupsOf(rows, [row], shown), shown) };
 };
 
@@ -169,7 +170,7 @@ const removeUser = async (context: WriteContext): Promise<Outcome> => {
   const before = await lockSeen(context);
   await deleteScimMemberships(context.rows, before.uid);
   await deleteScimUser(context.rows, before.uid);
-  await endUser(context, provider, before, true);
+  await endUser(context, provider, before);
   const { document: _, ...told } = toldUser(context, before, [], shownOf({}));
   return { reply: told };
 };

@@ -79,6 +79,12 @@ const externalIdOf = (document: JsonObject): string | undefined => {
   return held;
 };
 
+/** Throws 400 tooMany for more than is kept of one user or group: every answer that shows it, and every change, reads all of it (attack 199). */
+export const requireSmall = (what: string, json: unknown): void => {
+  if (Buffer.byteLength(JSON.stringify(json)) > limits.scimDocumentBytesMax)
+    throw scimFault("tooMany", `${what} may have at most ${limits.scimDocumentBytesMax} bytes`);
+};
+
 /** A document as it is kept, and what of it says who or what it is. */
 export interface ReadDocument {
   /** With its schemas. */
@@ -95,7 +101,9 @@ export const readScimDocument = (sent: JsonObject, schema: string, attributes: R
   const kept = withNames(Object.fromEntries(Object.entries(sent).filter(([key]) => !leftOut.has(key.toLowerCase()))), names, "");
   const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");
   const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key));
-  return { document: { schemas: [...new Set([schema, ...schemas, ...extensions])], ...kept }, externalId: externalIdOf(kept) };
+  const document = { schemas: [...new Set([schema, ...schemas, ...extensions])], ...kept };
+  requireSmall("a user or group", document);
+  return { document, externalId: externalIdOf(kept) };
 };
 
 /** What the server itself never takes from a document. */

@@ -1,7 +1,7 @@
 // Filters of SCIM (RFC 7644, 3.4.2.2): read into a tree, and asked of a value. Values without quotation marks are read as Entra ID
 // writes them (`externalId eq jyoung`). Bounded in length by the request, and here in depth and terms. Pure.
 
-import { isObject, type Json } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { ScimOperator } from "#store";
 import { scimFault } from "./faults.ts";
@@ -150,12 +150,18 @@ const compare = (held: Json | undefined, operator: ScimOperator, wanted: Compari
   }
 };
 
-/** The value at this name, whatever the case of its letters. */
-export const valueNamed = (object: Json | undefined, name: string): Json | undefined => {
-  if (!isObject(object)) return undefined;
+/** The key under which an object has this name, whatever the case of its letters. Throws 400 tooMany for an object of too many (attack 199). */
+export const keyNamed = (object: JsonObject, name: string): string | undefined => {
   const wanted = name.toLowerCase();
-  const key = Object.keys(object).find((each) => each.toLowerCase() === wanted);
-  return key === undefined ? undefined : object[key];
+  const keys = Object.keys(object);
+  if (keys.length > limits.scimNamesMax) throw scimFault("tooMany", `an object may have at most ${limits.scimNamesMax} names`);
+  return keys.find((each) => each.toLowerCase() === wanted);
+};
+
+/** The value at this name. Throws as keyNamed does. */
+export const valueNamed = (object: Json | undefined, name: string): Json | undefined => {
+  const key = isObject(object) ? keyNamed(object, name) : undefined;
+  return isObject(object) && key !== undefined ? object[key] : undefined;
 };
 
 /** Whether one of the values of an attribute fits a filter on them: texts are compared whatever the case of their letters. */

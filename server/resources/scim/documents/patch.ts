@@ -4,8 +4,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { requireSmall } from "./document.ts";
 import { scimFault } from "./faults.ts";
-import { type Filter, fits, readFilter, valueNamed } from "./filter.ts";
+import { type Filter, fits, keyNamed, readFilter, valueNamed } from "./filter.ts";
 import { enterpriseSchema } from "./schemas.ts";
 
 type Op = "add" | "replace" | "remove";
@@ -76,11 +77,8 @@ const readPath = (path: string, document: JsonObject): Target => {
   return { extension, attribute, filter: filter === undefined ? undefined : readFilter(filter), inner: inner ?? "" };
 };
 
-/** The key under which an object has this name, whatever the case of its letters; a new one as it is written. */
-const keyOf = (object: JsonObject, name: string): string => {
-  const wanted = name.toLowerCase();
-  return Object.keys(object).find((key) => key.toLowerCase() === wanted) ?? name;
-};
+/** The key under which an object has this name; a new one as it is written. */
+const keyOf = (object: JsonObject, name: string): string => keyNamed(object, name) ?? name;
 
 /** Null is the same as nothing (RFC 7643, 2.5). */
 const put = (object: JsonObject, name: string, value: Json | undefined): void => {
@@ -108,9 +106,16 @@ const impliedBy = (filter: Filter): JsonObject | undefined => {
   return parts.some((each) => each === undefined) ? undefined : Object.assign({}, ...parts);
 };
 
+/** What is done to a list is done to each of its values, and for a list that is given, to each of them with each: they are few (attack 199). */
+const requireFew = (name: string, list: readonly Json[]): void => {
+  if (list.length > limits.scimValuesMax) throw scimFault("tooMany", `${name.slice(0, 100)} may have at most ${limits.scimValuesMax} values`);
+};
+
 const listAt = (object: JsonObject, name: string): Json[] => {
   const held = valueNamed(object, name);
-  return Array.isArray(held) ? held : held === undefined ? [] : [held];
+  const list = Array.isArray(held) ? held : held === undefined ? [] : [held];
+  requireFew(name, list);
+  return list;
 };
 
 /** Changes those of an attribute's values that a filter fits. */
@@ -154,6 +159,7 @@ const withoutListed = (list: readonly Json[], listed: readonly Json[]): Json[] =
 
 const applyToAttribute = (object: JsonObject, name: string, op: Op, value: Json | undefined, isMulti: boolean): void => {
   const held = valueNamed(object, name);
+  for (const each of [held, value]) if (Array.isArray(each)) requireFew(name, each);
   if (op === "remove") put(object, name, Array.isArray(held) && Array.isArray(value) ? withoutListed(held, value) : undefined);
   else if (isMulti || Array.isArray(held)) {
     const given = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
@@ -185,6 +191,7 @@ const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | und
   else {
     const held = valueNamed(object, attribute);
     if (Array.isArray(held)) {
+      requireFew(attribute, held);
       for (const each of held) if (isObject(each)) put(each, inner, op === "remove" ? undefined : value);
     } else if (op !== "remove") applyToAttribute(objectAt(object, attribute), inner, op, value, false);
     else if (isObject(held)) put(held, inner, undefined);
@@ -213,6 +220,7 @@ const readOnlyNames: ReadonlySet<string> = new Set(["id", "meta", "schemas", "gr
  * Throws 400 invalidPath, invalidFilter, invalidValue, mutability or noTarget.
  */
 export const patched = (document: JsonObject, operations: readonly Operation[], isMulti: (name: string) => boolean): JsonObject => {
+  requireSmall("what a PATCH says of attributes", operations);
   const copy = structuredClone(document);
   for (const { op, path, value } of operations) {
     if (path !== undefined) {
