@@ -3,7 +3,7 @@
 
 import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import * as grpc from "@grpc/grpc-js";
+import type * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
@@ -89,13 +89,16 @@ const overRest = (url: string, method: MethodFact, request: JsonObject, { valida
   return callHttp(url, verb, target, { ...options, body });
 };
 
+/** Loaded with the first call: most test files never make one. */
+const loadGrpc = (): Promise<typeof grpc> => import("@grpc/grpc-js");
+
 const clients = new Map<string, grpc.Client>();
 
-const clientOf = (url: string): grpc.Client => {
+const clientOf = ({ Client, credentials }: typeof grpc, url: string): grpc.Client => {
   const address = url.replace(/^https?:\/\//, "");
   let client = clients.get(address);
   if (!client) {
-    client = new grpc.Client(address, grpc.credentials.createInsecure());
+    client = new Client(address, credentials.createInsecure());
     clients.set(address, client);
   }
   return client;
@@ -123,15 +126,16 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
   return message;
 };
 
-const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token, headers = {}, validateOnly }: CallOptions): Promise<Answer> => {
-  const metadata = new grpc.Metadata();
+const overGrpc = async (url: string, method: MethodFact, request: JsonObject, { token, headers = {}, validateOnly }: CallOptions): Promise<Answer> => {
+  const library = await loadGrpc();
+  const metadata = new library.Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
   if (validateOnly) metadata.set("validate-only", "true");
   for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
   const message = messageOf(method, request);
   return new Promise((resolve) => {
     let initial: Record<string, string> = {};
-    const call = clientOf(url).makeUnaryRequest(
+    const call = clientOf(library, url).makeUnaryRequest(
       `/${method.name}`,
       (sent: typeof message) => Buffer.from(toBinary(method.input.descriptor, sent)),
       (bytes: Buffer) => fromBinary(method.output.descriptor, bytes),

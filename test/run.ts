@@ -12,13 +12,11 @@
 
 import { randomInt } from "node:crypto";
 import { globSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join, relative, resolve } from "node:path";
-import { run } from "node:test";
-import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
 import { dropDatabase, makeServerRole, makeTemplate, startTestServer } from "./database.ts";
 import { seed as fixedSeed } from "./length.ts";
+import { runFiles } from "./run-files.ts";
 import { importsOf } from "./source.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -57,44 +55,12 @@ const files = (positionals.length > 0 ? positionals.map((path) => resolve(path))
 
 const nameOf = (path: string): string => relative(root, path);
 
-interface Outcome {
-  /** Tests that ran: those left out by name, and files without a test, aside. */
-  readonly ran: number;
-  readonly failed: boolean;
-  /** By file. */
-  readonly seconds: ReadonlyMap<string, number>;
-}
-
-/** A file in which there is no test counts as one with node, under its own path. */
-const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
-
-const runFiles = async (paths: readonly string[], signal: AbortSignal): Promise<Outcome> => {
-  let [ran, failed] = [0, false];
-  const seconds = new Map<string, number>();
-  const events = run({
-    files: [...paths],
-    // Half of the work is PostgreSQL's, on the same cores; of two cores two files leave a third idle, waiting for timers and disks.
-    concurrency: Math.max(3, Math.floor(availableParallelism() / 2)),
-    // A hung test fails by name instead of hanging the run.
-    execArgv: [`--test-timeout=${isLong ? 1_800_000 : 180_000}`, ...nodeOptions],
-    signal,
-  });
-  events.on("test:pass", ({ name, skip, todo }) => void (!skip && !todo && !isFile(name) && ran++));
-  events.on("test:fail", ({ name, todo }) => {
-    if (todo) return;
-    failed = true;
-    if (!isFile(name)) ran++;
-  });
-  events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && seconds.set(nameOf(file), ms / 1000)));
-  // What the runner says is read to its end, also where nobody does any more (npm test | head).
-  for await (const text of events.compose(new spec())) process.stdout.write(text);
-  return { ran, failed, seconds };
-};
+const options = { testTimeoutMs: isLong ? 1_800_000 : 180_000, nodeOptions, write: (text: string) => void process.stdout.write(text) };
 
 const tellSlowest = (seconds: ReadonlyMap<string, number>): void => {
   const slowest = [...seconds].sort(([, one], [, other]) => other - one).slice(0, slowestShown);
   if (slowest.length < 2) return;
-  console.log(`\nThe slowest files:\n${slowest.map(([path, each]) => `  ${each.toFixed(1).padStart(6)} s  ${path}`).join("\n")}`);
+  console.log(`\nThe slowest files:\n${slowest.map(([path, each]) => `  ${each.toFixed(1).padStart(6)} s  ${nameOf(path)}`).join("\n")}`);
 };
 
 const interrupted = new AbortController();
@@ -104,7 +70,7 @@ const secondsSinceStart = (): number => performance.now() / 1000;
 
 /** All files at once. */
 const runShort = async (): Promise<boolean> => {
-  const { ran, failed, seconds } = await runFiles(files, interrupted.signal);
+  const { ran, failed, seconds } = await runFiles(files, { ...options, signal: interrupted.signal });
   tellSlowest(seconds);
   if (positionals.length === 0) {
     const took = Math.round(secondsSinceStart());
@@ -113,7 +79,7 @@ const runShort = async (): Promise<boolean> => {
     );
   }
   if (ran === 0) console.error("No test ran.");
-  return ran > 0 && !failed;
+  return ran > 0 && !failed && !interrupted.signal.aborted;
 };
 
 /** File after file, while the time lasts. Under a budget each day begins elsewhere in the list, so that none is left out for ever. */
@@ -130,11 +96,15 @@ const runLong = async (): Promise<boolean> => {
     const overtime = new AbortController();
     const late = Number.isFinite(seconds) ? setTimeout(() => overtime.abort(), seconds * 1000) : undefined;
     console.log(`\n▸ ${nameOf(left[0])}`);
-    const outcome = await runFiles([left[0]], AbortSignal.any([interrupted.signal, overtime.signal]));
+    const outcome = await runFiles([left[0]], { ...options, signal: AbortSignal.any([interrupted.signal, overtime.signal]) });
     clearTimeout(late);
-    if (overtime.signal.aborted || interrupted.signal.aborted) break;
-    for (const [path, each] of outcome.seconds) all.set(path, each);
+    // What failed before the end of its file is a failure all the same.
     if (outcome.failed) failures.push(nameOf(left[0]));
+    if (overtime.signal.aborted || interrupted.signal.aborted) {
+      console.log(`\n${nameOf(left[0])}: ended by ${overtime.signal.aborted ? "the budget" : "a signal"} after ${outcome.ran} tests`);
+      break;
+    }
+    for (const [path, each] of outcome.seconds) all.set(path, each);
     if (outcome.ran === 0) withoutTest.push(nameOf(left[0]));
     left.shift();
   }

@@ -9,6 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer } from "../client.ts";
 import { errorCodesOf } from "../distribution.ts";
+import { oneOrAll } from "../length.ts";
 import { nonEmpty, valueAt } from "../samples.ts";
 import { grown } from "./grown.ts";
 import {
@@ -122,7 +123,7 @@ const unsigned = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64ur
 for (const method of guarded) {
   test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: unusedUid(place) });
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const absent = isBesideOpen(method) && protocol === "rest" ? [] : [undefined];
       for (const token of [...absent, "garbage", flipped, unsigned]) assertUnauthenticated(await stage.call(protocol, method, request, { token }), method);
       assertUnauthenticated(await stage.call(protocol, method, request, { headers: { authorization: "Basic b3BlcmF0b3I6b3BlcmF0b3I=" } }), method);
@@ -138,7 +139,7 @@ for (const method of scoped) {
     const absentUid = unusedUid(uid);
     const absent = about(real, uid, absentUid);
     assert.equal(valueAt(absent, path), absentUid);
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       for (const { token } of [nobody, other.owner]) {
         const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, refusalCodeOf(method), `${method.name}: ${refusal.message}`);
@@ -151,7 +152,7 @@ for (const method of scoped) {
     const request = await stage.request(method, { place, uid: other.organization });
     const absentUid = unusedUid(other.organization);
     const absent = about(request, other.organization, absentUid);
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const refusal = await stage.call(protocol, method, request, { token: nobody.token });
       assert.equal(refusal.code, refusalCodeOf(method), refusal.message);
       assert.equal(
@@ -166,7 +167,7 @@ for (const method of lists) {
   test(`${method.name}: a stranger's list is empty, and a neighbour's holds nothing of ours, in rows and in its total`, async () => {
     const shown = shownBy(method);
     if (shown !== undefined) await stage.make(shown, { place });
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const asked = { pageSize: 200, uidp: { descendantsOf: world.organization } };
       const visible = await stage.call(protocol, method, asked, { token: await stage.operator() });
       assert.ok(shown === undefined || visible.reply.totalCount !== "0", "there is something to be hidden");
@@ -190,7 +191,7 @@ for (const method of answered.filter((each) => each.unscoped && each.capabilitie
     const uid = String(valueAt(real, path));
     const absentUid = unusedUid(uid);
     const absent = about(real, uid, absentUid);
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       for (const { token } of [nobody, other.owner]) {
         const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, method.writes ? codes.PERMISSION_DENIED : codes.NOT_FOUND, refusal.message);
@@ -208,7 +209,7 @@ for (const method of nonEmpty(
     // What comes back in these suites is a repo: an undelete asks for what making it does, too.
     const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
     const { token } = await stage.holder([...method.capabilities, ...besides], stage.needsAt(method, place));
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
       // An image's facts come with imports; that one is told of its absence is permission enough.
       const absent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
@@ -229,7 +230,7 @@ for (const method of needing) {
   for (const missing of method.capabilities) {
     test(`${method.name} is refused to whoever holds every capability but ${missing}`, async () => {
       const { token } = await stage.holder(everyCapabilityBut(missing), place);
-      for (const protocol of protocolsOf(method)) {
+      for (const protocol of oneOrAll(protocolsOf(method))) {
         const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
         assertRefused(answer, method);
         if (answer.code === codes.PERMISSION_DENIED && missing !== "groups.list")
@@ -241,7 +242,7 @@ for (const method of needing) {
 
 for (const method of nonEmpty(answered.filter(isForEverybody), "operation for every caller")) {
   test(`${method.name} asks for a token and no right`, async () => {
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const { token } = await stage.callerOf(method, nobody);
       assertAllowed(await stage.call(protocol, method, await stage.request(method), { token }), method);
     }
@@ -253,7 +254,7 @@ for (const method of nonEmpty(
   "open operation",
 )) {
   test(`${method.name} is open: it answers without a token and does not look at one that is there`, async () => {
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const request = await stage.request(method);
       const answers: Answer[] = [];
       for (const token of [undefined, "garbage", nobody.token]) {
@@ -276,7 +277,7 @@ for (const method of nonEmpty(
 for (const method of methods.filter((candidate) => !stage.answers(candidate) && !isScim(candidate))) {
   test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: unusedUid(place) });
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       for (const token of [await stage.operator(), nobody.token]) {
         const answer = await stage.call(protocol, method, request, { token });
         assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
@@ -301,7 +302,7 @@ for (const method of lists) {
     const shown = shownBy(method);
     const mine = shown === undefined ? undefined : text(await stage.make(shown, { place: branchA }), "uid");
     for (const place of [branchB, world.organization, other.organization]) if (shown !== undefined) await stage.make(shown, { place });
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const answer = await stage.call(protocol, method, { pageSize: 200 }, { token: inA.token });
       const seen = seenIn(method, answer);
       assert.ok(mine === undefined || seen.includes(mine));
@@ -321,7 +322,8 @@ for (const method of nonEmpty(
   test(`${method.name}: an identity of a subgroup is refused beside and above its branch, and what an ancestor holds it does not inherit`, async () => {
     for (const place of [branchB, world.organization]) {
       const request = await stage.request(method, { place });
-      for (const protocol of protocolsOf(method)) assert.equal((await stage.call(protocol, method, request, { token: inA.token })).code, refusalCodeOf(method));
+      for (const protocol of oneOrAll(protocolsOf(method)))
+        assert.equal((await stage.call(protocol, method, request, { token: inA.token })).code, refusalCodeOf(method));
     }
   });
 }

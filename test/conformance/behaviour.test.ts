@@ -11,6 +11,7 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
+import { shareOf } from "../length.ts";
 import { bodyField, matcherOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
 import { everyCapabilityBut, protocols, protocolsOf, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
 import { into, keyOf, type Spot, spotsIn, spotsOf } from "./spots.ts";
@@ -162,7 +163,7 @@ for (const method of bodied) {
     for (const spot of spots) for (const wrong of await wrongValues(spot)) prepared.push([spot, wrong, await placed(body, message, spot.path, wrong.value)]);
     const before = await stage.fingerprint();
     await Promise.all(
-      prepared.map(async ([spot, wrong, sent]) =>
+      shareOf(prepared, 3).map(async ([spot, wrong, sent]) =>
         assertNames(await send(method, request, sent), `${spot.name}${wrong.at ?? ""}`, `${spot.name}: ${wrong.why}`),
       ),
     );
@@ -236,7 +237,7 @@ for (const method of bodied) {
       }
     }
     const before = await stage.fingerprint();
-    for (const [name, what, sent] of prepared) assertNames(await send(method, request, sent), name, what);
+    for (const [name, what, sent] of shareOf(prepared, 3)) assertNames(await send(method, request, sent), name, what);
     assert.equal(await stage.fingerprint(), before);
     assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
     assert.equal(Reflect.get({}, "polluted"), undefined);
@@ -308,7 +309,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
       }
     }
     const before = await stage.fingerprint();
-    for (const [name, why, sent] of prepared) assertNames(await stage.call("grpc", method, sent, { token: operator }), name, `${name}: ${why}`);
+    for (const [name, why, sent] of shareOf(prepared, 2)) assertNames(await stage.call("grpc", method, sent, { token: operator }), name, `${name}: ${why}`);
     assert.equal(await stage.fingerprint(), before);
   });
 

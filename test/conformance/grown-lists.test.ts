@@ -8,6 +8,7 @@ import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
+import { oneOrAll } from "../length.ts";
 import { createOf, nonEmpty } from "../samples.ts";
 import { requestsOfGrown, grown } from "./grown.ts";
 import { everyCapabilityBut, protocols, folder, hasPlaces, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
@@ -124,7 +125,7 @@ for (const { method, scope, rows } of subjects) {
           .filter((row) => textsOf(row[column]).some((value) => wanted.includes(value)))
           .map(key)
           .sort();
-        for (const orderBy of orders)
+        for (const orderBy of oneOrAll(orders))
           assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize })).map(key).sort(), found, orderBy);
       }
     });
@@ -176,7 +177,7 @@ for (const { method, scope, rows } of subjects) {
       await refused(scope, (await stage.holder(everyCapabilityBut(""), world.organization)).token);
       if (method.unscoped) await refused(scope, other.owner.token);
     }
-    for (const orderBy of orders.filter((order) => order !== method.defaultOrder)) await refused({ ...scope, orderBy }, operator);
+    for (const orderBy of oneOrAll(orders.filter((order) => order !== method.defaultOrder))) await refused({ ...scope, orderBy }, operator);
     for (const forged of [pageToken.slice(1), `${pageToken}A`, "x", "é"]) await refused({ ...scope, pageToken: forged }, operator);
     const madeMs = world.clock.now;
     try {

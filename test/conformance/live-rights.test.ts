@@ -14,6 +14,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
+import { oneOrAll } from "../length.ts";
 import { nonEmpty } from "../samples.ts";
 import { openWorld } from "../world.ts";
 import {
@@ -60,14 +61,14 @@ const named = (rpc: string): MethodFact =>
   )[0] ?? assert.fail(rpc);
 
 /**
- * The same call on both servers, through both protocols. A write only tries; of the OCI protocol, where nothing can be tried, it is
+ * The same call on both servers, in a long run through both protocols. A write only tries; of the OCI protocol, where nothing can be tried, it is
  * made again each time.
  */
 const everywhere = async (method: MethodFact, request: JsonObject, { token }: Holder): Promise<Answer[]> => {
   const answers: Answer[] = [];
   const isTried = method.writes && hasSafeWrites(method);
   for (const url of [world.url, second.url]) {
-    for (const protocol of protocolsOf(method)) {
+    for (const protocol of oneOrAll(protocolsOf(method))) {
       const asked = method.writes && !isTried ? await stage.request(method, { place }) : request;
       answers.push(await callOver(protocol, url, method.name, asked, { token, validateOnly: isTried }));
     }

@@ -8,6 +8,7 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions, Protocol } from "../client.ts";
+import { oneOrAll } from "../length.ts";
 import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
 import { everyCapabilityBut, protocols, folder, freshKey, groupMessage, hasSafeWrites, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
@@ -72,7 +73,7 @@ const sayable = (value: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(value).flatMap(([key, entry]) => (entry === false ? [] : [[key, isObject(entry) ? sayable(entry) : entry]])));
 
 for (const method of writes) {
-  for (const protocol of protocols) {
+  for (const protocol of oneOrAll(protocols)) {
     test(`${method.rpc} over ${protocol} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
       const request = await stage.request(method, { place });
       const headers = { "idempotency-key": freshKey() };
@@ -103,7 +104,7 @@ for (const method of writes) {
   }
 
   test(`${method.rpc} is the same request over either protocol: the key that one has used replays the answer over the other`, async () => {
-    for (const [one, another] of [protocols, protocols.toReversed()] as const) {
+    for (const [one, another] of oneOrAll([protocols, protocols.toReversed()])) {
       const whole = await stage.request(method, { place, whole: bodyField(method)?.message?.name !== groupMessage });
       const masked = method.input.byName.has("update_mask") ? updatable(method) : [];
       for (const spelling of masked.length > 0 ? [undefined, masked.map(({ name }) => name).join(), "*"] : [undefined]) {

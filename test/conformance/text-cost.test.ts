@@ -55,7 +55,7 @@ const shapesOf = (field: FieldFact): readonly (readonly [string, HostileText])[]
   return [...shapes, ["its example again and again", (length) => `${example.repeat(Math.ceil(length / example.length)).slice(0, length - 1)}!`]];
 };
 
-const shares = shortOrLong(6, 1);
+const shares = shortOrLong(12, 1);
 const random = randomNumbers(36);
 const turns = new Map<FieldFact, number>();
 const tried = new Set<string>();

@@ -12,6 +12,7 @@ import { type FieldFact, isViewed, type MessageFact, type MethodFact, type Viewe
 import { linksOfMethod, replyInView, requestInView } from "#contract/views.ts";
 import { signedInType } from "#outbox";
 import { type Answer, callHttp, restRequest } from "../client.ts";
+import { oneOrAll } from "../length.ts";
 import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
 import { grown, requestsOfGrown } from "./grown.ts";
 import {
@@ -136,7 +137,7 @@ const about = async (method: MethodFact): Promise<JsonObject> =>
 for (const method of version1.filter(({ open }) => !open)) {
   test(`${method.name} tells who is asking: without a token and with a wrong one it is UNAUTHENTICATED`, async () => {
     const first = await about(method);
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       for (const token of [undefined, "garbage"]) {
         const answer = await stage.call(protocol, method, first, { token });
         assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
@@ -153,7 +154,7 @@ for (const method of all.filter(({ view }) => view.of.scope)) {
     const uid = String(valueAt(first, method.scope ?? []));
     const absentUid = unusedUid(uid);
     const absent = JSON.parse(JSON.stringify(first).replaceAll(uid, absentUid)) as JsonObject;
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       for (const { token } of [nobody, other.owner]) {
         const refusal = await stage.call(protocol, method, first, { token });
         assert.equal(refusal.code, codes.PERMISSION_DENIED, refusal.message);
@@ -168,7 +169,7 @@ for (const method of all.filter(({ capabilities, open }) => capabilities.length 
   test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")}`, async () => {
     const { of } = method.view;
     const { token } = await stage.holder(method.capabilities, stage.needsAt(of, place));
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       const { first } = await asked(method, { place, capabilities: method.capabilities });
       const answer = await stage.call(protocol, method, first, { token });
       // Nothing has been pushed: that one is told of the image's absence is permission enough.
@@ -181,7 +182,7 @@ for (const method of all.filter(({ capabilities, open }) => capabilities.length 
     test(`${method.name} is refused, in the words of version 2, to whoever holds every capability but ${missing}`, async () => {
       const { of } = method.view;
       const { token } = await stage.holder(everyCapabilityBut(missing), place);
-      for (const protocol of protocols) {
+      for (const protocol of oneOrAll(protocols)) {
         const { first, second } = await asked(method, { place, capabilities: ["groups.list"] });
         const [one, two] = [await stage.call(protocol, method, first, { token }), await stage.call(protocol, of, second, { token })];
         assert.equal(verdict(one), verdict(two));
@@ -206,7 +207,7 @@ for (const method of own) {
     // Settings are of an organization, and of no folder.
     const ofOrganization = method.input.byName.has("registry_id");
     const { token } = await stage.holder(method.capabilities, ofOrganization ? world.organization : place);
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       const request = await stage.request(method, ofOrganization ? { uid: world.organization } : { place });
       const answer = await stage.call(protocol, method, request, { token });
       assert.ok(isAllowed(method, answer), `${answer.code} ${answer.message}`);
@@ -216,7 +217,7 @@ for (const method of own) {
   for (const missing of method.capabilities) {
     test(`${method.name}, which version 2 has not, is refused to whoever holds every capability but ${missing}, and changes nothing`, async () => {
       const { token } = await stage.holder(everyCapabilityBut(missing), world.organization);
-      for (const protocol of protocols) {
+      for (const protocol of oneOrAll(protocols)) {
         const request = await stage.request(method, { place });
         const before = method.writes ? await stage.fingerprint() : "";
         const answer = await stage.call(protocol, method, request, { token });
@@ -233,7 +234,7 @@ for (const method of own) {
     const uid = method.scope ? String(valueAt(request, method.scope)) : unusedUid(place);
     const absentUid = unusedUid(uid);
     const absent = JSON.parse(JSON.stringify(request).replaceAll(uid, absentUid)) as JsonObject;
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       for (const { token } of [nobody, other.owner]) {
         const answer = await stage.call(protocol, method, request, { token });
         if (method.scope) assert.equal(answer.code, codes.PERMISSION_DENIED, answer.message);
@@ -246,7 +247,7 @@ for (const method of own) {
 
 for (const method of all.filter((each) => isForEverybody(each.view.of))) {
   test(`${method.name} asks for a token and no right`, async () => {
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       const { token } = await stage.callerOf(method.view.of, nobody);
       const { first } = await asked(method, {});
       const answer = await stage.call(protocol, method, first, { token });
@@ -278,7 +279,7 @@ for (const method of lists) {
     for (const request of requests) {
       for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
         const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
-        for (const protocol of protocols) {
+        for (const protocol of oneOrAll(protocols)) {
           const answer = await stage.call(protocol, method, inView(method, request), { token });
           assert.equal(verdict(answer), verdict(allowed));
           if (allowed.code !== done) continue;
@@ -329,7 +330,7 @@ for (const method of all.filter(({ view }) => view.of.input.fields.some(({ requi
     const { of } = method.view;
     const { first, second } = await asked(method, { place });
     const kept = (request: JsonObject, path: readonly string[] | undefined): JsonObject => (path ? withValue({}, path, valueAt(request, path)) : {});
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       const options = { token: owner.token };
       const two = await stage.call(protocol, of, kept(second, of.scope), options);
       if (two.code !== codes.INVALID_ARGUMENT) continue;
@@ -388,7 +389,7 @@ const keysWithin = (value: Json): string[] =>
 
 for (const method of writes.filter(({ event, capabilities, view }) => event && (capabilities.length > 0 || isForEverybody(view.of)))) {
   test(`${method.name} is told once, with its own message and path, in a form that a strict decoder reads, and without secrets`, async () => {
-    for (const protocol of protocols) {
+    for (const protocol of oneOrAll(protocols)) {
       const caller = await stage.callerOf(method.view.of, owner);
       const { first } = await asked(method, { place, whole: bodyField(method.view.of)?.message?.name !== groupMessage });
       const last = (await stage.query("select coalesce(max(id), 0) from outbox"))[0]?.[0] ?? "0";

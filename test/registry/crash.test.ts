@@ -17,7 +17,7 @@ import { freePort } from "../world.ts";
 import { digestOf } from "../distribution.ts";
 import { newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
 
-const kills = shortOrLong(3, 40);
+const kills = shortOrLong(2, 40);
 const pushers = 4;
 const octets = { "content-type": "application/octet-stream" };
 

@@ -46,7 +46,9 @@ process.once("exit", () => rmSync(configFolder, { recursive: true, force: true }
 /** What a child gets of our environment: nothing that would configure a server, or a client. */
 const inheritedEnvironment = (): Record<string, string> => ({
   ...Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) => (value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]])),
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_(?!COMPILE_CACHE$))/.test(name) ? [] : [[name, value]],
+    ),
   ),
   XDG_CONFIG_HOME: configFolder,
 });

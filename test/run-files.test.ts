@@ -1,0 +1,71 @@
+// The runner itself (run-files.ts), in a process of its own: node starts no runner below a test.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
+
+interface Told {
+  readonly ran: number;
+  readonly failed: boolean;
+  readonly text: string;
+}
+
+/** Runs a test file of these lines, to its end or until the runner has told what `endsAt` matches. */
+const runLines = async (context: TestContext, lines: string, endsAt = "(?!)"): Promise<Told> => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "planted.test.ts");
+  await writeFile(file, `import assert from "node:assert/strict";\nimport { test } from "node:test";\n${lines}\n`);
+  const program = `
+    import { runFiles } from ${JSON.stringify(join(import.meta.dirname, "run-files.ts"))};
+    const end = new AbortController();
+    let text = "";
+    const write = (piece) => {
+      text += piece;
+      if (${new RegExp(endsAt)}.test(text)) end.abort();
+    };
+    const { ran, failed } = await runFiles([${JSON.stringify(file)}], { testTimeoutMs: 60_000, nodeOptions: [], signal: end.signal, write });
+    console.log(JSON.stringify({ ran, failed, text }));`;
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "NODE_TEST_CONTEXT"));
+  const programFile = join(folder, "program.mjs");
+  await writeFile(programFile, program);
+  const { stdout } = await promisify(execFile)(process.execPath, [programFile], { env: environment });
+  return JSON.parse(stdout) as Told;
+};
+
+const passes = `test("this one passes", () => {});`;
+const fails = `test("this one fails", () => assert.equal(1, 2));`;
+const hangs = `test("this one is cut off", async (t) => t.test("within", () => new Promise((resolve) => setTimeout(resolve, 60_000))));`;
+
+test("a file that is cut off is not told as one that failed", async (t) => {
+  const { ran, failed, text } = await runLines(t, `${passes}\n${hangs}`, "this one passes");
+  assert.deepEqual({ ran, failed }, { ran: 1, failed: false });
+  assert.doesNotMatch(text, /✖|abort|cancelled|failing/);
+});
+
+test("what failed before its file was cut off is told, and fails the run", async (t) => {
+  const { ran, failed, text } = await runLines(t, `${passes}\n${fails}\n${hangs}`, "this one fails");
+  assert.deepEqual({ ran, failed }, { ran: 2, failed: true });
+  assert.match(text, /✖ this one fails/);
+  assert.doesNotMatch(text, /abort|cancelled|planted\.test\.ts'/);
+});
+
+test("a file that comes to its end passes or fails by its tests", async (t) => {
+  assert.deepEqual({ ...(await runLines(t, passes)), text: "" }, { ran: 1, failed: false, text: "" });
+  assert.deepEqual({ ...(await runLines(t, `${passes}\n${fails}`)), text: "" }, { ran: 2, failed: true, text: "" });
+});
+
+test("an error that nobody catches fails its file, whether a timer has thrown it or a promise", async (t) => {
+  const turn = "await new Promise((resolve) => setTimeout(resolve, 20));";
+  const ofTimer = `test("of a timer", async () => { setTimeout(() => { throw new Error("loose"); }); ${turn} });`;
+  const ofPromise = `test("of a promise", async () => { void Promise.resolve().then(() => { throw new Error("loose"); }); ${turn} });`;
+  for (const lines of [ofTimer, ofPromise]) {
+    const { failed, text } = await runLines(t, lines);
+    assert.equal(failed, true);
+    assert.match(text, /loose/);
+  }
+});
