@@ -42,10 +42,13 @@ export class FoundViolations {
     return this.list.length >= limits.violationsMax;
   }
 
-  /** Of a field of which a step before has told, nothing more is told. */
-  add(field: string, description: string): void {
+  /** Of a field of which a step before has told, nothing more is told; nor where it has told of another that would do instead. */
+  add(field: string, description: string, ...instead: readonly string[]): void {
     if (this.isFull) return;
-    for (let index = 0; index < this.#earlier; index++) if (this.list[index]?.field === field) return;
+    for (let index = 0; index < this.#earlier; index++) {
+      const told = this.list[index]?.field ?? "";
+      if (told === field || instead.includes(told)) return;
+    }
     this.list.push({ field, description });
   }
 

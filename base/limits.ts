@@ -502,6 +502,11 @@ export const limits = {
    * two seconds, well below the time that a statement may take.
    */
   deletedRowsMax: 10_000,
+  /**
+   * Kept rows that one statement brings back or removes, 0.1 s and less: how many rows that are not told a deletion takes is bounded by
+   * the time of its statements alone, and whatever it has taken must come back.
+   */
+  keptRowsPage: 2_000,
   /** For so many days what was deleted can be brought back: what nobody misses in a month is not missed. */
   deletedDays: 30,
   /** What the operator may set: longer is what backups are for. */
@@ -809,9 +814,8 @@ export const limits = {
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
   /** A subscription whose sink failed for so long is disabled. */
   sinkFailureMs: 5 * 24 * 60 * 60 * 1000,
-  /** A secret's overlap: when nothing is said, and at most. */
+  /** A secret's overlap when nothing is said; the contract says how long it may be at most. */
   secretOverlapMs: 24 * 60 * 60 * 1000,
-  secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
   /** Organizations that one page asks a person about; the next ones come with the next answer. */

@@ -33,6 +33,7 @@ import {
   fillGroups,
   fillIdentities,
   fillRepos,
+  fillRequests,
   fillTags,
   spreadRepos,
   vacuumTables,
@@ -51,6 +52,8 @@ const subscriptions = service("events.v2.SubscriptionsService/ListSubscriptions"
 const audit = "gantry.audit.v1.AuditService/ListAuditEntries";
 const events = "gantry.events.v1.EventsService/ListEvents";
 const deletions = "gantry.deletions.v1.DeletionsService/ListDeletions";
+const requestedLibraries = service("libraries.v2beta1.RequestGroupsService/ListRequestedLibraries");
+const requestedVersions = service("libraries.v2beta1.RequestGroupsService/ListRequestedLibraryVersions");
 const deliveries = "gantry.events.v1.DeliveriesService/ListDeliveries";
 
 // ---- reading a plan ---------------------------------------------------------------------------------------------
@@ -270,6 +273,12 @@ const fill = async (application: Application, client: pg.Client, count: number, 
       await fillDeletions(client, branch, third);
       await fillDeletions(client, narrow, thousandth);
     });
+  }
+  if (wanted(requestedLibraries, requestedVersions)) {
+    progress(`${count} requested libraries`);
+    await fillRequests(client, organization, count - third);
+    await fillRequests(client, branch, third);
+    filled.push("request_groups", "request_group_items");
   }
   // A person with rights in both organizations.
   const person = "9".repeat(40);
@@ -539,6 +548,27 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
   return bad;
 };
 
+// ---- what is asked for ---------------------------------------------------------------------------------------------
+
+/** Lists over all requests, whose rows are made of items: some count or sort what they make of all items at their place. Returns how many are wrong. */
+const examineRequests = async (client: pg.Client, application: Application, { large, branch }: Rows): Promise<number> => {
+  const all = Number.POSITIVE_INFINITY;
+  const size = await valueOf(client, "select sum(relpages) as value from pg_class where relname ~ '^request_group'", []);
+  const caller = ["operator", await authorizationOf(application, operatorUid)] as const;
+  // The items' pages once, and a descent for each request and for each item of a page.
+  const max: Bounds = { rows: all, buffers: Number(size) + 100_000, sorted: all };
+  const library = { ecosystem: "ECOSYSTEM_PYTHON", name: "library-20" };
+  let bad = 0;
+  for (const parent of [large, branch]) {
+    for (const orderBy of ["name", "name desc", "requested_version_count desc", "last_request_time desc", "create_time", "update_time"])
+      for (const filter of [{}, { query: "ry-29" }, { buildStatus: "REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE" }])
+        bad += await examine(client, application, caller, requestedLibraries, { parent, orderBy, ...filter }, max);
+    for (const orderBy of ["version", "update_time desc"])
+      bad += await examine(client, application, caller, requestedVersions, { parent, orderBy, ...library }, max);
+  }
+  return bad;
+};
+
 const checkPlans = (folder: Folder): Promise<number> => {
   const { values } = parseArgs({ options: { rows: { type: "string", default: "1000000" }, only: { type: "string" } } });
   const only = values.only?.split(",");
@@ -551,8 +581,10 @@ const checkPlans = (folder: Folder): Promise<number> => {
       await client.query(`set statement_timeout = ${limits.statementTimeoutMs}`);
       let bad = 0;
       const asked = lists(filled).filter(([method]) => wanted(method));
-      if (asked.length === 0) throw new Error(`no list is called ${values.only}`);
+      const asksRequests = wanted(requestedLibraries, requestedVersions);
+      if (asked.length === 0 && !asksRequests) throw new Error(`no list is called ${values.only}`);
       for (const caller of filled.callers) for (const [method, request] of asked) bad += await examine(client, application, caller, method, request);
+      if (asksRequests) bad += await examineRequests(client, application, filled);
       if (wanted(repos))
         bad += await withClient(await databaseOf(site), (writer) => examineNeighbours(client, writer, application, Math.ceil(Number(values.rows) / 10)));
       if (wanted(listAdvisories)) bad += await withClient(await databaseOf(site), (writer) => examineTexts(client, writer, application, filled));

@@ -314,3 +314,32 @@ export const fillDeliveries = async (client: pg.Client, subscription: string, co
     [subscription, count],
   );
 };
+
+/** Items of one request group: as many as the longest lists have. */
+const itemsOfRequest = 2_000;
+
+/**
+ * Items of request groups at `parent`, as many as `count`: of 30,000 libraries, some asked for far more often than others, in
+ * some twenty versions each. One request in ten is a draft, one item in fifty was removed.
+ */
+export const fillRequests = async (client: pg.Client, parent: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into request_groups (uid, parent_id, name, status, ecosystem, source, for_cve_remediation, submit_time, create_time, update_time,
+       items_update_time, created_by, submitted_by, input, availability_summary, org_upstream_enabled)
+     select $1::text || '/' || ${segment("request")}, $1, 'request ' || n, 'REQUEST_GROUP_STATUS_PROCESSING', 'ECOSYSTEM_PYTHON', 'REQUEST_SOURCE_API', false,
+       case when n % 10 <> 9 then ${madeTime} end, ${madeTime}, ${madeTime}, ${madeTime}, $1, $1, '{}', '{}', false
+     from generate_series(1, $2::int) as n`,
+    [parent, Math.ceil(count / itemsOfRequest)],
+  );
+  await client.query(
+    `insert into request_group_items (uid, requirement, package_name, version, ecosystem, sort_key, availability, availability_reason, closest_version,
+       latest_version, removed, create_time, update_time)
+     select request.uid || '/' || lpad(to_hex(item), 16, '0'), 'library==1', 'library-' || ${skewed(7919, 30_000)}, '1.' || n % 7 || '.' || n % 3,
+       case when n % 4 = 0 then 'ECOSYSTEM_JAVA' else 'ECOSYSTEM_PYTHON' end, '1',
+       'AVAILABILITY_' || case when n % 100 = 99 then 'INVALID_REQUIREMENT' when n % 3 = 0 then 'BUILT' else 'CAN_BE_REQUESTED' end, '', '', '', n % 50 = 7,
+       request.create_time, request.create_time
+     from (select uid, create_time, row_number() over (order by uid) as place from request_groups where left(uid, -17) = $1) as request,
+       generate_series(1, ${itemsOfRequest}) as item, lateral (select (place * ${itemsOfRequest} + item) * 31 as n) as numbered`,
+    [parent],
+  );
+};

@@ -28,6 +28,8 @@ export interface FieldFact {
   readonly message: MessageFact | undefined;
   readonly enum: EnumFact | undefined;
   readonly oneof: string | undefined;
+  /** Of the fields of its oneof one is needed. */
+  readonly oneRequired: boolean;
   /** proto3 `optional`: an explicit default differs from absence. */
   readonly presence: boolean;
   readonly required: boolean;
@@ -106,6 +108,8 @@ export interface MessageFact {
   readonly fields: readonly FieldFact[];
   /** By proto name, JSON name and lower camel case. */
   readonly byName: ReadonlyMap<string, FieldFact>;
+  /** Sets of fields that exclude each other, of each of which one is needed. */
+  readonly requiredOneofs: readonly (readonly FieldFact[])[];
   /** What follows for its rows; undefined where the contract does not say that there are any. */
   readonly resource: ResourceFact | undefined;
   readonly descriptor: DescMessage;
@@ -359,6 +363,7 @@ const fieldFact = (field: DescField): FieldFact => {
     message: value.message && value.kind === "message" ? messageFact(value.message) : undefined,
     enum: value.enum && enumFact(value.enum),
     oneof: field.oneof?.name,
+    oneRequired: field.oneof?.proto.options !== undefined && getOption(field.oneof, options.one_required),
     presence: field.proto.proto3Optional,
     required: behaviours.includes(FieldBehavior.REQUIRED),
     outputOnly: behaviours.includes(FieldBehavior.OUTPUT_ONLY),
@@ -401,18 +406,34 @@ const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
   return { unique, deletedWithParent, counted, deletedForGood };
 };
 
+/** The fields of the same oneof side by side, where one of them is needed. */
+export const requiredOneofsOf = (fields: readonly FieldFact[]): FieldFact[][] => {
+  const names = new Set(fields.flatMap(({ oneof, oneRequired }) => (oneRequired && oneof !== undefined ? [oneof] : [])));
+  return [...names].map((name) => fields.filter(({ oneof }) => oneof === name));
+};
+
 /** The facts of one message; computed once. Throws where its options contradict each other. */
 export const messageFact = (descriptor: DescMessage): MessageFact => {
   const known = messages.get(descriptor.typeName);
   if (known) return known;
   const fields: FieldFact[] = [];
   const byName = new Map<string, FieldFact>();
-  const fact: MessageFact = { name: descriptor.typeName, short: descriptor.name, fields, byName, resource: resourceFact(descriptor), descriptor };
+  const requiredOneofs: FieldFact[][] = [];
+  const fact: MessageFact = {
+    name: descriptor.typeName,
+    short: descriptor.name,
+    fields,
+    byName,
+    requiredOneofs,
+    resource: resourceFact(descriptor),
+    descriptor,
+  };
   messages.set(descriptor.typeName, fact);
   for (const field of descriptor.fields.map(fieldFact)) {
     fields.push(field);
     for (const name of [field.json, field.name, camelCase(field.name)]) byName.set(name, field);
   }
+  requiredOneofs.push(...requiredOneofsOf(fields));
   return fact;
 };
 

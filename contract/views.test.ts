@@ -103,7 +103,7 @@ const violations: readonly (readonly [operation: string, field: string, descript
   ["iam.Identities/Create", "staticKeys.expirationTime", "must be in the future", "static.expiration", "must be in the future"],
   ["iam.RoleBindings/CreateBatch", "requests", "requests is required", "roleBindings", "roleBindings is required"],
   ["iam.RoleBindings/CreateBatch", "requests[2].roleBinding.roleUid", "roleUid is required", "roleBindings[2].role", "role is required"],
-  ["iam.GroupInvites/Create", "ttl", "ttl must be more than 0s", "ttl", "ttl must be more than 0s"],
+  ["iam.GroupInvites/Create", "ttl", "ttl must be between 1s and 2592000s", "ttl", "ttl must be between 1s and 2592000s"],
   ["iam.GroupInvites/Create", "roleUid", "does not exist", "role", "does not exist"],
   ["iam.Groups/Create", "nonsense", "unknown field", "nonsense", "unknown field"],
 ];

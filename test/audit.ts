@@ -1,6 +1,6 @@
 // The audit log as tests look at it: brought up to date, read through the API, and checked as `gantry audit verify` does.
 
-import type { JsonObject } from "#base/json.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
 import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
 import { asOwner } from "./database.ts";
 import type { World } from "./world.ts";
@@ -8,15 +8,23 @@ import type { World } from "./world.ts";
 /** Writes and seals all that has happened. */
 export const sealAudit = ({ server }: World): Promise<void> => server.application.services.audit.finish();
 
+/** What a list answers, over every page. */
+export const everyPage = async (world: World, operation: string, field: string, request: JsonObject, token?: string): Promise<JsonObject[]> => {
+  const found: JsonObject[] = [];
+  let pageToken = "";
+  do {
+    const reply = await world.ok(operation, { pageSize: 200, ...request, pageToken }, token === undefined ? {} : { token });
+    const page = reply[field];
+    if (Array.isArray(page)) found.push(...page.filter(isObject));
+    pageToken = text(reply, "nextPageToken");
+  } while (pageToken !== "");
+  return found;
+};
+
 /** Entries in the order of their numbers, as the operator sees them unless there is a token. */
 export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
   await sealAudit(world);
-  const reply = await world.ok(
-    "gantry.audit.v1.AuditService/ListAuditEntries",
-    { orderBy: "sequence", pageSize: 200, ...request },
-    token === undefined ? {} : { token },
-  );
-  return (reply.auditEntries ?? []) as JsonObject[];
+  return everyPage(world, "gantry.audit.v1.AuditService/ListAuditEntries", "auditEntries", { orderBy: "sequence", ...request }, token);
 };
 
 export interface Verified {

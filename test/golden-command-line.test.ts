@@ -41,12 +41,15 @@ const numbered = (() => {
       });
 })();
 
+/** Without the progress that is drawn and taken away again, which comes where something takes longer than a second. */
+const withoutProgress = (err: string): string => err.replaceAll(/\r\u001b\[2K(?:\[[# ]*\] [^\r]*)?/g, "");
+
 test("what commands write is what test/golden/command-line.txt says", async () => {
   const told: string[] = [];
   const tell = async (line: string, columns?: number): Promise<void> => {
     const args = line.split(" ").map((word) => word.replaceAll("_", " "));
     const { status, out, err } = await runGantry(args, { environment: { ...environment, NO_COLOR: "1" }, ...(columns === undefined ? {} : { columns }) });
-    const shown = numbered(`${out}${err.replaceAll(/^(?=.)/gm, "2> ")}`);
+    const shown = numbered(`${out}${withoutProgress(err).replaceAll(/^(?=.)/gm, "2> ")}`);
     told.push(
       `$ gantry ${line}${columns === undefined ? "" : `    (a terminal of ${columns} columns)`}\n${shown}${status === 0 ? "" : `[status ${status}]\n`}`,
     );

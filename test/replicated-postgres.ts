@@ -2,9 +2,11 @@
 // programs that come with Gantry, or with those of a folder. They listen on ports of this machine, and trust it.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { appendFile, chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,16 +14,52 @@ import { promisify } from "node:util";
 import { migrate } from "../server/store/migrate.ts";
 import { prepareDataDirectory } from "../server/postgres/data-directory.ts";
 import pg from "pg";
-import { freePort } from "./world.ts";
 
 const run = promisify(execFile);
 
-/** Waits for what cannot be awaited otherwise. */
-export const until = async <T>(what: () => Promise<T | undefined> | T | undefined): Promise<T> => {
+/** Many times what anything takes here that comes at all. */
+const untilMaxMs = 120_000;
+
+/**
+ * Waits for what cannot be awaited otherwise. Ends by itself where it never comes: a loop that nobody can end keeps its process alive
+ * when its test has failed long since, and the run hangs instead of saying which test it was.
+ */
+export const until = async <T>(what: () => Promise<T | undefined> | T | undefined, maxMs: number = untilMaxMs): Promise<T> => {
+  const endMs = performance.now() + maxMs;
   for (;;) {
     const found = await what();
     if (found !== undefined) return found;
+    if (performance.now() > endMs) throw new Error(`this did not come within ${maxMs} ms: ${what}`);
     await sleep(20);
+  }
+};
+
+/** Of a server that has its start behind it. */
+const connectMaxMs = 5_000;
+
+/** Ports below those that the system gives to connections: what listens there can be stopped, and find its port free again. */
+const portsFrom = 20_000;
+const portsCount = 12_000;
+
+/** A port that nobody listens on, and that no connection is given in the meantime. */
+const lastingPort = async (): Promise<number> => {
+  for (;;) {
+    const port = portsFrom + randomInt(portsCount);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
+};
+
+/** Whether a process does something still; one that has ended and that nobody has asked for is none. */
+const isAlive = (pid: number): boolean => {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
   }
 };
 
@@ -91,8 +129,10 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
   if (runAs) await chown(data, runAs.uid, runAs.gid);
 
   const makeHost = async (name: string, more: Readonly<Record<string, string>>): Promise<PostgresHost & { readonly directory: string }> => {
-    const port = await freePort();
+    const port = await lastingPort();
     const directory = join(data, name);
+    // Of this one alone: another test's may have a server of the same name.
+    const clusterName = `${name} of ${process.pid} at ${port}`;
     let child: ChildProcess | undefined;
     const query: PostgresHost["query"] = async (statement) => {
       const client = new pg.Client({
@@ -108,50 +148,60 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
       }
     };
     const isRunning = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
-    /** The server and the processes that it has started, each in a group of its own. */
-    const signalAll = (which: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void => {
+    /** The server and the processes that it has started, each in a group of its own; these processes. */
+    const signalAll = (which: "SIGKILL" | "SIGSTOP" | "SIGCONT"): number[] => {
       const pid = child?.pid;
-      if (pid === undefined || !isRunning()) return;
+      if (pid === undefined || !isRunning()) return [];
       // First of all it starts no others.
       process.kill(pid, "SIGSTOP");
       const others = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-      for (const each of [...others, pid]) process.kill(each, which);
+      const all = [...others, pid];
+      for (const each of all) if (isAlive(each)) process.kill(each, which);
+      return all;
     };
-    const closed = async (end: () => void): Promise<void> => {
+    const closed = async (end: () => readonly number[]): Promise<void> => {
       if (child === undefined || !isRunning()) return;
       const gone = once(child, "close");
-      end();
+      const ending = end();
       await gone;
+      // Its own processes outlive it by a moment, and while they do, no server starts on the directory.
+      await until(() => (ending.some(isAlive) ? undefined : true));
     };
     return {
       port,
       directory,
       query,
-      pause: () => signalAll("SIGSTOP"),
-      resume: () => signalAll("SIGCONT"),
-      stop: () => closed(() => void child?.kill("SIGINT")),
+      pause: () => void signalAll("SIGSTOP"),
+      resume: () => void signalAll("SIGCONT"),
+      stop: () =>
+        closed(() => {
+          child?.kill("SIGINT");
+          return [];
+        }),
       kill: () => closed(() => signalAll("SIGKILL")),
       async start() {
-        child = spawn(join(programsFolder, "postgres"), ["-D", directory, ...settings(port, { cluster_name: name, ...more })], {
+        child = spawn(join(programsFolder, "postgres"), ["-D", directory, ...settings(port, { cluster_name: clusterName, ...more })], {
           ...user,
           cwd: "/",
           env: environment,
           stdio: ["ignore", "ignore", "ignore"],
         });
-        const ended = once(child, "close").then(() => {
-          throw new Error(`the PostgreSQL server ${name} ended`);
-        });
-        // Once it answers, its end is the test's own doing.
-        ended.catch(() => {});
         const isUp = async (): Promise<true | undefined> => {
-          const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${port}/postgres` });
+          // Whoever answers there then is somebody else.
+          if (!isRunning()) throw new Error(`the PostgreSQL server ${name} ended`);
+          const client = new pg.Client({ connectionString: `postgresql://gantry@127.0.0.1:${port}/postgres`, connectionTimeoutMillis: connectMaxMs });
           client.on("error", () => {});
-          return client.connect().then(
-            () => client.end().then(() => true as const),
-            () => undefined,
-          );
+          try {
+            await client.connect();
+            const { rows } = await client.query<[string]>({ text: "show cluster_name", rowMode: "array" });
+            return rows[0]?.[0] === clusterName ? true : undefined;
+          } catch {
+            return undefined;
+          } finally {
+            client.end().catch(() => {});
+          }
         };
-        await Promise.race([until(isUp), ended]);
+        await until(isUp);
       },
     };
   };

@@ -200,7 +200,7 @@ const errorAnswers = {
   unimplemented: {
     status: "501",
     name: "Unimplemented",
-    description: "UNIMPLEMENTED: the operation is not served here, or does not do what one of its fields asks for.",
+    description: "UNIMPLEMENTED: the operation is not served here, or does not do what one of its fields asks for; its description says which.",
   },
   unavailable: { status: "503", name: "Unavailable", description: "UNAVAILABLE: the server or its database cannot answer now; try again." },
   deadline: { status: "504", name: "DeadlineExceeded", description: "DEADLINE_EXCEEDED: the answer took longer than the server waits." },
@@ -249,8 +249,12 @@ export const errorResponses = (isVersion1: boolean, errors: Readonly<Record<stri
 
 const responseReference = (name: ErrorName): JsonObject => ({ $ref: `#/components/responses/${errorAnswers[name].name}` });
 
-/** Which errors an operation can be answered with, by status. */
-export const errorsOf = (method: MethodFact, http: HttpFact, has: { readonly body: boolean; readonly ifMatch: boolean }): JsonObject => {
+/** Which errors an operation can be answered with, by status. `unserved`: its text says that something of it, or all, is UNIMPLEMENTED. */
+export const errorsOf = (
+  method: MethodFact,
+  http: HttpFact,
+  has: { readonly body: boolean; readonly ifMatch: boolean; readonly unserved: boolean },
+): JsonObject => {
   const isOpen = method.open && method.capabilities.length === 0;
   const names: ErrorName[] = [
     "badRequest",
@@ -266,7 +270,7 @@ export const errorsOf = (method: MethodFact, http: HttpFact, has: { readonly bod
     "exhausted",
     "headers",
     "internal",
-    "unimplemented",
+    ...(has.unserved ? (["unimplemented"] as const) : []),
     "unavailable",
     "deadline",
   ];
@@ -347,7 +351,7 @@ export const answersOf = (
   schemas: Schemas,
   method: MethodFact,
   http: HttpFact,
-  given: { readonly hasEtag: boolean; readonly hasBody: boolean; readonly example: Json | undefined },
+  given: { readonly hasEtag: boolean; readonly hasBody: boolean; readonly isUnserved: boolean; readonly example: Json | undefined },
 ): JsonObject => {
   const headers = headersOf(method, given.hasEtag);
   const isEmpty = method.output.name === "google.protobuf.Empty";
@@ -358,6 +362,6 @@ export const answersOf = (
   return {
     "200": { description: method.givesFile ? "The file." : successText(method), headers, ...(isEmpty ? {} : { content }) },
     ...(given.hasEtag && !method.writes ? { "304": { description: "It is still what `If-None-Match` says.", headers } } : {}),
-    ...errorsOf(method, http, { body: given.hasBody, ifMatch: given.hasEtag && method.writes }),
+    ...errorsOf(method, http, { body: given.hasBody, ifMatch: given.hasEtag && method.writes, unserved: given.isUnserved }),
   };
 };

@@ -149,7 +149,13 @@ const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, bind
     ...(isDeprecated ? { deprecated: true } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody ? { requestBody } : {}),
-    responses: answersOf(schemas, method, http, { hasEtag, hasBody: requestBody !== undefined, example: example?.answer }),
+    responses: answersOf(schemas, method, http, {
+      hasEtag,
+      hasBody: requestBody !== undefined,
+      // What nobody serves is said in the operation's own comment, and test/conformance holds that to the server.
+      isUnserved: text.includes("UNIMPLEMENTED (501)"),
+      example: example?.answer,
+    }),
     security: securityOf(method),
   };
 };

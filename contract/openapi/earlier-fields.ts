@@ -28,6 +28,7 @@ export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: Field
           minItems: field.minItems || leaf.minItems,
           minimum: field.minimum || leaf.minimum,
           maximum: field.maximum || leaf.maximum,
+          oneRequired: field.oneRequired || leaf.oneRequired,
           required: field.required || (!isOneOf && (leaf.required || leaf.scope) && !optional && !leaf.outputOnly),
           example: field.example || leaf.example,
         });

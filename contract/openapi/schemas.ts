@@ -5,7 +5,7 @@
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { capabilities, capabilityByName, capabilityBySymbol } from "../capabilities.ts";
-import type { EnumFact, FieldFact, MessageFact } from "../facts.ts";
+import { type EnumFact, type FieldFact, type MessageFact, requiredOneofsOf } from "../facts.ts";
 import { schemaNameOf } from "./names.ts";
 
 /** Whether a schema is of what is asked, of what an update asks, of what is answered, or of what is shown of it to whoever is no member. */
@@ -68,6 +68,34 @@ const remarksOf = (field: FieldFact, direction: Direction): string[] => {
   return remarks;
 };
 
+const digits = (count: number): string => (count === 0 ? "" : count === 1 ? "[0-9]" : `[0-9]{${count}}`);
+
+/** Forms of the whole numbers from 1 to the one below `end`: all that have fewer digits, then those that are less at one digit after another. */
+const numbersBelow = (end: string): string[] => {
+  const fewer = end.length === 1 ? [] : [`[1-9][0-9]{0,${end.length - 2}}`];
+  const less = [...end].flatMap((digit, at) => {
+    const least = at === 0 ? 1 : 0;
+    const most = Number(digit) - 1;
+    return most < least ? [] : [`${end.slice(0, at)}${most === least ? least : `[${least}-${most}]`}${digits(end.length - at - 1)}`];
+  });
+  return [...fewer, ...less];
+};
+
+/** Whole numbers of 64 bits but the lowest, which nobody means. */
+const int64Pattern = `^(?:0|-?(?:${numbersBelow(String(2n ** 63n)).join("|")}))$`;
+
+/**
+ * A duration as protobuf's JSON writes it, within the seconds that the contract says: a fraction may follow all but the last of them.
+ * Eleven digits are as many as any may have.
+ */
+const durationPattern = ({ name, minimum, maximum }: FieldFact): string => {
+  const fraction = "(?:\\.[0-9]{1,9})?";
+  if (minimum === 0 && (maximum === 0 || maximum >= 1e11)) return `^${maximum === 0 ? "-?" : ""}[0-9]{1,11}${fraction}s$`;
+  if (minimum < 0 || minimum > 1 || maximum <= minimum) throw new Error(`${name}: there is no pattern for a duration of ${minimum} to ${maximum} seconds`);
+  const below = [...(minimum === 0 ? ["0"] : []), ...numbersBelow(String(maximum))].join("|");
+  return `^(?:(?:${below})${fraction}|${maximum})s$`;
+};
+
 const joined = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part !== undefined && part !== "").join("\n\n");
 
 /** What the server understands of a text of this kind. */
@@ -78,7 +106,7 @@ const scalarSchema = (field: FieldFact): JsonObject => {
     case "int32":
       return { type: "integer", format: "int32", ...numberLimitsOf(field) };
     case "int64":
-      return { type: "string", format: "int64", pattern: "^-?(0|[1-9][0-9]{0,18})$" };
+      return { type: "string", format: "int64", pattern: int64Pattern };
     case "double":
       return { type: "number", format: "double" };
     case "bytes":
@@ -88,7 +116,7 @@ const scalarSchema = (field: FieldFact): JsonObject => {
     case "mask":
       return { type: "string", format: "field-mask" };
     case "duration":
-      return { type: "string", pattern: "^-?[0-9]{1,11}(\\.[0-9]{1,9})?s$" };
+      return { type: "string", pattern: durationPattern(field) };
     case "any":
       return { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] };
     default:
@@ -171,7 +199,7 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
       const items = isAnswered(direction) || field.kind !== "string" ? value : { ...value, minLength: 1 };
       return { type: "array", items, ...(isAnswered(direction) ? {} : { ...least, maxItems: most }) };
     }
-    const keys: JsonObject = field.keyKind === "string" ? {} : { propertyNames: { pattern: "^-?(0|[1-9][0-9]{0,18})$" } };
+    const keys: JsonObject = field.keyKind === "string" ? {} : { propertyNames: { pattern: int64Pattern } };
     return { type: "object", additionalProperties: value, ...keys, ...(isAnswered(direction) ? {} : { maxProperties: most }) };
   };
 
@@ -188,13 +216,18 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
     };
   };
 
-  const exclusionsOf = (shown: readonly FieldFact[]): JsonObject => {
+  /** Of fields that exclude each other no two; and of some of such sets, one with something in it. */
+  const oneofsOf = (shown: readonly FieldFact[], direction: Direction): JsonObject => {
     const members = new Map<string, string[]>();
     for (const { oneof, presence, json } of shown) if (oneof !== undefined && !presence) members.set(oneof, [...(members.get(oneof) ?? []), json]);
     const pairs = [...members.values()].flatMap((names) =>
       names.flatMap((one, index) => names.slice(index + 1).map((other) => ({ not: { required: [one, other] } }))),
     );
-    return pairs.length === 0 ? {} : { allOf: pairs };
+    // What an update leaves out stays as it is.
+    const choices = (direction === "update" ? [] : requiredOneofsOf(shown)).map((fields) => ({
+      anyOf: fields.map((field) => ({ required: [field.json], properties: { [field.json]: notEmpty(field) } })),
+    }));
+    return pairs.length + choices.length === 0 ? {} : { allOf: [...pairs, ...choices] };
   };
 
   const nowhere: ReadonlySet<string> = new Set();
@@ -223,7 +256,7 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
         }),
       ),
       ...(required.length > 0 ? { required } : {}),
-      ...(isAnswered(direction) ? {} : { ...exclusionsOf(shown), additionalProperties: false }),
+      ...(isAnswered(direction) ? {} : { ...oneofsOf(shown, direction), additionalProperties: false }),
     };
   };
 

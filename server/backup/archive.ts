@@ -5,7 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { Readable } from "node:stream";
+import { ReadableStream } from "node:stream/web";
 import { createTarDecoder, createTarPacker } from "modern-tar";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -101,7 +101,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
     const hash = hashing();
     try {
       const entry = controller.add({ name, size: sizeBytes, type: "file", mode: 0o600, mtime: new Date(0) });
-      await Readable.toWeb(Readable.from(ofSize(name, sizeBytes, content, hash.update))).pipeTo(entry);
+      await ReadableStream.from(ofSize(name, sizeBytes, content, hash.update)).pipeTo(entry);
     } catch (thrown) {
       throw failure ?? thrown;
     }
@@ -202,7 +202,8 @@ export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> =
 
 async function* readTar(path: string): AsyncGenerator<Member> {
   const decoder = createTarDecoder({ strict: true });
-  const entries = Readable.toWeb(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
+  // Not Readable.toWeb: that goes on giving pieces to a stream that is given up, which ends the process.
+  const entries = ReadableStream.from(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
   for await (const { header, body } of entries) {
     if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is no file`);
     yield { name: header.name, sizeBytes: header.size, content: body };

@@ -22,7 +22,6 @@ import {
   listAuditMonths,
   openSnapshot,
   readBackedUpSchema,
-  readDatabaseTime,
   type Snapshot,
   type StoredBlob,
   vaultOf,
@@ -265,7 +264,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
     const head: BackupHead = {
       format: formatName,
       id,
-      createTime: timestamp(await readDatabaseTime(read)),
+      createTime: timestamp(snapshot.timeMs),
       gantryVersion,
       serverVersion: schema.serverVersion,
       migrations: schema.migrations,

@@ -34,8 +34,17 @@ const textViolation = (field: FieldFact, value: string, name: string): string | 
   if (field.uid && !isUid(value)) return `${name} must be a uid: 40 hex characters, then "/" and 16 more for each level`;
   if (field.pattern && !fullMatch(field.pattern).test(value)) return `${name} must match ${JSON.stringify(field.pattern)}`;
   // Of a list or map it is the number of entries (annotations.proto: max_length).
-  if (field.shape === "one" && field.maxLength > 0 && value.length > field.maxLength) return `${name} must have at most ${field.maxLength} characters`;
+  // Characters, of which some are two of JavaScript's: a text with none of those is not counted.
+  if (field.shape === "one" && field.maxLength > 0 && value.length > field.maxLength && [...value].length > field.maxLength)
+    return `${name} must have at most ${field.maxLength} characters`;
   return undefined;
+};
+
+/** Whether a number, or a duration's seconds, lie outside what the contract bounds. */
+const boundsViolation = (field: FieldFact, value: number, name: string, unit = ""): string | undefined => {
+  const { minimum, maximum } = field;
+  if ((minimum === 0 && maximum === 0) || (value >= minimum && (maximum === 0 || value <= maximum))) return undefined;
+  return `${name} must be between ${minimum}${unit} and ${maximum}${unit}`;
 };
 
 /** How a violation names fields: by their JSON names in a resource, by their proto names beside it. */
@@ -45,10 +54,9 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, fou
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
     const description = value === "" ? undefined : textViolation(field, value, shortName(at));
     if (description) found.add(at, description);
-  } else if (typeof value === "number" && (field.minimum !== 0 || field.maximum !== 0)) {
-    if (value < field.minimum || (field.maximum !== 0 && value > field.maximum)) {
-      found.add(at, `${shortName(at)} must be between ${field.minimum} and ${field.maximum}`);
-    }
+  } else if (typeof value === "number" || field.kind === "duration") {
+    const description = boundsViolation(field, Number.parseFloat(String(value)), shortName(at), field.kind === "duration" ? "s" : "");
+    if (description) found.add(at, description);
   } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found, undefined, optional);
 };
 
@@ -103,6 +111,13 @@ export const checkMessage = (
     if (field.outputOnly || (only && !only.has(field.json))) continue;
     const name = field[naming];
     checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, found, optional);
+  }
+  for (const members of message.requiredOneofs) {
+    if (found.isFull || (only && !members.some(({ json }) => only.has(json)))) continue;
+    if (members.some((member) => !isUnspecified(member, value[member.json]))) continue;
+    const names = members.map((member) => member[naming]);
+    const [first = "", ...others] = names.map((name) => (prefix ? `${prefix}.${name}` : name));
+    found.add(first, `${names.join(" or ")} is required`, ...others);
   }
 };
 

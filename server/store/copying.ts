@@ -6,6 +6,7 @@ import * as copyStreams from "pg-copy-streams";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { databaseFault } from "./faults.ts";
+import { readTransactionTime } from "./database-time.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 import { backupKey } from "./lock.ts";
 import { connectTimeoutMs } from "./connection.ts";
@@ -124,6 +125,8 @@ const listOf = (columns: readonly string[]): string => columns.map(quoted).join(
 /** One moment of a database, as long as it is open. */
 export interface Snapshot {
   readonly read: Read;
+  /** By the database's clock, in milliseconds since 1970: what was acknowledged before is in it. */
+  readonly timeMs: number;
   readonly tables: readonly CopiedTable[];
   /** The tables of the schema that are none of ours. */
   readonly foreignTables: readonly string[];
@@ -150,6 +153,8 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       );
     }
     await query("begin isolation level repeatable read read only");
+    // The first statement, by which the snapshot is taken.
+    const takenMs = await readTransactionTime({ query });
     const found = (await query(tablesStatement)).map(
       ([name, columns]): CopiedTable => ({ name: name ?? "", columns: JSON.parse(columns ?? "[]") as string[] }),
     );
@@ -157,6 +162,7 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
     const tables = inOrderOfReferences(own, await query(referencesStatement));
     return {
       read: { query },
+      timeMs: takenMs,
       tables,
       foreignTables: found.map(({ name }) => name).filter((name) => !names.includes(name)),
       async *copyOut({ name, columns }) {

@@ -5,5 +5,10 @@ import type { Read } from "./handle.ts";
 
 const now = columns({ timeMs: timeMs("clock_timestamp()") });
 
+const begun = columns({ timeMs: timeMs("transaction_timestamp()") });
+
+/** When the transaction began, before its first snapshot: whoever was answered earlier is in that. In milliseconds since 1970. */
+export const readTransactionTime = async (rows: Read): Promise<number> => (await begun.findOne(rows, `select ${begun.list}`, []))?.timeMs ?? Number.NaN;
+
 /** In milliseconds since 1970. */
 export const readDatabaseTime = async (rows: Read): Promise<number> => (await now.findOne(rows, `select ${now.list}`, []))?.timeMs ?? Number.NaN;

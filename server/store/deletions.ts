@@ -131,15 +131,24 @@ const findReturningColumns = async (rows: Read, deletion: string, table: string)
   return found.map(({ name }) => name);
 };
 
-const returnStatement = (table: string, names: readonly string[], where: string, conflict: string): string => `
-  insert into ${table} (${names.join(", ")}) overriding system value
-  select ${names.map((name) => `kept.${name}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${table}, content) as kept
-  where deletion_uid = $1 and table_name = $2 ${where} order by number ${conflict}`;
+const returnPageStatement = (table: string, names: readonly string[]): string => `
+  with page as materialized (
+    select number, content from deleted_rows where deletion_uid = $1 and table_name = $2 and number > $3 order by number limit $4
+  ), back as (
+    insert into ${table} (${names.join(", ")}) overriding system value
+    select ${names.map((name) => `kept.${name}`).join(", ")} from page, jsonb_populate_record(null::${table}, content) as kept order by number
+  )
+  select max(number) from page`;
 
-/** Brings back all rows that a deletion keeps of a table. What a unique index holds already is an ALREADY_EXISTS (faults.ts). */
+/**
+ * Brings back all rows that a deletion keeps of a table, so many with each statement that none comes near its time: it takes longer to
+ * write a row than it took to remove it. What a unique index holds already is an ALREADY_EXISTS (faults.ts).
+ */
 export const returnRows = async (rows: Write, deletion: string, table: string): Promise<void> => {
   const names = await findReturningColumns(rows, deletion, table);
-  if (names.length > 0) await rows.query(returnStatement(table, names, "", ""), [deletion, table]);
+  if (names.length === 0) return;
+  const statement = returnPageStatement(table, names);
+  for (let last: string | null = "0"; last !== null; ) last = (await rows.query(statement, [deletion, table, last, limits.keptRowsPage]))[0]?.[0] ?? null;
 };
 
 /** The same of those of these uids; the uids of all that came back. `unlessTaken`: what a unique index holds already is left out. */
@@ -151,32 +160,57 @@ export const returnResources = async (
   unlessTaken: boolean,
 ): Promise<ReadonlySet<string>> => {
   const names = await findReturningColumns(rows, deletion, name);
-  const statement = returnStatement(name, names, "and content ->> 'uid' = any($3)", unlessTaken ? "on conflict do nothing" : "");
-  return new Set((await rows.query(`${statement} returning uid`, [deletion, name, uids])).flatMap(([uid]) => uid ?? []));
+  const statement = `
+    insert into ${name} (${names.join(", ")}) overriding system value
+    select ${names.map((each) => `kept.${each}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${name}, content) as kept
+    where deletion_uid = $1 and table_name = $2 and content ->> 'uid' = any($3) order by number ${unlessTaken ? "on conflict do nothing" : ""} returning uid`;
+  return new Set((await rows.query(statement, [deletion, name, uids])).flatMap(([uid]) => uid ?? []));
 };
 
 /** Keeps a deletion as it is until the transaction ends; false where there is none. */
 export const lockDeletion = async (rows: Write, deletion: string): Promise<boolean> =>
   (await rows.query("select 1 from deletions where uid = $1 for update", [deletion])).length > 0;
 
-/** Removes a deletion and all that it keeps. */
+/** Whether all is there still that the deletion, which the caller holds, has kept: by another server's clock it may have expired. */
+export const isKeptWhole = async (rows: Read, deletion: string): Promise<boolean> => {
+  const statement = "select (select count(*) from deleted_rows where deletion_uid = $1) >= row_count from deletions where uid = $1";
+  return (await rows.query(statement, [deletion]))[0]?.[0] === "t";
+};
+
+// Behind the last of the page before: the index has those that are gone until the transaction ends.
+const removePage = `
+  with page as materialized (
+    select ctid as place, table_name, number from deleted_rows
+    where deletion_uid = $1 and (table_name, number) > ($2, $3::bigint) order by table_name, number limit $4
+  ), gone as (
+    delete from deleted_rows where ctid = any(array(select place from page))
+  )
+  select table_name, number from page order by table_name desc, number desc limit 1`;
+
+/** Removes a deletion and all that it keeps, so many rows with each statement that none comes near its time. */
 export const removeDeletion = async (rows: Write, deletion: string): Promise<void> => {
-  await rows.query("delete from deleted_rows where deletion_uid = $1", [deletion]);
+  for (let last: Row | undefined = ["", "0"]; last !== undefined; )
+    [last] = await rows.query(removePage, [deletion, last[0] ?? "", last[1] ?? "0", limits.keptRowsPage]);
   await rows.query("delete from deletions where uid = $1", [deletion]);
 };
 
 const expired = columns({ uid: text, hasRows: expression("exists (select from deleted_rows where deletion_uid = uid)", flag) });
 
-/** Rows first, and the deletion itself when none is left: what is told of can be brought back whole, or has expired. */
+/**
+ * Rows first, and the deletion itself when none is left: what is told of can be brought back whole, or has expired. One that somebody
+ * holds, to bring it back or to remove it, is left to them: an undelete that began in time ends with all of it.
+ */
 export const deletionsRetention: Retention = {
   table: "deletions",
   async deleteExpired(store: Store, nowMs: number) {
     const statement = `select ${expired.list} from deletions where expire_time <= $1 order by expire_time, uid limit 1`;
     const first = await expired.findOne(store.read, statement, [timestamp(nowMs)]);
     if (!first) return sweptNothing;
-    const { deleted } = first.hasRows
-      ? await deleteRows(store, { table: "deleted_rows", where: "deletion_uid = $1", order: "table_name, number" }, [first.uid])
-      : await deleteRows(store, { table: "deletions", where: "uid = $1 and expire_time <= $2", order: "uid" }, [first.uid, timestamp(nowMs)]);
-    return { deleted, more: true };
+    const held = "(select uid from deletions where uid = $1 for update skip locked)";
+    const { deleted, more } = first.hasRows
+      ? await deleteRows(store, { table: "deleted_rows", where: `deletion_uid = ${held}`, order: "table_name, number" }, [first.uid])
+      : await deleteRows(store, { table: "deletions", where: `uid = ${held} and expire_time <= $2`, order: "uid" }, [first.uid, timestamp(nowMs)]);
+    // Nothing: the next time is soon enough for one that is held.
+    return { deleted, more: deleted > 0 || more };
   },
 };

@@ -1,6 +1,7 @@
 // Table request_group_items: the items of request groups, below their groups' uids in the order in which they were read. A row goes
 // with its group.
 
+import { limits } from "#base/limits.ts";
 import type { PageRequest } from "#base/page.ts";
 import { columns, expression, flag, number, text, textList, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
@@ -190,16 +191,53 @@ export interface RequestedPlace {
   readonly directlyIn: string;
 }
 
-/** What is asked for at a place ($1 to $3), in one row for each request and version. */
-const requestedRows = `select item.package_name as name, item.ecosystem, item.version, item.sort_key, item.availability, item.availability_reason,
-    item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source, request.submit_time,
-    request.submitted_by
-  from request_group_items as item join request_groups as request on request.uid = left(item.uid, -17)
-  where request.uid > $1 and request.uid < $2 and item.uid > $1 and item.uid < $2 and left(item.uid, 40) = left($1, 40)
-    and ($3 = '' or left(request.uid, -17) = $3) and request.submit_time is not null and not item.removed
-    and item.version <> '' and item.availability <> 'AVAILABILITY_INVALID_REQUIREMENT'`;
+// Two ways lead to what is asked for at a place ($1 to $3). Its requests one after the other, and of each its own items: what
+// that costs follows from the items there. Or the items of the whole organization by their names, where these are known or a
+// page of them is read, and each item's request beside it. Never both tables for themselves: the planner, who knows neither
+// place nor number, read all items again for each request.
+
+/** Requests of the place that are submitted. */
+const isSubmitted = "uid > $1 and uid < $2 and submit_time is not null and ($3 = '' or left(uid, -17) = $3)";
+
+/** Items that count; word for word what request_group_items_by_package keeps. */
+const isAskedFor = "not removed and version <> '' and availability <> 'AVAILABILITY_INVALID_REQUIREMENT'";
+
+const inOrganization = "left(uid, 40) = left($1, 40) and (uid > $1) is true and (uid < $2) is true";
+
+const itemsOfRequest = "uid > request.uid || '/' and uid < request.uid || '0'";
+
+/** One row for each request and version, by the requests. `narrowed`: what else is asked of an item. */
+const requestedByRequest = (narrowed: string): string =>
+  `(select uid, name, source, submit_time, submitted_by from request_groups where ${isSubmitted}) as request
+    cross join lateral (select * from request_group_items where ${itemsOfRequest} and ${isAskedFor} ${narrowed} offset 0) as item`;
+
+/** The same by names; `order`: how far and in which order the items are read. */
+const requestedByName = (narrowed: string, order = "offset 0"): string =>
+  `(select * from request_group_items where ${inOrganization} and ${isAskedFor} ${narrowed} ${order}) as item
+    cross join lateral (select uid, name, source, submit_time, submitted_by from request_groups
+      where uid = left(item.uid, -17) and submit_time is not null and ($3 = '' or left(uid, -17) = $3) offset 0) as request`;
+
+/** What is asked for at a place, of one of these. */
+const requestedRows = (from: string): string => `select item.package_name as name, item.ecosystem, item.version, item.sort_key, item.availability,
+    item.availability_reason, item.closest_version, item.latest_version, item.update_time, request.uid, request.name as request_name, request.source,
+    request.submit_time, request.submitted_by
+  from ${from}`;
+
+const isWholeOrganization = ({ below }: RequestedPlace): boolean => !below.includes("/");
 
 const placeValues = ({ below, directlyIn }: RequestedPlace): string[] => [...belowOf(below), directlyIn];
+
+const manyItemsText = `select count(*) from (
+    select 1 from (select uid from request_groups where ${isSubmitted}) as request
+      cross join lateral (select 1 from request_group_items where ${itemsOfRequest} and ${isAskedFor} offset 0) as item
+    limit ${limits.sortRowsMax + 1}) as counted`;
+
+/** Whether a page in the order of names reads fewer items by these. */
+const hasManyItems = async (rows: Read, place: RequestedPlace): Promise<boolean> => {
+  if (isWholeOrganization(place)) return true;
+  const [row] = await rows.query(manyItemsText, placeValues(place));
+  return Number(row?.[0]) > limits.sortRowsMax;
+};
 
 // Versions first, and then libraries: a count of distinct ones would sort every row.
 const statusExpression = `case when bool_and(is_built) then 'REQUESTED_LIBRARY_BUILD_STATUS_COMPLETE'
@@ -214,20 +252,40 @@ export interface RequestedLibraryFilter {
   readonly buildStatus: string;
 }
 
-const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly source: string } => {
+/** A filter's terms: of items, and of the libraries that these make. */
+const libraryTerms = ({ place, ecosystem, query, buildStatus }: RequestedLibraryFilter): { readonly page: PageTerms; readonly narrowed: string } => {
   const page: PageTerms = { values: placeValues(place), terms: ["true"] };
   const within: string[] = [];
-  if (ecosystem !== "") within.push(`and item.ecosystem = ${addParameter(page, ecosystem)}`);
-  if (query !== "") within.push(`and lower(item.package_name) like ${addParameter(page, containingPattern(query))}`);
+  if (ecosystem !== "") within.push(`and ecosystem = ${addParameter(page, ecosystem)}`);
+  if (query !== "") within.push(`and lower(package_name) like ${addParameter(page, containingPattern(query))}`);
   if (buildStatus !== "") page.terms.push(`build_status = ${addParameter(page, buildStatus)}`);
-  const versions = `select name, ecosystem, version, bool_or(availability = 'AVAILABILITY_BUILT') as is_built, max(submit_time) as last_time,
-      min(submit_time) as first_time, greatest(max(update_time), max(submit_time)) as change_time
-    from (${requestedRows} ${within.join(" ")}) as requested group by name, ecosystem, version`;
-  const source = `(select name, ecosystem, ${statusExpression} as build_status, count(*)::integer as requested_version_count,
+  return { page, narrowed: within.join(" ") };
+};
+
+const isBuilt = "bool_or(availability = 'AVAILABILITY_BUILT') as is_built";
+
+/** Items behind the last library of the page before. */
+const behindName = (page: PageTerms, { order: { descending }, after }: PageRequest): string =>
+  after ? `and (package_name, ecosystem) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})` : "";
+
+/** Items in the order of their index. A limit that the planner cannot read, though all are below it, tells it that reading may stop. */
+const itemsInOrder = (page: PageTerms, direction: "asc" | "desc"): string => {
+  const order = ["package_name", "ecosystem", "uid"].map((column) => `${column} ${direction}`).join(", ");
+  return `order by ${order} limit ${addParameter(page, Number.MAX_SAFE_INTEGER)}`;
+};
+
+/** Libraries with what a list shows of them. `direction`: of their names, in the order of which the items come. */
+const librarySource = (from: string, direction?: "asc" | "desc"): string => {
+  // PostgreSQL groups what comes in descending order without sorting it all where it is told that the groups do, too.
+  const inOrder = (...columns: string[]): string => (direction ? `order by ${columns.map((column) => `${column} ${direction}`).join(", ")}` : "");
+  const versions = `select name, ecosystem, version, ${isBuilt}, max(submit_time) as last_time, min(submit_time) as first_time,
+      greatest(max(update_time), max(submit_time)) as change_time
+    from (${requestedRows(from)}) as requested group by name, ecosystem, version
+    ${inOrder("name", "ecosystem", "version")}`;
+  return `(select name, ecosystem, ${statusExpression} as build_status, count(*)::integer as requested_version_count,
        count(*) filter (where is_built) as built_version_count, max(last_time) as last_request_time, min(first_time) as create_time,
        max(change_time) as update_time
-     from (${versions}) as version group by name, ecosystem) as library`;
-  return { page, source };
+     from (${versions}) as version group by name, ecosystem ${inOrder("name", "ecosystem")}) as library`;
 };
 
 const requestedLibrary = columns({
@@ -245,9 +303,14 @@ type RequestedLibraryRow = ReturnType<typeof requestedLibrary.read> & { readonly
 
 /** One page of the libraries that are asked for below a group. */
 export const findRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter, asked: PageRequest): Promise<RequestedLibraryRow[]> => {
-  const { page, source } = libraryTerms(filter);
+  const { page, narrowed } = libraryTerms(filter);
   const { column } = asked.order;
   const order = column === "name" ? ["name", "ecosystem"] : [column, "name", "ecosystem"];
+  const direction = asked.order.descending ? "desc" : "asc";
+  const source =
+    column === "name" && (await hasManyItems(rows, filter.place))
+      ? librarySource(requestedByName(`${narrowed} ${behindName(page, asked)}`, itemsInOrder(page, direction)), direction)
+      : librarySource(requestedByRequest(narrowed));
   const clause = pageClause(page, order, asked);
   const found = await rows.query(`select ${requestedLibrary.list}, ${order.map(orderValue).join(", ")} from ${source} ${clause}`, page.values, {
     rows: asked.limit,
@@ -259,8 +322,16 @@ export const findRequestedLibraries = async (rows: Read, filter: RequestedLibrar
 const foundCount = columns({ found: expression("count(*)", number) });
 
 export const countRequestedLibraries = async (rows: Read, filter: RequestedLibraryFilter): Promise<number> => {
-  const { page, source } = libraryTerms(filter);
-  const found = await foundCount.findOne(rows, `select ${foundCount.list} from ${source} where ${page.terms.join(" and ")}`, page.values, wideCount);
+  const { page, narrowed } = libraryTerms(filter);
+  const byRequest = requestedByRequest(narrowed);
+  // The index alone says which libraries there are in an organization, where nothing of their versions is asked.
+  const named = isWholeOrganization(filter.place)
+    ? `request_group_items as item
+       where ${inOrganization} and ${isAskedFor} ${narrowed} and (left(uid, -17) in (select uid from request_groups where ${isSubmitted})) is true`
+    : byRequest;
+  const libraries = filter.buildStatus === "" ? `(select 1 from ${named} group by item.package_name, item.ecosystem) as library` : librarySource(byRequest);
+  const text = `select ${foundCount.list} from ${libraries} where ${page.terms.join(" and ")}`;
+  const found = await foundCount.findOne(rows, text, page.values, wideCount);
   return found?.found ?? 0;
 };
 
@@ -281,7 +352,7 @@ const versionTerms = ({ place, ecosystem, name, availability }: RequestedVersion
   const newest = ["availability", "availability_reason", "closest_version", "latest_version"].map(latestOf).join(", ");
   const source = `(select version, sort_key, ${newest}, max(submit_time) as last_request_time, min(submit_time) as create_time,
        greatest(max(update_time), max(submit_time)) as update_time, jsonb_agg(distinct source) as sources
-     from (${requestedRows} and item.ecosystem = $4 and item.package_name = $5) as requested group by version, sort_key) as requested_version`;
+     from (${requestedRows(requestedByName("and ecosystem = $4 and package_name = $5"))}) as requested group by version, sort_key) as requested_version`;
   return { page, source };
 };
 
@@ -330,7 +401,7 @@ export type LibraryRequests = ReturnType<typeof libraryRequests.read>;
 export const findLibraryRequests = (rows: Read, place: RequestedPlace, names: readonly string[]): Promise<LibraryRequests[]> =>
   libraryRequests.find(
     rows,
-    `select ${libraryRequests.list} from (${requestedRows} and item.package_name = any($4)) as requested group by name, ecosystem`,
+    `select ${libraryRequests.list} from (${requestedRows(requestedByName("and package_name = any($4)"))}) as requested group by name, ecosystem`,
     [...placeValues(place), names],
     { rows: names.length, wide: true },
   );
@@ -349,7 +420,7 @@ export const findContributions = (rows: Read, place: RequestedPlace, names: read
     rows,
     `select ${contribution.list} from (
        select *, row_number() over (partition by ${each} order by submit_time desc, uid) as position from (
-         select distinct on (${each}, uid) * from (${requestedRows} and item.package_name = any($4)) as requested order by ${each}, uid
+         select distinct on (${each}, uid) * from (${requestedRows(requestedByName("and package_name = any($4)"))}) as requested order by ${each}, uid
        ) as contributed
      ) as placed where position <= $5 order by ${each}, position`,
     [...placeValues(place), names, most],

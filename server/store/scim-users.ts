@@ -229,6 +229,20 @@ export const findScimIdentity = async (rows: Read, identityProviderUid: string, 
 };
 
 /**
+ * Whether an identity provider of this group, or of one above it, has deactivated the person by SCIM or removed them. Whoever is active
+ * stays so until the transaction ends.
+ */
+export const isDismissedAt = async (rows: Write, identityUid: string, group: string): Promise<boolean> => {
+  const reaches = `exists (
+    select from identity_providers as provider
+    where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
+  const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
+  if (known.some(([active]) => active === "f")) return true;
+  // A statement of its own: whoever was waited for may have removed the user.
+  return (await rows.query(`select 1 from scim_removals where identity_uid = $1 and ${reaches} limit 1`, [identityUid, group])).length > 0;
+};
+
+/**
  * What SCIM says of a person who comes through this provider; undefined where SCIM is off, or says nothing. Who is "active" stays so until the
  * transaction ends.
  */

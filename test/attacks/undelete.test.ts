@@ -1,5 +1,6 @@
 // Attacks 176-181: undelete as a way to more than one has. What others have deleted, rights that are not one's own, rights that
-// have ended, names that were given away, uids that live again.
+// have ended, names that were given away, uids that live again. Attacks 212 and 213: who was dismissed meanwhile; what runs at the
+// same time.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -9,7 +10,13 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { builtInRoles as builtIn } from "../../server/authz/roles.ts";
+import { defaultPeriods } from "#base/retention-periods.ts";
+import { retentions } from "#store";
+import pg from "pg";
+import { asOwner } from "../database.ts";
 import { newConfig, openRegistryClient } from "../registry/images.ts";
+import { until } from "../replicated-postgres.ts";
+import { makeOwners, openScimProvider } from "../scim.ts";
 import { createIdentity } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -279,4 +286,122 @@ test("attack 181: the keys of an identity that was deleted open nothing while it
   assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: own })).code, codes.UNAUTHENTICATED);
   assert.equal((await undelete(deletion)).code, 0);
   assert.equal(await tries(), 200);
+});
+
+test("attack 212: whom SCIM has dismissed since gets nothing back by what was deleted before, neither along with a group nor by itself", async () => {
+  await makeOwners(world);
+  const provider = await openScimProvider(world);
+  const { authn } = world.server.application.services;
+  const user = async (name: string): Promise<{ readonly id: string; readonly person: string }> => {
+    const { status, body } = await provider.ask("POST", "/Users", { userName: `${name}@example.com`, externalId: name, active: true });
+    assert.equal(status, 201, JSON.stringify(body));
+    return { id: text(body, "id"), person: authn.personUid("https://login.example.com", name) };
+  };
+  const [staying, deactivated, removed] = [await user("staying"), await user("deactivated"), await user("removed")];
+  const team = await folder();
+  const [kept, first, second] = [
+    await bind(team, staying.person, builtInRoleUid("owner")),
+    await bind(team, deactivated.person, builtInRoleUid("owner")),
+    await bind(team, removed.person, builtInRoleUid("owner")),
+  ];
+  const beside = await folder();
+  const alone = await remove("iam.RoleBindingsService/DeleteRoleBinding", await bind(beside, deactivated.person, builtInRoleUid("owner")));
+  const elsewhere = await remove("iam.RoleBindingsService/DeleteRoleBinding", await bind(other, deactivated.person, builtInRoleUid("owner")));
+  const group = await remove("iam.GroupsService/DeleteGroup", team);
+  assert.equal((await provider.ask("PATCH", `/Users/${deactivated.id}`, { Operations: [{ op: "replace", value: { active: false } }] })).status, 200);
+  assert.equal((await provider.ask("DELETE", `/Users/${removed.id}`)).status, 204);
+
+  const back = await undelete(group);
+  assert.equal(back.code, 0, back.message);
+  const why = "was deactivated or removed by an identity provider (SCIM)";
+  assert.deepEqual(
+    objectList(back.reply, "leftOut")
+      .map(({ resourceUid, reason }) => [resourceUid, reason])
+      .sort(),
+    [
+      [first, `identityUid ${deactivated.person} ${why}`],
+      [second, `identityUid ${removed.person} ${why}`],
+    ].sort(),
+  );
+  for (const [uid, isBack] of [
+    [kept, true],
+    [first, false],
+    [second, false],
+  ] as const)
+    assert.equal(await isThere("iam.RoleBindingsService/GetRoleBinding", uid), isBack);
+  const refused = await undelete(alone);
+  assert.equal(refused.code, codes.FAILED_PRECONDITION);
+  assert.match(refused.message, /was deactivated or removed by an identity provider/);
+  // The provider of one organization says nothing in another.
+  assert.equal((await undelete(elsewhere)).code, 0);
+  // Who is active again is as before.
+  assert.equal((await provider.ask("PATCH", `/Users/${deactivated.id}`, { Operations: [{ op: "replace", value: { active: true } }] })).status, 200);
+  assert.equal((await undelete(alone)).code, 0);
+});
+
+// ---- at the same time ------------------------------------------------------------------------------------------------
+
+const deletionsRetention = retentions.find(({ table }) => table === "deletions") ?? assert.fail();
+const store = () => world.server.application.services.store;
+const countKept = async (deletion: string): Promise<number> =>
+  Number((await store().read.query("select count(*) from deleted_rows where deletion_uid = $1", [deletion]))[0]?.[0]);
+
+/** A deleted group with bindings, and how many of them. */
+const removedTeam = async (count = 5): Promise<{ readonly team: string; readonly deletion: string }> => {
+  const team = await folder();
+  for (let number = 0; number < count; number++) await bind(team, await someone(), builtInRoleUid("viewer"));
+  return { team, deletion: await remove("iam.GroupsService/DeleteGroup", team) };
+};
+const countBindings = async (team: string): Promise<number> =>
+  objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { descendantsOf: team } }), "roleBindings").length;
+
+test("attack 213: retention leaves a deletion alone that is being brought back, and what it has begun to remove does not come back in part", async () => {
+  const { team, deletion } = await removedTeam();
+  const kept = await countKept(deletion);
+  const [place] = await store().read.query("select left(resource_uid, -17) from deletions where uid = $1", [deletion]);
+  const holder = new pg.Client({ connectionString: world.databaseUrl });
+  await holder.connect();
+  try {
+    // The undelete has the deletion, and waits for its parent.
+    await holder.query("begin");
+    await holder.query("select 1 from groups where uid = $1 for update", [place?.[0]]);
+    const coming = undelete(deletion);
+    await until(async () => ((await holder.query("select from pg_locks where not granted")).rows.length > 0 ? true : undefined));
+    // By the clock of another server, a month later.
+    const later = world.clock.now + 40 * 24 * 60 * minute;
+    while ((await deletionsRetention.deleteExpired(store(), later, defaultPeriods)).more);
+    assert.equal(await countKept(deletion), kept);
+    await holder.query("rollback");
+    assert.equal((await coming).code, 0);
+    assert.equal(await countBindings(team), 5);
+  } finally {
+    await holder.end();
+  }
+  const begun = await removedTeam();
+  await asOwner(
+    world.databaseUrl,
+    `delete from deleted_rows where deletion_uid = $1
+       and number = (select max(number) from deleted_rows where deletion_uid = $1 and table_name = 'role_bindings')`,
+    [begun.deletion],
+  );
+  assert.equal((await undelete(begun.deletion)).code, codes.NOT_FOUND);
+  assert.equal(await isThere("iam.GroupsService/GetGroup", begun.team), false);
+  assert.equal((await world.call(`${deletions}/ExpungeDeletion`, { uid: begun.deletion })).code, 0);
+});
+
+test("attack 213: of two that bring the same back at once, or of one that brings it back and one that removes it, one does it whole", async () => {
+  for (const second of ["UndeleteDeletion", "ExpungeDeletion"]) {
+    const { team, deletion } = await removedTeam();
+    const told = (await world.events()).length;
+    const answers = await Promise.all([undelete(deletion), world.call(`${deletions}/${second}`, { uid: deletion })]);
+    assert.deepEqual(
+      answers.map(({ code }) => code).sort((one, another) => one - another),
+      [0, codes.NOT_FOUND],
+    );
+    const isBack = second === "UndeleteDeletion" || answers[0]?.code === 0;
+    assert.equal(await isThere("iam.GroupsService/GetGroup", team), isBack);
+    assert.equal(await countBindings(team), isBack ? 5 : 0);
+    assert.equal((await world.events()).length - told, isBack ? 7 : 1);
+    assert.equal(await countKept(deletion), 0);
+  }
 });

@@ -120,7 +120,7 @@ test("119: what is pulled, or named by an index, a referrer or a tag, is used: c
   assert.equal(await isThere(repo, other), false);
 });
 
-test("119: pushes, pulls and collection at once: whoever was told that a manifest is there can pull it, and tag it", { timeout: 120_000 }, async () => {
+test("119: pushes, pulls and collection at once: whoever was told that a manifest is there can pull it, and tag it", async () => {
   const repo = "first-organization/races";
   const choose = randomNumbers(119);
   for (let round = 0; round < shortOrLong(12, 200); round++) {

@@ -103,6 +103,10 @@ const wrongValues = async ({ field, owner }: Spot): Promise<Wrong[]> => {
       wrong.push({ value: field.minimum - 1, why: "too small" });
       if (field.maximum < 2_147_483_647) wrong.push({ value: field.maximum + 1, why: "too large" });
     }
+    if (field.kind === "duration" && field.maximum > 0) {
+      wrong.push({ value: `${field.minimum - 1}s`, why: "too short" });
+      if (field.maximum < 315_576_000_000) wrong.push({ value: `${field.maximum}.000000001s`, why: "too long" });
+    }
     return wrong;
   }
   const good = await valueOf(field, owner, stage.sampling(place), true);

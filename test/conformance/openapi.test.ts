@@ -8,6 +8,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import { fetchDocument, judgeOf, operationsOf } from "../openapi/document.ts";
+import { newChild } from "#base/uid.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld();
@@ -44,6 +45,86 @@ test("every operation of the contract over HTTP stands in a document under its n
   const beside = new Set(["OAuth", "Discovery", "Health", "Feed", "OpenApi"]);
   assert.deepEqual([...new Set(described(whole).filter((id) => !beside.has(id.split("_")[0] ?? "")))].sort(), served(methods).sort());
   assert.deepEqual([...new Set(described(v1))].sort(), served(version1).sort());
+});
+
+test("501 is described of what nothing answers, and of an exchange by an identity provider, and of nothing else", async () => {
+  const described = (document: JsonObject): string[] =>
+    operationsOf(document).flatMap((operation) => (part(operation.described, "responses")["501"] === undefined ? [] : [operation.id.replace(/_\d+$/, "")]));
+  const unanswered = [...methods, ...version1].filter(
+    (method) => method.http.length > 0 && !world.server.application.kernel.answers.has(method.view?.of.name ?? method.name),
+  );
+  assert.deepEqual(
+    [...new Set([...described(whole), ...described(v1)])].sort(),
+    [...unanswered.map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`), "SecurityTokenService_Exchange"].sort(),
+  );
+});
+
+const account = { awsAccount: "123456789012" };
+const caller = { arn: "arn:aws:iam::123456789012:user/ada", userId: "AIDA" };
+
+/** Bodies by the path that they are sent to: those that are taken, and those that are refused. */
+const bodies: readonly (readonly [document: JsonObject, path: (root: string) => string, taken: readonly JsonObject[], refused: readonly JsonObject[]])[] = [
+  [
+    whole,
+    (root) => `/gantry/v1/subscriptions/${newChild(root)}:rotateSecret`,
+    ["0s", "0.000000001s", "9s", "599999s", "604799.9s", "604800s"].map((overlap) => ({ overlap })),
+    ["-7s", "-0.5s", "604800.1s", "604801s", "700000s", "1000000s", "s", "7"].map((overlap) => ({ overlap })),
+  ],
+  [
+    whole,
+    (root) => `/iam/v2/identityProviders/${newChild(root)}:regenerateScimToken`,
+    ["0s", "86400s", "99999999999s"].map((overlap) => ({ overlap, etag: "e" })),
+    ["-7s", "-0.1s"].map((overlap) => ({ overlap, etag: "e" })),
+  ],
+  [
+    v1,
+    (root) => `/iam/v1/group_invites/${root}`,
+    ["1s", "1.5s", "9s", "2591999.9s", "2592000s"].map((ttl) => ({ ttl, role: "ROLE" })),
+    ["-7s", "0s", "0.9s", "2592000.1s", "2592001s", "3000000s", "10000000s"].map((ttl) => ({ ttl, role: "ROLE" })),
+  ],
+  ...(
+    [
+      [whole, (root: string) => `/iam/v2/identities/${root}`],
+      [v1, (root: string) => `/iam/v1/identities/${root}`],
+    ] as const
+  ).map(([document, path]): (typeof bodies)[number] => [
+    document,
+    path,
+    [
+      { awsIdentity: { ...account, ...caller } },
+      { awsIdentity: { ...account, arnPattern: ".*", userIdPattern: ".*" } },
+      { claimMatch: { issuer: "https://issuer.example.com", subject: "a" } },
+      { claimMatch: { issuer: "https://issuer.example.com", subjectPattern: "a.*" } },
+    ].map((each) => ({ name: "x", ...each })),
+    [
+      { awsIdentity: account },
+      { awsIdentity: { ...account, arn: caller.arn } },
+      { awsIdentity: { ...account, userId: caller.userId } },
+      { awsIdentity: { ...account, ...caller, arn: "" } },
+      { awsIdentity: { ...account, ...caller, arnPattern: ".*" } },
+      { claimMatch: { issuer: "https://issuer.example.com" } },
+      { claimMatch: { subject: "a" } },
+      { claimMatch: { issuer: "", subject: "a" } },
+    ].map((each) => ({ name: "x", ...each })),
+  ]),
+];
+
+test("bounds of durations, and that one of two fields is needed, are the document's and the server's alike", async () => {
+  const [viewer = {}] = objectList(await world.ok("iam.RolesService/ListRoles", { name: "viewer" }), "roles");
+  const role = text(viewer, "uid");
+  const root = world.organization;
+  const headers = { authorization: `Bearer ${await world.token()}`, "content-type": "application/json" };
+  for (const [document, path, taken, refused] of bodies) {
+    const judge = judgeOf(document);
+    for (const [isTaken, each] of [...taken.map((one) => [true, one] as const), ...refused.map((one) => [false, one] as const)]) {
+      const body = JSON.stringify(each).replace("ROLE", role);
+      const target = path(root);
+      const found = judge.judgeRequest(judge.describe("POST", target, body));
+      assert.equal(found.length === 0, isTaken, `the document, ${target}: ${body} ${found.join()}`);
+      const answer = await fetch(`${world.url}${target}?validateOnly=true`, { method: "POST", headers, body });
+      assert.equal(answer.status !== 400, isTaken, `the server, ${target}: ${body} ${answer.status} ${await answer.text()}`);
+    }
+  }
 });
 
 test("the parts together say what the whole says", async () => {

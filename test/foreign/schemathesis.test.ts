@@ -51,7 +51,7 @@ const existingThings = async (): Promise<Record<string, Readonly<Record<string, 
   return found;
 };
 
-const run = (document: string, maxSeconds: number, token: string, existing: object): Promise<{ readonly status: number; readonly output: string }> =>
+const runOnce = (document: string, maxSeconds: number, token: string, existing: object): Promise<{ readonly status: number; readonly output: string }> =>
   new Promise((resolve) => {
     const url = stage.world.url;
     const named = [
@@ -75,6 +75,15 @@ const run = (document: string, maxSeconds: number, token: string, existing: obje
     const child = execFile(program, args, settings, (_error, stdout, stderr) => resolve({ status: child.exitCode ?? -1, output: stdout + stderr }));
   });
 
+const started = /Test cases:\s+[1-9]\d* generated/;
+
+/** A machine under load has read the document when the time is over, and made no request yet: it gets more. */
+const run: typeof runOnce = async (document, maxSeconds, token, existing) => {
+  let made = await runOnce(document, maxSeconds, token, existing);
+  for (let times = 2; times <= 16 && !started.test(made.output); times *= 2) made = await runOnce(document, maxSeconds * times, token, existing);
+  return made;
+};
+
 for (const [address, seconds] of shortOrLong<readonly (readonly [string, number])[]>(
   [["/openapi.json", 4]],
   [
@@ -85,7 +94,7 @@ for (const [address, seconds] of shortOrLong<readonly (readonly [string, number]
   test(`what ${address} allows is neither refused nor answered otherwise than it says`, { skip: reason }, async () => {
     const existing = address === "/openapi.json" ? await existingThings() : {};
     const { status, output } = await run(`${stage.world.url}${address}`, seconds, await stage.operator(), existing);
-    assert.match(output, /Test cases:\s+[1-9]\d* generated/, output);
+    assert.match(output, started, output);
     // That it could not make enough of its own (its health checks) says nothing of us.
     assert.ok(status === 0 || status === 1, output.slice(0, 100_000));
     assert.doesNotMatch(output, /^Failures:/m, output.slice(0, 100_000));

@@ -16,7 +16,7 @@ import { leftOutTables } from "../../server/store/copying.ts";
 import { holdBlobs } from "#store";
 import { migrate } from "../../server/store/migrate.ts";
 import { readMigrations } from "../../server/store/migration-files.ts";
-import { entriesOf, sealAudit, verifyLogs } from "../audit.ts";
+import { entriesOf, everyPage, sealAudit, verifyLogs } from "../audit.ts";
 import { type Run, runGantry } from "../command-line.ts";
 import { asOwner, emptyDatabase, freshDatabase, ownerUrlOf, type TestDatabase } from "../database.ts";
 import { shortOrLong } from "../length.ts";
@@ -146,15 +146,21 @@ test("what was acknowledged before a backup began is there after everything is l
 
   // Writers whose changes span tables, from before the backup until behind it.
   const acknowledged: string[] = [];
+  const acknowledgedMs = new Map<string, number>();
+  const acknowledge = async (uid: string): Promise<void> => {
+    acknowledged.push(uid);
+    const [[time] = []] = await asOwner(source.url, "select extract(epoch from clock_timestamp()) * 1000");
+    acknowledgedMs.set(uid, Number(time));
+  };
   let stopped = false;
   const writer = async (name: string): Promise<void> => {
     for (let turn = 0; !stopped; turn++) {
       const uid = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: `${name}-${turn}` } }), "uid");
       const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: `${name}-${turn}` } }), "uid");
-      acknowledged.push(repo);
+      await acknowledge(repo);
       if (turn % 3 === 0) await pushImage(client, `${organizationName}/team/${name}-${turn}`, "1");
       if (turn % 2 === 0) await world.ok("iam.GroupsService/DeleteGroup", { uid });
-      else acknowledged.push(uid);
+      else await acknowledge(uid);
     }
   };
   const writers = ["a", "b", "c"].map(writer);
@@ -182,6 +188,9 @@ test("what was acknowledged before a backup began is there after everything is l
     const repos = now.get("chainguard.platform.registry.v2.ReposService/ListRepos");
     const groups = now.get("chainguard.platform.iam.v2.GroupsService/ListGroups");
     for (const uid of acknowledgedBefore) assert.ok(repos?.has(uid) || groups?.has(uid), uid);
+    // The state of a time has all that was acknowledged by then.
+    const stateMs = Date.parse(/of (\S+):/.exec(made.out)?.[1] ?? "");
+    for (const [uid, timeMs] of acknowledgedMs) if (timeMs < stateMs) assert.ok(repos?.has(uid) || groups?.has(uid), `${uid} at ${timeMs}, before ${stateMs}`);
     const puller = openRegistryClient(other.url, () => other.token());
     for (const tag of ["1.0", "1.1", "latest"]) assert.equal((await puller.pull(`${organizationName}/app`, tag)).blobs.length, 3);
     const { whole, lines } = await verifyLogs(other);
@@ -352,13 +361,8 @@ test("who remembers a later state than the one that was restored is told, and mi
   const makeGroup = (at: World, name: string) => at.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name } });
   const eventsAfter = async (at: World, afterPosition: string): Promise<JsonObject[]> => {
     await sealAudit(at);
-    const { events } = await at.ok("gantry.events.v1.EventsService/ListEvents", {
-      uidp: { descendantsOf: organization },
-      orderBy: "position",
-      afterPosition,
-      pageSize: 200,
-    });
-    return Array.isArray(events) ? events.filter(isObject) : [];
+    const request = { uidp: { descendantsOf: organization }, orderBy: "position", afterPosition };
+    return everyPage(at, "gantry.events.v1.EventsService/ListEvents", "events", request);
   };
   // The command's own clock is the machine's.
   world.clock.now = Date.now();

@@ -9,6 +9,8 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 const algorithm = "ES256";
 const kid = "issuer-key-1";
 const { privateKey, publicKey } = await generateKeyPair(algorithm);
+/** Of its tokens: they are of the time at which a test began, as its server's clock is, however long the test takes. */
+const startedSeconds = Math.floor(Date.now() / 1000);
 const keys = { keys: [{ ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" }] };
 
 /** Paths that were asked for since the start, in order; `/asked` and `/token` are the test's own. */
@@ -23,8 +25,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 
 /** A token with these claims beside issuer and times; a claim that is null is left out. */
 const token = (claims: Record<string, unknown>): Promise<string> => {
-  const now = Math.floor(Date.now() / 1000);
-  const all: Record<string, unknown> = { iss: address, iat: now, exp: now + 3600, ...claims };
+  const all: Record<string, unknown> = { iss: address, iat: startedSeconds, exp: startedSeconds + 3600, ...claims };
   const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
   return new SignJWT(kept).setProtectedHeader({ alg: algorithm, kid }).sign(privateKey);
 };

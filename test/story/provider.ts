@@ -11,6 +11,11 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
+// Its clock stands still, as that of a test's server does: tokens of now would be of the future to a server that a long or a
+// slow test opened more than a minute ago (clockSkewMs).
+const startedMs = Date.now();
+Date.now = () => startedMs;
+
 const [redirectUri = "", secret = ""] = process.argv.slice(2);
 let people: Record<string, Record<string, string[] | string | boolean>> = {};
 

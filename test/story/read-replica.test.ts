@@ -50,6 +50,13 @@ const copiedList = (request?: JsonObject): Promise<Answer> =>
     return isCopied(answer) ? answer : undefined;
   });
 
+/** From now on the replica shows what it has now: it has been told so, and does so. */
+const standStill = async (): Promise<void> => {
+  await postgres.second.query("select pg_wal_replay_pause()");
+  await until(async () => ((await postgres.second.query("select pg_get_wal_replay_pause_state()"))[0]?.[0] === "paused" ? true : undefined));
+};
+const goOn = (): Promise<unknown> => postgres.second.query("select pg_wal_replay_resume()");
+
 test("the first page of a list comes from the replica and says as of when; later pages, single rows and changes do not", async () => {
   for (const name of ["a", "b", "c"]) await createRepo(name);
   const page = await copiedList({ pageSize: 2, orderBy: "name" });
@@ -70,7 +77,7 @@ test("the first page of a list comes from the replica and says as of when; later
 
 test("a replica that stands still shows neither who has just changed something, nor who has lost a right, what was", async () => {
   await copiedList();
-  await postgres.second.query("select pg_wal_replay_pause()");
+  await standStill();
   try {
     await createRepo("d");
     // Before its event has a position, and after.
@@ -82,7 +89,7 @@ test("a replica that stands still shows neither who has just changed something, 
       assert.equal(isCopied(answer), false);
     }
   } finally {
-    await postgres.second.query("select pg_wal_replay_resume()");
+    await goOn();
   }
   assert.deepEqual(namesIn(await copiedList()), ["a", "b", "c", "d"]);
 
@@ -94,19 +101,19 @@ test("a replica that stands still shows neither who has just changed something, 
     await numberEvents();
     return isCopied(await readersList()) ? true : undefined;
   });
-  await postgres.second.query("select pg_wal_replay_pause()");
+  await standStill();
   try {
     await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
     assert.deepEqual(namesIn(await readersList()), []);
     // Rights of which no event of the organization tells: their version alone.
     await numberEvents();
-    await postgres.second.query("select pg_wal_replay_resume()");
+    await goOn();
     await copiedList();
-    await postgres.second.query("select pg_wal_replay_pause()");
+    await standStill();
     await postgres.first.query(`update access_versions set version = version + 1 where root = '${world.organization}'`);
     assert.equal(isCopied(await repos()), false);
   } finally {
-    await postgres.second.query("select pg_wal_replay_resume()");
+    await goOn();
   }
   await copiedList();
 });

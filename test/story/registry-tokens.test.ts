@@ -7,7 +7,8 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
-import { basic, errorsIn, indexType, openRegistry, type RegistryClient } from "../registry.ts";
+import { digestOf } from "../distribution.ts";
+import { basic, descriptor, errorsIn, imageType, indexType, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 
@@ -34,13 +35,9 @@ const tokenOf = async (answer: Response): Promise<string> => {
 const pull = (token: string, name = repo): Promise<Response> => openRegistry(world.url, `Bearer ${token}`).send("GET", `${name}/manifests/latest`);
 
 let made = 0;
-const identity = async (
-  body: JsonObject,
-  role: string | undefined = "registry.pull",
-  place = world.organization,
-): Promise<{ uid: string; binding: string }> => {
+const identity = async (body: JsonObject, role: string | null = "registry.pull", place = world.organization): Promise<{ uid: string; binding: string }> => {
   const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: place, identity: { name: `identity ${++made}`, ...body } }), "uid");
-  if (role === undefined) return { uid, binding: "" };
+  if (role === null) return { uid, binding: "" };
   const roleBinding = { identityUid: uid, roleUid: builtInRoleUid(role) };
   return { uid, binding: text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding }), "uid") };
 };
@@ -216,6 +213,65 @@ test("each role can do what it says: pull, push, delete", async () => {
   });
 });
 
+test("docker manifest push: images of a repo that is pulled from become a list in one that is pushed to, and was not there before", async () => {
+  const group = async (name: string): Promise<string> =>
+    text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } }), "uid");
+  const [theirs, ours] = [await group("built-elsewhere"), await group("released")];
+  const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "lists" } }, null);
+  const bind = (parent: string, role: string): Promise<JsonObject> =>
+    world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid: uid, roleUid: builtInRoleUid(role) } });
+  await bind(ours, "registry.push");
+  const password = await world.token(uid);
+  const [source, target] = ["first-organization/built-elsewhere/app", "first-organization/released/app"];
+  const architectures = ["amd64", "arm64"];
+  for (const architecture of architectures) await operator.pushImage(source, architecture, { architecture });
+
+  /** Docker asks each time anew: without a token, then for one, then with it. */
+  const ask = async (actions: string, verb: string, path: string, request: Parameters<RegistryClient["send"]>[2] = {}): Promise<Response> => {
+    assert.equal((await operator.send("GET", "/v2/", { authorization: "" })).status, 401);
+    const name = path.split("/").slice(0, 3).join("/");
+    const token = await tokenOf(await askToken(basic("_token", password), `&account=_token&scope=${encodeURIComponent(`repository:${name}:${actions}`)}`));
+    return operator.send(verb, path, { ...request, authorization: `Bearer ${token}` });
+  };
+  const accept = [
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    indexType,
+    imageType,
+    "application/vnd.docker.distribution.manifest.v2+json",
+  ].join(", ");
+  const read = (architecture: string): Promise<Response> => ask("pull", "GET", `${source}/manifests/${architecture}`, { headers: { accept } });
+  const mount = (digest: string): Promise<Response> =>
+    ask("push,pull", "POST", `${target}/blobs/uploads/?from=${encodeURIComponent(source)}&mount=${encodeURIComponent(digest)}`);
+
+  assert.equal((await read("amd64")).status, 404);
+  const { config } = JSON.parse(await (await operator.send("GET", `${source}/manifests/amd64`)).text()) as { config: { digest: string } };
+  assert.equal((await mount(config.digest)).status, 202, "what they may not read is not mounted");
+  await bind(theirs, "registry.pull");
+
+  const manifests: JsonObject[] = [];
+  for (const architecture of architectures) {
+    const manifest = await read(architecture);
+    assert.deepEqual([manifest.status, manifest.headers.get("content-type")], [200, imageType]);
+    const bytes = await manifest.text();
+    const image = JSON.parse(bytes) as { config: { digest: string }; layers: { digest: string }[] };
+    const described = await ask("pull", "GET", `${source}/blobs/${image.config.digest}`);
+    assert.equal(text((await described.json()) as JsonObject, "architecture"), architecture);
+    for (const { digest } of [image.config, ...image.layers]) {
+      const mounted = await mount(digest);
+      assert.deepEqual([mounted.status, mounted.headers.get("location")], [201, `/v2/${target}/blobs/${digest}`]);
+      assert.equal((await ask("push,pull", "HEAD", `${target}/blobs/${digest}`)).status, 200);
+    }
+    const headers = { "content-type": imageType };
+    const put = await ask("push,pull", "PUT", `${target}/manifests/${digestOf(bytes)}`, { body: bytes, headers });
+    assert.deepEqual([put.status, put.headers.get("docker-content-digest")], [201, digestOf(bytes)]);
+    manifests.push({ ...descriptor(imageType, bytes), platform: { os: "linux", architecture } });
+  }
+  const list = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests });
+  const pushed = await ask("push,pull", "PUT", `${target}/manifests/all`, { body: list, headers: { "content-type": indexType } });
+  assert.deepEqual([pushed.status, pushed.headers.get("docker-content-digest")], [201, digestOf(list)]);
+  assert.equal(await (await ask("pull", "GET", `${target}/manifests/all`, { headers: { accept } })).text(), list);
+});
+
 test("an open repo is pulled from without a token, and nothing else of it; whoever opens it needs the right to give rights", async () => {
   const name = "first-organization/open/app";
   await operator.pushImage(name, "latest");
@@ -262,7 +318,7 @@ test("an open repo is pulled from without a token, and nothing else of it; whoev
   assert.equal((await world.events()).slice(events)[0]?.type, "dev.chainguard.api.platform.registry.repo.updated.v1");
   const one = [200, 200, 200, 200, 401, 401];
   assert.deepEqual(await statuses(), [...one, ...one]);
-  const { uid: stranger } = await identity({ claimMatch: { issuer: issuer.url, subject: "stranger" } }, undefined);
+  const { uid: stranger } = await identity({ claimMatch: { issuer: issuer.url, subject: "stranger" } }, null);
   assert.equal((await pull(await world.token(stranger), name)).status, 200, "who has a token is no worse off than who has none");
   assert.equal((await openRegistry(world.url, "").send("GET", `${opened.uid}/manifests/latest`)).status, 200);
   assert.equal((await open(false)).code, 0);

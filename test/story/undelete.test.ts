@@ -306,6 +306,55 @@ test("where nothing is to be kept, nothing is", async () => {
 
 // ---- size ------------------------------------------------------------------------------------------------------------
 
+const rowsOfRepo = shortOrLong(2, 20) * limits.keptRowsPage + 7;
+
+test(`a repo with ${rowsOfRepo} rows that nobody is told of comes back with all of them, and is removed for good, by statements of bounded size`, async () => {
+  const repo = await makeRepo("large");
+  await store().write(async (rows) =>
+    (await plant(rows)).query(
+      `insert into tag_history (repo_uid, name, digest, start_time)
+       select $1, 'latest', lpad(to_hex(each), 64, '0'), now() from generate_series(1, $2::int) as each`,
+      [repo, rowsOfRepo],
+    ),
+  );
+  await asOwner(world.databaseUrl, "create table planted_statements (what text, count bigint)");
+  await asOwner(world.databaseUrl, "grant insert, select on planted_statements to public");
+  await asOwner(
+    world.databaseUrl,
+    `create function planted_count() returns trigger language plpgsql as $$ begin
+       insert into planted_statements select tg_op, count(*) from changed; return null; end $$`,
+  );
+  const watch = "for each statement execute function planted_count()";
+  await asOwner(world.databaseUrl, `create trigger planted_back after insert on tag_history referencing new table as changed ${watch}`);
+  await asOwner(world.databaseUrl, `create trigger planted_removed after delete on deleted_rows referencing old table as changed ${watch}`);
+  const statements = async (what: string): Promise<{ readonly largest: number; readonly all: number }> => {
+    const [row] = await store().read.query("select max(count), sum(count) from planted_statements where what = $1", [what]);
+    return { largest: Number(row?.[0]), all: Number(row?.[1]) };
+  };
+  const history = (): Promise<unknown> =>
+    store().read.query("select md5(string_agg(id || digest, ',' order by id)) from tag_history where repo_uid = $1", [repo], { rows: 1, wide: true });
+  try {
+    const before = await history();
+    await undelete(await remove("registry.ReposService/DeleteRepo", repo));
+    assert.deepEqual(await history(), before);
+    const [back, removed] = [await statements("INSERT"), await statements("DELETE")];
+    assert.deepEqual(
+      [back, removed],
+      [
+        { largest: limits.keptRowsPage, all: rowsOfRepo },
+        { largest: limits.keptRowsPage, all: rowsOfRepo + 1 },
+      ],
+    );
+    const deletion = await remove("registry.ReposService/DeleteRepo", repo);
+    await world.ok(`${deletions}/ExpungeDeletion`, { uid: deletion });
+    assert.equal(await countKept(deletion), 0);
+    assert.deepEqual(await statements("DELETE"), { largest: limits.keptRowsPage, all: 2 * (rowsOfRepo + 1) });
+  } finally {
+    await asOwner(world.databaseUrl, "drop trigger planted_back on tag_history");
+    await asOwner(world.databaseUrl, "drop trigger planted_removed on deleted_rows");
+  }
+});
+
 const bindings = shortOrLong(300, limits.deletedRowsMax);
 
 test(`a group comes back with ${bindings} bindings in one transaction, each told`, async () => {

@@ -5,7 +5,7 @@ import { blocked, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { boundOf, type Outcome, resource, undelete, type WriteContext } from "#kernel";
-import { findRow, lockDeletion, removeDeletion } from "#store";
+import { findRow, isKeptWhole, lockDeletion, removeDeletion } from "#store";
 
 /** The deletion of the request, held until the transaction ends. Throws NOT_FOUND. */
 const holdDeletion = async (context: WriteContext): Promise<JsonObject> => {
@@ -20,8 +20,8 @@ const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const { rows, resources, nowMs } = context;
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
-  // Also before maintenance has removed it.
-  if (Date.parse(text(deletion, "expireTime")) <= nowMs) throw missing("deletions", DeletionSchema.name, uid);
+  // Also before maintenance has removed it, and where that has begun by the clock of another server.
+  if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid))) throw missing("deletions", DeletionSchema.name, uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);
   if (!found) throw blocked("UNDELETE_BLOCKED", uid, [`cannot undelete ${type}: this version knows no such resource`]);

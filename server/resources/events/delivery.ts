@@ -2,7 +2,7 @@
 
 import { DeliveriesService, DeliverySchema } from "#contract/gen/gantry/events/v1/events_pb.js";
 import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
-import { invalid, missing } from "#base/fault.ts";
+import { missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
@@ -51,7 +51,6 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs, services } = context;
   const overlap = text(request, "overlap");
   const overlapMs = overlap === "" ? limits.secretOverlapMs : durationMs(overlap);
-  if (overlapMs < 0 || overlapMs > limits.secretOverlapMaxMs) throw invalid([{ field: "overlap", description: "must be between 0s and 604800s (7 days)" }]);
   const { uid, resource: found, before } = await holdSubscription(context);
   const secret = newSecret();
   const previousSecretExpireTime = timestamp(nowMs + overlapMs);

@@ -4,19 +4,11 @@ import { GroupInviteSchema, GroupInvitesService } from "#contract/gen/chainguard
 import type { Rights } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { covers, newRoot } from "#base/uid.ts";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { inviteCodeHash, makeInviteCode } from "#signin";
 import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
-
-const dayMs = 24 * 60 * 60 * 1000;
-
-const ttlProblem = (ttlMs: number): string | undefined => {
-  if (ttlMs <= 0) return "ttl must be more than 0s";
-  return ttlMs > limits.inviteLifetimeMs ? `ttl must be at most ${limits.inviteLifetimeMs / dayMs} days (${limits.inviteLifetimeMs / 1000}s)` : undefined;
-};
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { parent, nowMs } = context;
@@ -25,7 +17,6 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
     if (description !== undefined) violations.push({ field, description });
   };
   const ttlMs = durationMs(text(draft, "ttl"));
-  add("ttl", ttlProblem(ttlMs));
   const email = text(draft, "email");
   add("email", email === "" || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : "email must be an e-mail address");
   const role = text(draft, "roleUid");

@@ -17,12 +17,6 @@ const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrinci
 
 const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];
-  for (const [name, pattern] of [
-    ["issuer", "issuerPattern"],
-    ["subject", "subjectPattern"],
-  ] as const) {
-    if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
-  }
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   const pattern = text(match, "issuerPattern");
@@ -64,18 +58,6 @@ const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
   return out;
 };
 
-const awsPairs = [
-  ["arn", "arnPattern"],
-  ["userId", "userIdPattern"],
-] as const;
-
-const awsViolations = (aws: JsonObject, services: Services): Violation[] => [
-  ...awsPairs.flatMap(([name, pattern]) =>
-    text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }],
-  ),
-  ...services.authn.patternViolations({ awsIdentity: aws }),
-];
-
 const relationshipViolations = (draft: JsonObject, context: RuleContext): Violation[] => {
   const given = relationships.filter((name) => draft[name] !== undefined && draft[name] !== "SERVICE_PRINCIPAL_UNSPECIFIED");
   if (given.length !== 1) return [{ field: given[1] ?? "claimMatch", description: `exactly one of ${relationships.join(", ")} is needed` }];
@@ -84,7 +66,7 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
   if (!isObject(value)) return [];
   if (kind === "claimMatch") return claimMatchViolations(value, context.services);
   if (kind === "staticKeys") return staticKeysViolations(value, context.nowMs);
-  return awsViolations(value, context.services);
+  return [...context.services.authn.patternViolations({ awsIdentity: value })];
 };
 
 const personViolations = (draft: JsonObject): Violation[] => {

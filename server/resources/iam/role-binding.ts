@@ -8,15 +8,18 @@ import { timestamp } from "#base/time.ts";
 import { limits } from "#base/limits.ts";
 import { covers, isRoot, isUid, parentOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { findSeenIdentities, insertMembership, lockRow } from "#store";
+import { findSeenIdentities, insertMembership, isDismissedAt, lockRow } from "#store";
 import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
 
 // A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
 // be let into the root group's registry (requirement: Authentication 4). People live above all groups, and may be
 // bound before they first sign in.
-const identityViolation = async (identity: string, { parent, rows }: RuleContext): Promise<string | undefined> => {
+const identityViolation = async (identity: string, { parent, rows, isUndelete }: RuleContext): Promise<string | undefined> => {
   if (identity === "") return "identityUid is required";
-  if (isRoot(identity)) return undefined;
+  if (isRoot(identity)) {
+    // What SCIM has ended does not come back with what was deleted before (0053): only somebody who gives it anew gives it.
+    return isUndelete && (await isDismissedAt(rows, identity, parent)) ? "was deactivated or removed by an identity provider (SCIM)" : undefined;
+  }
   if (!covers(parentOf(identity), parent)) return "must belong to this group or to one above it";
   return (await lockRow(rows, { name: "identities", columns: ["uid"] }, identity, "key share")) ? undefined : "does not exist";
 };

@@ -140,7 +140,6 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   const { expireTime, violations } = readExpireTime(context);
   const overlap = text(request, "overlap") || `${limits.scimOverlapMs / 1000}s`;
   const overlapMs = durationMs(overlap);
-  if (overlapMs < 0) violations.push({ field: "overlap", description: "must not be negative" });
   if (violations.length > 0) throw invalid(violations);
   handOnScim(context, expireTime);
   const state = await held(context);

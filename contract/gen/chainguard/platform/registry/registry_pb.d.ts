@@ -4916,7 +4916,7 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED: it needs a build service, and nothing is
+   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
    * built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
@@ -4927,7 +4927,7 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED: it needs a build service, and nothing is
+   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
    * built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
@@ -4938,7 +4938,7 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
+   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
@@ -5040,7 +5040,7 @@ export declare const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Which repos fail to build. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
+   * Which repos fail to build. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetBuildStatus
    */
@@ -5050,7 +5050,7 @@ export declare const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Whether a repo has been built of late. Answers UNIMPLEMENTED: it needs a build service, and nothing is built here.
+   * Whether a repo has been built of late. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetUpdateStatus
    */
@@ -5060,7 +5060,7 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * How far the copying of a repo's images has come. Answers UNIMPLEMENTED: it needs a build service, and nothing is built
+   * How far the copying of a repo's images has come. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built
    * here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
@@ -5071,7 +5071,7 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * How far the copying of images has come, for each repo of a group. Answers UNIMPLEMENTED: it needs a build service, and
+   * How far the copying of images has come, for each repo of a group. Answers UNIMPLEMENTED (501): it needs a build service, and
    * nothing is built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses

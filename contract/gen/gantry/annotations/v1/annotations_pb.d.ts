@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { EnumValueOptions, FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { EnumValueOptions, FieldOptions, MessageOptions, MethodOptions, OneofOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file gantry/annotations/v1/annotations.proto.
@@ -783,7 +783,7 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   refersTo: string;
 
   /**
-   * Smallest and largest number that the field takes; both 0: no bound.
+   * Smallest and largest number that the field takes, of a duration its seconds; both 0: no bound.
    *
    * @generated from field: int64 minimum = 9;
    */
@@ -926,7 +926,7 @@ export declare type FieldJson = {
   refersTo?: string;
 
   /**
-   * Smallest and largest number that the field takes; both 0: no bound.
+   * Smallest and largest number that the field takes, of a duration its seconds; both 0: no bound.
    *
    * @generated from field: int64 minimum = 9;
    */
@@ -1462,6 +1462,13 @@ export declare const filter: GenExtension<FieldOptions, Filter>;
  * @generated from extension: gantry.annotations.v1.Counterpart counterpart = 50114;
  */
 export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
+
+/**
+ * True: one of its fields is needed wherever the message stands in a request.
+ *
+ * @generated from extension: bool one_required = 50141;
+ */
+export declare const one_required: GenExtension<OneofOptions, boolean>;
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.

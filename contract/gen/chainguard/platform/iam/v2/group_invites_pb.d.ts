@@ -48,7 +48,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   email: string;
 
   /**
-   * How long the invite can be accepted, from now: more than zero, 30 days at most.
+   * How long the invite can be accepted, from now: a second at least, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
@@ -141,7 +141,7 @@ export declare type GroupInviteJson = {
   email?: string;
 
   /**
-   * How long the invite can be accepted, from now: more than zero, 30 days at most.
+   * How long the invite can be accepted, from now: a second at least, 30 days at most.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */

@@ -1,0 +1,18 @@
+// What tests of several machines wait by.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { until } from "./replicated-postgres.ts";
+
+test("a wait for what never comes ends by itself and says for what it was: else a test that has failed keeps the run from ending", async () => {
+  await assert.rejects(
+    until(() => ("neverComes".length === 0 ? true : undefined), 50),
+    /did not come within 50 ms: .*neverComes/,
+  );
+  let looked = 0;
+  assert.equal(await until(() => (++looked === 2 ? "found" : undefined), 60_000), "found");
+  await assert.rejects(
+    until(() => Promise.reject(new Error("it is broken"))),
+    /it is broken/,
+  );
+});
