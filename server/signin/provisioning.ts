@@ -48,7 +48,7 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
   const bindings = await listBindingsBelow(rows, provider.parent, identityUid);
   const people = services.authn.issuerSpellings(provider.oidc.issuer);
   const owner = { group: rootOf(provider.uid), role: builtInRoleUid("owner"), now: timestamp(nowMs) };
-  if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, people })))
+  if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, provider: provider.uid, people })))
     throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner whom this identity provider does not reach"]);
   const allowed = asAllowed(context);
   for (const uid of bindings) await change(allowed, boundOf(context, RoleBindingSchema), { kind: "delete", uid }, "row");

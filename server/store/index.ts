@@ -384,7 +384,7 @@ export {
   useAuthorizationCode,
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
-export type { ScimCondition, ScimOperator } from "./scim-conditions.ts";
+export type { ScimCondition, ScimOperator, ScimPartTerm } from "./scim-conditions.ts";
 export {
   countScimGroups,
   deleteOtherScimMembers,
@@ -392,7 +392,8 @@ export {
   deleteScimMemberships,
   deleteScimMembers,
   findScimGroup,
-  findScimUserUids,
+  lockGroupsOfScimUser,
+  lockScimUserUids,
   type GroupOfScimUser,
   insertScimGroup,
   insertScimMembers,
@@ -412,6 +413,7 @@ export {
   deleteScimUser,
   findScimIdentity,
   findScimUser,
+  hasScimPeople,
   insertScimUser,
   listScimUsers,
   lockScimStanding,

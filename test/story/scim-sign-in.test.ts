@@ -181,6 +181,28 @@ test("where the correlation rule is oid, a person is known by that claim, also w
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
 });
 
+test("whom SCIM has deactivated does not come in by another issuer that their provider is given: it keeps the one it has", async () => {
+  const own = await enableScim(world, await registerProvider(world, provider));
+  const update = async (issuer: string) =>
+    world.call("iam.IdentityProvidersService/UpdateIdentityProvider", {
+      identityProvider: { uid: own.uid, oidc: { issuer, clientSecret: "its own" } },
+      updateMask: "oidc.issuer,oidc.clientSecret",
+    });
+  assert.equal((await update("https://moved.example.com")).code, 0, "SCIM knows nobody yet");
+  assert.equal((await update(provider.url)).code, 0);
+  const id = await announce("moved", own);
+  const isRefused = async (): Promise<void> => {
+    const { code, message } = await update("https://moved.example.com");
+    assert.deepEqual([code, /SCIM knows people by this issuer/.test(message)], [codes.FAILED_PRECONDITION, true], message);
+  };
+  await isRefused();
+  await activate(id, false, own);
+  await isRefused();
+  await own.ask("DELETE", `/Users/${id}`);
+  await isRefused();
+  assert.equal((await update(provider.url)).code, 0, "what stays as it is may be said");
+});
+
 test("SCIM is switched on with two owners from outside the provider alone, and never takes the last of them", async () => {
   const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "alone" } }), "uid");
   const uid = await registerProvider(world, provider, { parent: organization });
@@ -214,5 +236,9 @@ test("SCIM is switched on with two owners from outside the provider alone, and n
   const refused = await end(1);
   assert.equal(refused.status, 400);
   assert.match(text((await refused.json()) as JsonObject, "detail"), /left without an owner/);
+  // Whom SCIM has announced it reaches, also before they have signed in.
+  await ask("POST", "/Users", { userName: "insider-3", externalId: "insider-3" });
+  await bind(personOf("insider-3"), "owner", organization);
+  assert.equal((await end(1)).status, 400, "an owner whom SCIM has announced is none from outside");
   assert.equal((await bindingsOf(personOf("insider-2"))).length, 2, "and nothing of it was done");
 });

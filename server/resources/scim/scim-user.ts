@@ -21,6 +21,7 @@ import {
   insertScimUser,
   listGroupsOfScimUsers,
   listScimUsers,
+  lockGroupsOfScimUser,
   lockScimUser,
   type Provider,
   type Read,
@@ -34,7 +35,7 @@ import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
-import { isUserList, type ReadUser, readUser, shownUser } from "./documents/user-document.ts";
+import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
@@ -50,6 +51,7 @@ const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUs
     ...(row.externalId === undefined ? {} : { externalId: row.externalId }),
     userName: userName ?? "",
     active: row.active,
+    etag: userVersionOf(row, groups, baseOf(asked)),
     ...(row.identityUid === undefined ? {} : { identityUid: row.identityUid }),
     document: shownUser(row, groups, baseOf(asked), shown),
   };
@@ -116,7 +118,7 @@ const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
   const ifMatch = text(context.request, "ifMatch");
-  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  if (ifMatch !== "" && !matchesEtag(rowVersionsIn(ifMatch), weakVersionOf(row))) throw changedSince();
   return row;
 };
 
@@ -131,7 +133,8 @@ const endUser = async (context: WriteContext, provider: Provider, { externalId, 
 const writeUser = async (context: WriteContext, provider: Provider, before: ScimUserRow, wanted: ReadUser): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const shown = shownOf(request);
-  const { externalId, active = before.active, document: kept, ...keys } = wanted;
+  const { externalId, active = before.active, document, ...keys } = wanted;
+  const kept = { ...document, active };
   if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, await groupsOf(rows, [before], shown), shown), unchanged: true };
   const isOther = externalId !== before.externalId;
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
@@ -166,8 +169,10 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {
   const provider = await holdProvider(context);
+  // Before the user, as whoever changes their members does.
+  await lockGroupsOfScimUser(context.rows, uidOf(context));
   const before = await lockSeen(context);
-  await deleteScimMemberships(context.rows, before.uid);
+  await deleteScimMemberships(context.rows, before.uid, context.nowMs);
   await deleteScimUser(context.rows, before.uid);
   await endUser(context, provider, before, true);
   const { document: _, ...told } = toldUser(context, before, [], shownOf({}));
