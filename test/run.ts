@@ -3,7 +3,8 @@
 //   node test/run.ts                    every *.test.ts of the project
 //   node test/run.ts FILE… [--OPTION…]  these files; options are those of node --test
 //   node test/run.ts --long [FILE…]     the long form of the tests that have one, file after file (npm run test:long)
-//   --seed N                            what tests choose by chance; printed. Fixed without --long, random with it
+//   --seed N                            what tests choose by chance; printed. Random with --long, fixed without it and under a
+//                                       budget: whether a change lands is no matter of chance
 //   --budget-seconds N                  with --long: ends when the time is over, and says what was left out
 //
 // The server is an embedded one, or DATABASE_URL where that is set. Fails when no test ran: a runner that finds
@@ -44,7 +45,7 @@ const wholeNumber = (text: string): number => {
   if (!/^\d+$/.test(text)) throw new Error(`a seed is a whole number, not ${JSON.stringify(text)}`);
   return Number(text);
 };
-const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong ? randomInt(2 ** 31) : fixedSeed;
+const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong && budgetSeconds === Number.POSITIVE_INFINITY ? randomInt(2 ** 31) : fixedSeed;
 
 /** Whether a test has a long form: it imports what tells long runs from short ones. */
 const hasLongForm = (path: string): boolean =>
