@@ -1,6 +1,7 @@
 // Filters of SCIM in SQL: what users and groups have in common. Names of columns come from the files that own the tables, values are
 // always parameters.
 
+import { limits } from "#base/limits.ts";
 import type { Param } from "./handle.ts";
 
 export type ScimOperator = "eq" | "ne" | "co" | "sw" | "ew" | "gt" | "ge" | "lt" | "le" | "pr";
@@ -41,6 +42,14 @@ export const scimComparison = (column: string, operator: ScimOperator, value: st
   if (operator === "ne") return `${column} is distinct from ${add(value)}`;
   return `coalesce(${column} like ${add(patternOf(operator, String(value)))}, false)`;
 };
+
+/**
+ * A page of users or groups that ends where their documents have become too many bytes: what an organization keeps is no measure of the
+ * memory that it may take at once. One row comes always. `page` selects whole rows in `order`.
+ */
+export const scimPageWithinBytes = (list: string, page: string, order: string): string =>
+  `select ${list} from (select page.*, sum(octet_length(document)) over (order by ${order}) as bytes from (${page}) as page) as page
+   where bytes - octet_length(document) < ${limits.scimListBytesMax} order by ${order}`;
 
 /** What alone finds rows by an index: equal comparisons, where all must hold. `columns`: those with one. */
 export const indexedScimTerms = <Attribute extends string>(

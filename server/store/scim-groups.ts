@@ -4,7 +4,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, text, time } from "./columns.ts";
 import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerms, type ScimCondition, scimComparison } from "./scim-conditions.ts";
+import { indexedScimTerms, type ScimCondition, scimComparison, scimPageWithinBytes } from "./scim-conditions.ts";
 
 export interface ScimGroupRow {
   readonly uid: string;
@@ -211,13 +211,13 @@ const groupTerms = ({ identityProviderUid, condition }: Pick<ScimGroupQuery, "id
   return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
 };
 
-/** A page of a provider's groups. */
+/** A page of a provider's groups, shorter where their documents are large. */
 export const listScimGroups = (rows: Read, query: ScimGroupQuery): Promise<ScimGroupRow[]> => {
   const { terms, values } = groupTerms(query);
   const direction = query.descending ? "desc" : "asc";
-  const statement = `select ${group.list} from scim_groups where ${terms}
-    order by ${groupColumns[query.sortBy]} ${direction}, uid ${direction} offset $${values.length + 1} limit $${values.length + 2}`;
-  return group.find(rows, statement, [...values, query.skip, query.limit], { rows: query.limit, wide: true });
+  const order = `${groupColumns[query.sortBy]} ${direction}, uid ${direction}`;
+  const page = `select * from scim_groups where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
+  return group.find(rows, scimPageWithinBytes(group.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
 };
 
 const counted = columns({ count: expression("count(*)", number) });

@@ -5,7 +5,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableText, number, text, time } from "./columns.ts";
 import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerms, type ScimCondition, scimComparison, type ScimOperator, type ScimPartTerm } from "./scim-conditions.ts";
+import { indexedScimTerms, type ScimCondition, scimComparison, type ScimOperator, scimPageWithinBytes, type ScimPartTerm } from "./scim-conditions.ts";
 
 export interface ScimUserRow {
   readonly uid: string;
@@ -102,7 +102,7 @@ export const hasScimPeople = async (rows: Read, identityProviderUid: string): Pr
 
 // ---- lists ------------------------------------------------------------------------------------------------------
 
-/** What users are looked for and sorted by: each but `active` has an index, those of texts inside the provider. */
+/** What users are looked for and sorted by: each but `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
 const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
@@ -132,8 +132,10 @@ const emailComparison = (operator: ScimOperator, value: string | boolean, add: (
 const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: (value: Param) => string): string => {
   const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
   if (operator !== "pr") terms.push(scimComparison("lower(email ->> 'value')", operator, value, add));
-  return `(${operator === "ne" ? "emails <> '{}'" : emailComparison(operator, value, add)} and case when document ~ '(^|[^\\\\])(\\\\\\\\)*\\\\u(0000|d[89a-f])' then false
-     else exists (select from json_array_elements(document::json -> 'emails') as email where ${terms.join(" and ")}) end)`;
+  const loose = operator === "ne" ? "emails <> '{}'" : emailComparison(operator, value, add);
+  const isReadable = "document !~ '(^|[^\\\\])(\\\\\\\\)*\\\\u(0000|d[89a-f])'";
+  const one = `exists (select from json_array_elements(document::json -> 'emails') as email where ${terms.join(" and ")})`;
+  return `(${loose} and case when ${isReadable} then ${one} else false end)`;
 };
 
 const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string => {
@@ -172,13 +174,13 @@ const userTerms = ({ identityProviderUid, condition }: Pick<ScimUserQuery, "iden
   return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
 };
 
-/** A page of a provider's users. */
+/** A page of a provider's users, shorter where their documents are large. */
 export const listScimUsers = (rows: Read, query: ScimUserQuery): Promise<ScimUserRow[]> => {
   const { terms, values } = userTerms(query);
   const direction = query.descending ? "desc" : "asc";
-  const statement = `select ${user.list} from scim_users where ${terms}
-    order by ${userColumns[query.sortBy]} ${direction}, uid ${direction} offset $${values.length + 1} limit $${values.length + 2}`;
-  return user.find(rows, statement, [...values, query.skip, query.limit], { rows: query.limit, wide: true });
+  const order = `${userColumns[query.sortBy]} ${direction}, uid ${direction}`;
+  const page = `select * from scim_users where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
+  return user.find(rows, scimPageWithinBytes(user.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
 };
 
 const counted = columns({ count: expression("count(*)", number) });

@@ -181,7 +181,7 @@ test("where the correlation rule is oid, a person is known by that claim, also w
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
 });
 
-test("whom SCIM has deactivated does not come in by another issuer that their provider is given: it keeps the one it has", async () => {
+test("attack 207: whom SCIM has deactivated does not come in by another issuer that their provider is given: it keeps the one it has", async () => {
   const own = await enableScim(world, await registerProvider(world, provider));
   const update = async (issuer: string) =>
     world.call("iam.IdentityProvidersService/UpdateIdentityProvider", {

@@ -363,8 +363,7 @@ const patches: readonly (readonly [what: string, operations: readonly JsonObject
     [{ op: "replace", path: 'emails[type eq "work"]', value: [{ value: "n@x" }] }],
     { emails: [{ value: "n@x", type: "work", primary: true }] },
   ],
-  ["`active` that is not said any more", [{ op: "remove", path: "active" }], {}],
-  ["`active` that is null", [{ op: "replace", value: { active: null } }], {}],
+  ["`active` that is not said any more", [{ op: "remove", path: "active" }], { active: null }],
   ["an external id that is empty", [{ op: "replace", path: "externalId", value: "" }], { externalId: null }],
   ["all addresses", [{ op: "replace", path: "emails.value", value: "z@x" }], { emails: [{ value: "z@x", type: "work", primary: true }] }],
 ];
@@ -382,17 +381,20 @@ for (const [what, Operations, wanted] of patches) {
   });
 }
 
-test("who is inactive is shown so, whatever a change leaves out, and an empty external id is none", async () => {
+test("who is inactive stays so, and is shown by their external id, whatever a change leaves out", async () => {
   const id = text(await make({ active: false, externalId: "left-out" }), "id");
-  const isKept = async (verb: string, body: JsonObject): Promise<void> => {
+  const leave = async (verb: string, body: JsonObject, shownActive: boolean | undefined): Promise<void> => {
     assert.equal((await idp.ask(verb, `/Users/${id}`, body)).status, 200);
     const { active, externalId } = (await idp.ask("GET", `/Users/${id}`)).body;
-    assert.deepEqual([active, externalId, await found("active eq false and externalId eq left-out")], [false, "left-out", ["left-out"]], JSON.stringify(body));
+    const still = await found("active eq false and externalId eq left-out");
+    assert.deepEqual([active, externalId, still], [shownActive, "left-out", ["left-out"]], JSON.stringify(body));
+    assert.deepEqual(await bindingsOf(personOf("left-out")), []);
   };
-  await isKept("PATCH", { Operations: [{ op: "remove", path: "active" }] });
-  await isKept("PATCH", { Operations: [{ op: "replace", value: { active: null } }] });
-  await isKept("PUT", { userName: "left-out@example.com", active: null });
-  await isKept("PUT", { userName: "left-out@example.com", externalId: "" });
+  await leave("PUT", { userName: "left-out@example.com", active: null }, false);
+  await leave("PUT", { userName: "left-out@example.com", externalId: "" }, false);
+  // RFC 7644, 3.5.2.2: what is removed is unassigned, and asserts nothing.
+  await leave("PATCH", { Operations: [{ op: "remove", path: "active" }] }, undefined);
+  await leave("PATCH", { Operations: [{ op: "replace", value: { active: null } }] }, undefined);
 });
 
 test("what cannot be understood is a 400 in RFC 7644's words, and changes nothing", async () => {

@@ -236,9 +236,9 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
   const query = groupQueryOf(request);
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimGroups(rows, query), countScimGroups(rows, query)]);
-  const members = await membersOf(rows, found, shown);
+  const members = Map.groupBy(await membersOf(rows, found, shown), ({ groupUid }) => groupUid);
   const base = baseOf(context);
-  const resources = found.map((row) => shownGroup(row, members, base, shown));
+  const resources = found.map((row) => shownGroup(row, members.get(row.uid) ?? [], base, shown));
   return { reply: { document: listResponse(resources, totalResults, query.skip) } };
 };
 

@@ -133,8 +133,7 @@ const endUser = async (context: WriteContext, provider: Provider, { externalId, 
 const writeUser = async (context: WriteContext, provider: Provider, before: ScimUserRow, wanted: ReadUser): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const shown = shownOf(request);
-  const { externalId, active = before.active, document, ...keys } = wanted;
-  const kept = { ...document, active };
+  const { externalId, active = before.active, document: kept, ...keys } = wanted;
   if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, await groupsOf(rows, [before], shown), shown), unchanged: true };
   const isOther = externalId !== before.externalId;
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
@@ -192,11 +191,11 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimUsers(rows, query), countScimUsers(rows, query)]);
   const base = baseOf(context);
-  const groups = await groupsOf(rows, found, shown);
+  const groups = Map.groupBy(await groupsOf(rows, found, shown), ({ userUid }) => userUid);
   return {
     reply: {
       document: listResponse(
-        found.map((row) => shownUser(row, groups, base, shown)),
+        found.map((row) => shownUser(row, groups.get(row.uid) ?? [], base, shown)),
         totalResults,
         query.skip,
       ),

@@ -1,6 +1,8 @@
 // Which attributes are shown (RFC 7644, 3.9): those that are asked for, or all but those that are not wanted. Pure.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { scimFault } from "./faults.ts";
 
 export interface Shown {
   /** Undefined: all. Lower case. */
@@ -14,14 +16,13 @@ const always: ReadonlySet<string> = new Set(["schemas", "id"]);
 const corePrefix = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/;
 
 // Entra ID's reference asks for `emails[type eq "work"]`: of a list all values are shown.
-const namesOf = (list: string): string[] =>
-  list
-    .replace(/\[[^\]]*\]/g, "")
-    .split(",")
-    .map((each) => each.trim().toLowerCase().replace(corePrefix, ""))
-    .filter((each) => each !== "");
+const namesOf = (list: string): string[] => {
+  const names = list.replace(/\[[^[\]]*\]/g, "").split(",", limits.scimShownNamesMax + 1);
+  if (names.length > limits.scimShownNamesMax) throw scimFault("invalidValue", `at most ${limits.scimShownNamesMax} attributes may be named`);
+  return names.map((each) => each.trim().toLowerCase().replace(corePrefix, "")).filter((each) => each !== "");
+};
 
-/** What a request asks to be shown. */
+/** What a request asks to be shown. Throws 400 invalidValue. */
 export const shownOf = (request: JsonObject): Shown => {
   const only = namesOf(text(request, "attributes"));
   return { only: only.length > 0 ? only : undefined, excluded: namesOf(text(request, "excludedAttributes")) };

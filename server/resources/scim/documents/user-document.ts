@@ -41,10 +41,8 @@ export const readUser = (sent: JsonObject): ReadUser => {
 };
 
 /** The groups that a user is shown with. */
-const shownGroupsOf = ({ uid }: ScimUserRow, groups: readonly GroupOfScimUser[], base: string): JsonObject[] =>
-  groups
-    .filter(({ userUid }) => userUid === uid)
-    .map((each) => ({ value: idOf(each.groupUid), $ref: `${base}/Groups/${idOf(each.groupUid)}`, display: text(documentOf(each), "displayName") }));
+const shownGroupsOf = (groups: readonly GroupOfScimUser[], base: string): JsonObject[] =>
+  groups.map((each) => ({ value: idOf(each.groupUid), $ref: `${base}/Groups/${idOf(each.groupUid)}`, display: text(documentOf(each), "displayName") }));
 
 /**
  * The version of what is shown: groups come, go and are renamed without a change of their users' rows. Whoever sends it with a write
@@ -53,13 +51,13 @@ const shownGroupsOf = ({ uid }: ScimUserRow, groups: readonly GroupOfScimUser[],
 const versionWith = (row: ScimUserRow, groups: readonly JsonObject[]): string =>
   groups.length === 0 ? weakVersionOf(row) : `W/"${row.version}-${createHash("sha256").update(JSON.stringify(groups)).digest("hex").slice(0, 8)}"`;
 
-export const userVersionOf = (row: ScimUserRow, groups: readonly GroupOfScimUser[], base: string): string => versionWith(row, shownGroupsOf(row, groups, base));
+export const userVersionOf = (row: ScimUserRow, groups: readonly GroupOfScimUser[], base: string): string => versionWith(row, shownGroupsOf(groups, base));
 
 /** What an If-Match says of users' rows. */
 export const rowVersionsIn = (ifMatch: string): string => ifMatch.replace(/-[0-9a-f]{8}(?=")/g, "");
 
-/** The user as SCIM shows it. `base`: the SCIM address of the provider. */
+/** The user, who is in these groups, as SCIM shows it. `base`: the SCIM address of the provider. */
 export const shownUser = (row: ScimUserRow, groups: readonly GroupOfScimUser[], base: string, shown: Shown): JsonObject => {
-  const own = shownGroupsOf(row, groups, base);
+  const own = shownGroupsOf(groups, base);
   return withShown(withMeta(row, "User", base, versionWith(row, own), own.length > 0 ? { groups: own } : {}), shown);
 };
