@@ -546,6 +546,9 @@ export const limits = {
   /** RFC 7644, 3.4.2.4: users of one answer, where the client says nothing and at most; Entra ID and Okta ask for 100 and 200. */
   scimPageSize: 100,
   scimPageMax: 500,
+  /** Documents of one list: 500 of 16 KB; with larger ones it has fewer results, and at least one. Names of attributes that one request asks for. */
+  scimListBytesMax: 8 * 1024 * 1024,
+  scimShownNamesMax: 200,
   /** Terms of one filter, and brackets inside each other: clients send one or two. */
   scimFilterTermsMax: 50,
   scimFilterDepthMax: 10,

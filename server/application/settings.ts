@@ -10,6 +10,7 @@ import { limits } from "#base/limits.ts";
 import { samplerNames } from "#base/sampler-names.ts";
 import type { TracesSettings } from "#calls";
 import { type LogLevel, logLevels } from "#base/log-events.ts";
+import { refusedAddress } from "#base/refused-address.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
 import { readTimestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
@@ -127,7 +128,7 @@ const readListen = (
 const readHttpUrl = (variable: SettingName, value: string): string => {
   const url = URL.parse(value);
   if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw settingFault(variable, `must be an http or https address without user, query and fragment, not ${JSON.stringify(value)}`);
+    throw settingFault(variable, `must be an http or https address without user, query and fragment${refusedAddress(value)}`);
   }
   return value;
 };

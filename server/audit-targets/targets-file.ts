@@ -10,6 +10,7 @@ import { isAbsolute } from "node:path";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { refusedAddress } from "#base/refused-address.ts";
 
 interface FileTarget {
   readonly kind: "file";
@@ -68,7 +69,7 @@ const readShown = (name: string, secure: boolean, { certificateFile, keyFile }: 
 
 const readSyslog = (name: string, target: JsonObject): SyslogTarget => {
   const value = target.syslog;
-  const refusal = (): Fault => targetsFault(`must say in "syslog" of the target ${name} tls://HOST:PORT or tcp://HOST:PORT, not ${JSON.stringify(value)}`);
+  const refusal = (): Fault => targetsFault(`must say in "syslog" of the target ${name} tls://HOST:PORT or tcp://HOST:PORT${refusedAddress(value)}`);
   const [, protocol, authority = ""] = /^(tls|tcp):\/\/([^/?#@]+)$/.exec(typeof value === "string" ? value : "") ?? [];
   // As an address of http, which says what a host may be.
   const url = protocol === undefined ? null : URL.parse(`http://${authority}`);
@@ -82,7 +83,7 @@ const readHttp = (name: string, value: JsonObject): HttpTarget => {
   const { http, body = "lines", authorizationFile } = value;
   const url = typeof http === "string" ? URL.parse(http) : null;
   if (!url || !["http:", "https:"].includes(url.protocol) || url.username !== "" || url.password !== "" || url.hash !== "")
-    throw targetsFault(`must say in "http" of the target ${name} an http or https address without user and fragment, not ${JSON.stringify(http)}`);
+    throw targetsFault(`must say in "http" of the target ${name} an http or https address without user and fragment${refusedAddress(http)}`);
   if (body !== "lines" && body !== "array") throw targetsFault(`must say in "body" of the target ${name} lines or array, not ${JSON.stringify(body)}`);
   return {
     kind: "http",

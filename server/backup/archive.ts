@@ -53,8 +53,9 @@ const writeFault = (path: string, thrown: unknown): unknown => {
   return said === undefined ? thrown : new Fault("FAILED_PRECONDITION", `the backup cannot be written to ${path}: ${said}`, { cause: thrown });
 };
 
-async function* once(content: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(content, "utf8");
+/** Bytes that are there, as the content of a member. */
+export async function* singlePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 /** A copy of each piece, whose buffer may be used again; and no more or less than there shall be. */
@@ -108,7 +109,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
   };
   return {
     add,
-    addText: (name, content) => add(name, Buffer.byteLength(content), once(content)),
+    addText: (name, content) => add(name, Buffer.byteLength(content), singlePiece(Buffer.from(content, "utf8"))),
     async finish() {
       if (failure === undefined) controller.finalize();
       await writing;
@@ -147,7 +148,7 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
   };
   return {
     add,
-    addText: (name, content) => add(name, Buffer.byteLength(content), once(content)),
+    addText: (name, content) => add(name, Buffer.byteLength(content), singlePiece(Buffer.from(content, "utf8"))),
     async finish() {
       await syncFolder(draft);
       // Of an empty folder of that name the new one takes the place.

@@ -26,7 +26,7 @@ import {
   type StoredBlob,
   vaultOf,
 } from "#store";
-import { type ArchiveWriter, openArchiveWriter, type Written } from "./archive.ts";
+import { type ArchiveWriter, openArchiveWriter, singlePiece, type Written } from "./archive.ts";
 import {
   type BackupHead,
   type BackupManifest,
@@ -228,13 +228,7 @@ const writeTables = async (writer: SummingWriter, snapshot: Snapshot, { progress
       goesOn();
       const compressed = await compress(piece, compression);
       rows[table.name] = (rows[table.name] ?? 0) + countLines(piece);
-      await writer.add(
-        pieceName(table.name, ++ordinal),
-        compressed.byteLength,
-        (async function* () {
-          yield compressed;
-        })(),
-      );
+      await writer.add(pieceName(table.name, ++ordinal), compressed.byteLength, singlePiece(compressed));
     }
   }
   return rows;

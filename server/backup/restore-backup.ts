@@ -19,7 +19,7 @@ import {
   setBlobHidden,
   writeBlobPlace,
 } from "#store";
-import { type Member, readArchive } from "./archive.ts";
+import { type Member, readArchive, singlePiece } from "./archive.ts";
 import { brokenBackup, memberKindOf } from "./format.ts";
 import type { Progress } from "./make-backup.ts";
 import { readPiece, type VerifiedBackup } from "./verify-backup.ts";
@@ -35,10 +35,6 @@ export interface RestoreOptions {
   readonly progress: (progress: Progress) => void;
   /** Receives a line for what takes its time. */
   readonly report: (line: string) => void;
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 /** The place becomes that of the restored database with the first content, as every place does. */
@@ -92,7 +88,7 @@ const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }
     if (kind?.is !== "piece") return;
     const table = tables.get(kind.table);
     if (!table) throw brokenBackup(`it has rows of ${kind.table}`);
-    await loading.copyIn(table, once(await readPiece(member)));
+    await loading.copyIn(table, singlePiece(await readPiece(member)));
   };
   const { sums } = await readArchive(path, onMember);
   if (sums !== manifest.sums) throw brokenBackup("it has changed since it was verified");

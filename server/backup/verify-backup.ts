@@ -71,7 +71,7 @@ const openChecks = () => {
   };
 };
 
-const describe = (expected: number, found: number, what: string): void => {
+const requireCount = (expected: number, found: number, what: string): void => {
   if (expected !== found) throw brokenBackup(`it has ${found} ${what}, not ${expected}`);
 };
 
@@ -124,13 +124,13 @@ export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): 
   const { id, tables } = head;
   if (manifest.id !== id) throw brokenBackup(`${manifestName} is that of another backup`);
   if (manifest.sums !== sums) throw brokenBackup(`its members are not those that ${manifestName} names`);
-  describe(manifest.members, members, "members");
-  for (const { name } of tables) describe(manifest.rows[name] ?? 0, checks.rows[name] ?? 0, `rows of ${name}`);
+  requireCount(manifest.members, members, "members");
+  for (const { name } of tables) requireCount(manifest.rows[name] ?? 0, checks.rows[name] ?? 0, `rows of ${name}`);
   const unnamed = Object.keys(checks.rows).find((name) => !tables.some((table) => table.name === name));
   if (unnamed !== undefined) throw brokenBackup(`it has rows of ${unnamed}, which ${headName} does not name`);
   const broken = new Set(manifest.brokenBlobs);
   for (const hex of other) if (!broken.has(hex)) throw brokenBackup(`blob sha256:${hex} has other bytes than its digest says`);
-  if (blobCount < manifest.blobs.count - broken.size || blobCount > manifest.blobs.count) describe(manifest.blobs.count, blobCount, "blobs");
+  if (blobCount < manifest.blobs.count - broken.size || blobCount > manifest.blobs.count) requireCount(manifest.blobs.count, blobCount, "blobs");
   if (secretKey !== undefined) {
     const opened = vaultOf(secretKey).open(manifestPurpose, (texts.get(sealName) ?? "").trim(), [id]);
     if (opened !== sha256Of(manifestText)) throw brokenBackup(`${manifestName} is not what was written with the secret key`);

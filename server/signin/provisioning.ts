@@ -49,7 +49,7 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
   const bindings = await listBindingsBelow(rows, provider.parent, identityUid);
   const people = services.authn.issuerSpellings(provider.oidc.issuer);
   const owner = { group: rootOf(provider.uid), role: builtInRoleUid("owner"), now: timestamp(nowMs) };
-  if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, people })))
+  if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, provider: provider.uid, people })))
     throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner whom this identity provider does not reach"]);
   const allowed = asAllowed(context);
   for (const uid of bindings) await change(allowed, boundOf(context, RoleBindingSchema), { kind: "delete", uid }, "row");
@@ -72,8 +72,8 @@ export const isKnownByOid = ({ oidc }: Pick<Provider, "oidc">): boolean => oidc.
 
 /**
  * What SCIM has to say of a person's sign-in through this provider. Throws PERMISSION_DENIED for whom it has deactivated or removed.
- * Whoever comes by an external id is whom it stands for from now on: with another issuer or client, people come with other identities, and
- * what SCIM ends later must be theirs (attack 203). What the one of before had ends; an active one has the default role.
+ * Whoever comes by an external id is whom it stands for from now on: with another client id, people come with other identities for the same
+ * `oid`, and what SCIM ends later must be theirs (attack 203). What the one of before had ends; an active one has the default role.
  */
 export const checkProvisioning = async (
   context: ChangeContext,
@@ -82,8 +82,10 @@ export const checkProvisioning = async (
   externalId: string,
 ): Promise<{ readonly isProvisioned: boolean }> => {
   const { rows } = context;
-  if (isKnownByOid(provider)) await writeScimArrival(rows, provider.uid, externalId, identityUid);
-  const known = await writeScimIdentity(rows, provider.uid, externalId, identityUid);
+  // By its subject a person has one identity, as long as the provider has its issuer, which it keeps (attack 207).
+  const isByOid = isKnownByOid(provider);
+  if (isByOid) await writeScimArrival(rows, provider.uid, externalId, identityUid);
+  const known = isByOid ? await writeScimIdentity(rows, provider.uid, externalId, identityUid) : undefined;
   const standing = await requireNotDeactivated(rows, provider.uid, identityUid);
   if (known?.before !== undefined) await endProvisionedAccess(context, provider, known.before);
   if (known && standing === "active") await giveProvisionedRole(context, provider, identityUid);

@@ -385,7 +385,7 @@ export {
   useAuthorizationCode,
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
-export type { ScimCondition, ScimOperator } from "./scim-conditions.ts";
+export type { ScimCondition, ScimOperator, ScimPartTerm } from "./scim-conditions.ts";
 export {
   countScimGroups,
   deleteOtherScimMembers,
@@ -393,7 +393,8 @@ export {
   deleteScimMemberships,
   deleteScimMembers,
   findScimGroup,
-  findScimUserUids,
+  lockGroupsOfScimUser,
+  lockScimUserUids,
   type GroupOfScimUser,
   insertScimGroup,
   insertScimMembers,
@@ -413,6 +414,7 @@ export {
   deleteScimUser,
   findScimIdentity,
   findScimUser,
+  hasScimPeople,
   insertScimUser,
   isDismissedAt,
   listScimUsers,

@@ -27,33 +27,36 @@ const boundWith = `role_bindings as binding
      join roles as held on held.uid = binding.role_uid join roles as wanted on wanted.uid = $2
      where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities`;
 
-// Whom a provider cannot reach: identities that are no people of its issuer. Of a uid that nobody has signed in as it is not known.
-const outside = "not exists (select from identities as person where person.uid = binding.identity_uid and length(person.uid) = 40 and person.issuer = any($4))";
+// Whom a provider cannot reach: identities that are no people of its issuer, and whom it has not announced. Of another uid that nobody has
+// signed in as it is not known.
+const outside = `not exists (select from identities as person where person.uid = binding.identity_uid and length(person.uid) = 40 and person.issuer = any($4))
+     and not exists (select from scim_users as announced where announced.identity_uid = binding.identity_uid and announced.identity_provider_uid = $5)`;
 
 export interface BoundQuery {
   readonly group: string;
   readonly role: string;
   /** RFC 3339. */
   readonly now: string;
-  /** The spellings of an issuer whose people do not count. */
+  /** The identity provider whose people do not count, and the spellings of its issuer. */
+  readonly provider: string;
   readonly people: readonly string[];
 }
 
-/** How many identities are bound in this very group with all that `role` gives, besides the people of an issuer. */
-export const countIdentitiesBoundWith = async (rows: Read, { group, role, now, people }: BoundQuery): Promise<number> => {
+/** How many identities are bound in this very group with all that `role` gives, besides the people of a provider. */
+export const countIdentitiesBoundWith = async (rows: Read, { group, role, now, people, provider }: BoundQuery): Promise<number> => {
   const statement = `select ${counted.list} from ${boundWith} and ${outside}`;
-  return (await counted.findOne(rows, statement, [group, role, now, people]))?.count ?? 0;
+  return (await counted.findOne(rows, statement, [group, role, now, people, provider]))?.count ?? 0;
 };
 
 /** False where this identity is bound so, and nobody besides it who counts. */
 export const hasOwnersBeside = async (
   rows: Read,
-  { group, role, now, people, identityUid }: BoundQuery & { readonly identityUid: string },
+  { group, role, now, people, provider, identityUid }: BoundQuery & { readonly identityUid: string },
 ): Promise<boolean> => {
   const [found] = await rows.query(
-    `select exists (select from ${boundWith} and ${outside} and binding.identity_uid <> $5)
-       or not exists (select from ${boundWith} and binding.identity_uid = $5)`,
-    [group, role, now, people, identityUid],
+    `select exists (select from ${boundWith} and ${outside} and binding.identity_uid <> $6)
+       or not exists (select from ${boundWith} and binding.identity_uid = $6)`,
+    [group, role, now, people, provider, identityUid],
   );
   return found?.[0] === "t";
 };

@@ -4,7 +4,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, text, time } from "./columns.ts";
 import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerm, type ScimCondition, scimComparison } from "./scim-conditions.ts";
+import { indexedScimTerms, type ScimCondition, scimComparison, scimPageWithinBytes } from "./scim-conditions.ts";
 
 export interface ScimGroupRow {
   readonly uid: string;
@@ -102,16 +102,26 @@ export const deleteOtherScimMembers = async (rows: Write, groupUid: string, user
     await memberOnly.find(rows, `delete from scim_members where group_uid = $1 and not user_uid = any($2) returning ${memberOnly.list}`, [groupUid, users]),
   );
 
-/** Takes a user out of all groups. */
-export const deleteScimMemberships = async (rows: Write, userUid: string): Promise<void> => {
-  await rows.query("delete from scim_members where user_uid = $1", [userUid]);
+/** The groups that a user is in, which nobody else changes until the transaction ends. */
+export const lockGroupsOfScimUser = async (rows: Write, userUid: string): Promise<void> => {
+  await rows.query("select 1 from scim_groups where uid in (select group_uid from scim_members where user_uid = $1) order by uid for no key update", [userUid]);
+};
+
+/** Takes a user out of all groups, which are other versions then. */
+export const deleteScimMemberships = async (rows: Write, userUid: string, nowMs: number): Promise<void> => {
+  await rows.query(
+    `with gone as (delete from scim_members where user_uid = $1 returning group_uid)
+     update scim_groups set version = version + 1, update_time = greatest($2::timestamptz, update_time + interval '1 millisecond')
+     where uid in (select group_uid from gone)`,
+    [userUid, timestamp(nowMs)],
+  );
 };
 
 const known = columns({ uid: text });
 
-/** Those of these users that are there. */
-export const findScimUserUids = async (rows: Read, users: readonly string[]): Promise<string[]> =>
-  (await known.find(rows, `select ${known.list} from scim_users where uid = any($1)`, [users])).map(({ uid }) => uid);
+/** Those of these users that are there, which nobody removes until the transaction ends. */
+export const lockScimUserUids = async (rows: Write, users: readonly string[]): Promise<string[]> =>
+  (await known.find(rows, `select ${known.list} from scim_users where uid = any($1) order by uid for key share`, [users])).map(({ uid }) => uid);
 
 export interface ScimMember {
   readonly groupUid: string;
@@ -196,18 +206,18 @@ const groupTerms = ({ identityProviderUid, condition }: Pick<ScimGroupQuery, "id
     values.push(value);
     return `$${values.length}`;
   };
-  const indexed = indexedScimTerm(condition, groupColumns, add);
+  const indexed = indexedScimTerms(condition, groupColumns, add);
   const filter = condition && groupConditionText(condition, add);
-  return { terms: ["identity_provider_uid = $1", ...(indexed ? [indexed] : []), ...(filter ? [filter] : [])].join(" and "), values };
+  return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
 };
 
-/** A page of a provider's groups. */
+/** A page of a provider's groups, shorter where their documents are large. */
 export const listScimGroups = (rows: Read, query: ScimGroupQuery): Promise<ScimGroupRow[]> => {
   const { terms, values } = groupTerms(query);
   const direction = query.descending ? "desc" : "asc";
-  const statement = `select ${group.list} from scim_groups where ${terms}
-    order by ${groupColumns[query.sortBy]} ${direction}, uid ${direction} offset $${values.length + 1} limit $${values.length + 2}`;
-  return group.find(rows, statement, [...values, query.skip, query.limit], { rows: query.limit, wide: true });
+  const order = `${groupColumns[query.sortBy]} ${direction}, uid ${direction}`;
+  const page = `select * from scim_groups where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
+  return group.find(rows, scimPageWithinBytes(group.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
 };
 
 const counted = columns({ count: expression("count(*)", number) });

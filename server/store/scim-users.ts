@@ -5,7 +5,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableText, number, text, time } from "./columns.ts";
 import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerm, type ScimCondition, scimComparison, type ScimOperator } from "./scim-conditions.ts";
+import { indexedScimTerms, type ScimCondition, scimComparison, type ScimOperator, scimPageWithinBytes, type ScimPartTerm } from "./scim-conditions.ts";
 
 export interface ScimUserRow {
   readonly uid: string;
@@ -90,9 +90,19 @@ export const deleteScimUser = async (rows: Write, uid: string): Promise<void> =>
   await rows.query("delete from scim_users where uid = $1", [uid]);
 };
 
+/** Whether the provider has announced anybody, or removed them since. */
+export const hasScimPeople = async (rows: Read, identityProviderUid: string): Promise<boolean> => {
+  const [found] = await rows.query(
+    `select exists (select from scim_users where identity_provider_uid = $1)
+       or exists (select from scim_removals where identity_provider_uid = $1)`,
+    [identityProviderUid],
+  );
+  return found?.[0] === "t";
+};
+
 // ---- lists ------------------------------------------------------------------------------------------------------
 
-/** What users are looked for and sorted by: each has an index inside its provider. */
+/** What users are looked for and sorted by: each but `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
 const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
@@ -106,13 +116,26 @@ const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
   "meta.lastModified": "update_time",
 };
 
-const { "emails.value": _emails, ...indexedColumns } = userColumns;
+const { "emails.value": _emails, active: _active, ...indexedColumns } = userColumns;
 
 const emailComparison = (operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
   if (operator === "pr") return "emails <> '{}'";
   if (operator === "eq") return `emails @> ${add([String(value)])}::text[]`;
   if (operator === "ne") return `not emails @> ${add([String(value)])}::text[]`;
   return `exists (select from unnest(emails) as email where ${scimComparison("email", operator, value, add)})`;
+};
+
+/**
+ * The same of one address with these parts, which stand in the document alone. The column and its index choose the rows whose documents
+ * are read. PostgreSQL reads no JSON with a NUL or half a character in it, which may be in what nobody here knows: such a document has no parts.
+ */
+const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: (value: Param) => string): string => {
+  const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
+  if (operator !== "pr") terms.push(scimComparison("lower(email ->> 'value')", operator, value, add));
+  const loose = operator === "ne" ? "emails <> '{}'" : emailComparison(operator, value, add);
+  const isReadable = "document !~ '(^|[^\\\\])(\\\\\\\\)*\\\\u(0000|d[89a-f])'";
+  const one = `exists (select from json_array_elements(document::json -> 'emails') as email where ${terms.join(" and ")})`;
+  return `(${loose} and case when ${isReadable} then ${one} else false end)`;
 };
 
 const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string => {
@@ -123,8 +146,9 @@ const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (va
     case "or":
       return `(${condition.conditions.map((each) => userConditionText(each, add)).join(` ${condition.kind} `)})`;
     case "compare": {
-      const { attribute, operator, value } = condition;
-      return attribute === "emails.value" ? emailComparison(operator, value, add) : scimComparison(userColumns[attribute], operator, value, add);
+      const { attribute, operator, value, within } = condition;
+      if (attribute !== "emails.value") return scimComparison(userColumns[attribute], operator, value, add);
+      return within ? emailPartsComparison(operator, value, within, add) : emailComparison(operator, value, add);
     }
   }
 };
@@ -145,18 +169,18 @@ const userTerms = ({ identityProviderUid, condition }: Pick<ScimUserQuery, "iden
     values.push(value);
     return `$${values.length}`;
   };
-  const indexed = indexedScimTerm(condition, indexedColumns, add);
+  const indexed = indexedScimTerms(condition, indexedColumns, add);
   const filter = condition && userConditionText(condition, add);
-  return { terms: ["identity_provider_uid = $1", ...(indexed ? [indexed] : []), ...(filter ? [filter] : [])].join(" and "), values };
+  return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
 };
 
-/** A page of a provider's users. */
+/** A page of a provider's users, shorter where their documents are large. */
 export const listScimUsers = (rows: Read, query: ScimUserQuery): Promise<ScimUserRow[]> => {
   const { terms, values } = userTerms(query);
   const direction = query.descending ? "desc" : "asc";
-  const statement = `select ${user.list} from scim_users where ${terms}
-    order by ${userColumns[query.sortBy]} ${direction}, uid ${direction} offset $${values.length + 1} limit $${values.length + 2}`;
-  return user.find(rows, statement, [...values, query.skip, query.limit], { rows: query.limit, wide: true });
+  const order = `${userColumns[query.sortBy]} ${direction}, uid ${direction}`;
+  const page = `select * from scim_users where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
+  return user.find(rows, scimPageWithinBytes(user.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
 };
 
 const counted = columns({ count: expression("count(*)", number) });

@@ -9,7 +9,9 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { readSettings } from "#application";
 import { verifyRecords } from "#audit";
+import { readTargets } from "#audit-targets";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { sealAudit, tamper } from "../audit.ts";
@@ -201,4 +203,19 @@ test("attack 193: the log goes where the operator wrote alone: by no redirect, t
     await lake.close();
   }
   assert.equal(elsewhere.got.length, 0);
+});
+
+test("attack 204: an address of a setting that is refused is not told where it holds a password or a token", () => {
+  const secret = "very-secret";
+  const addresses = [`https://me:${secret}@logs.example.com`, `https://logs.example.com/#${secret}`, `ftp://logs.example.com/?token=${secret}`];
+  for (const address of addresses) {
+    const refusals = [
+      () => readSettings({ GANTRY_PUBLIC_URL: address }),
+      () => readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: address }),
+      () => readTargets(JSON.stringify({ targets: [{ name: "lake", http: address }] })),
+      () => readTargets(JSON.stringify({ targets: [{ name: "siem", syslog: address }] })),
+    ];
+    for (const refusal of refusals) assert.throws(refusal, ({ message }: Error) => /must/.test(message) && !message.includes(secret), address);
+  }
+  assert.throws(() => readSettings({ GANTRY_PUBLIC_URL: "gantry.example.com" }), /not "gantry\.example\.com"/);
 });

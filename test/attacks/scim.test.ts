@@ -222,6 +222,14 @@ test("attack 169: filters, paths and documents that are made to be slow, deep or
     const { user, system } = process.cpuUsage(started);
     assert.ok(user + system < 1_000_000, filter.slice(0, 40));
   }
+  const names = ["[", "a,", "a.b,", "urn:x:", "a[b"].map((each) => each.repeat(100_000 / each.length));
+  for (const attributes of names) {
+    const started = process.cpuUsage();
+    const { status } = await idp.ask("POST", "/Users/.search", { attributes });
+    assert.ok([200, 400].includes(status), attributes.slice(0, 40));
+    const { user, system } = process.cpuUsage(started);
+    assert.ok(user + system < 1_000_000, attributes.slice(0, 40));
+  }
   const deep = JSON.parse(`${'{"a":'.repeat(90)}1${"}".repeat(90)}`) as JsonObject;
   const patches = [
     [{ op: "add", path: `emails[${"(".repeat(500)}`, value: "x" }],
@@ -336,4 +344,29 @@ test("attack 172: no password and no token of SCIM is kept, told or logged", asy
     assert.doesNotMatch(answer, new RegExp(secret));
     assert.ok(!contents.includes(secret));
   }
+});
+
+test("attack 206: a list of documents that are as large as may be has as many as fit, and the next page goes on behind them", async () => {
+  const count = 40;
+  await asOwner(
+    world.databaseUrl,
+    `insert into scim_users (uid, identity_provider_uid, active, user_name, document, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n), 16, '0'), $1, true, 'large-' || n,
+       json_build_object('userName', 'large-' || n, 'note', repeat('x', 250000)), now(), now()
+     from generate_series(1, $2::integer) as n`,
+    [idp.uid, count],
+  );
+  const query = `filter=${encodeURIComponent('userName sw "large-"')}&count=500`;
+  const seen = new Set<unknown>();
+  for (let startIndex = 1; startIndex <= count; ) {
+    const { body } = await idp.ask("GET", `/Users?${query}&startIndex=${startIndex}`);
+    const found = objectList(body, "Resources");
+    assert.deepEqual([body.totalResults, body.itemsPerPage], [count, found.length]);
+    assert.ok(found.length > 0 && JSON.stringify(found).length < limits.scimListBytesMax + 2 * limits.scimBodyBytesMax);
+    for (const each of found) seen.add(each.id);
+    startIndex += found.length;
+  }
+  assert.equal(seen.size, count);
+  const { body } = await idp.ask("GET", `/Users?${query}&attributes=userName`);
+  assert.ok(Number(body.itemsPerPage) < count, "what is read counts, and not what is shown");
 });

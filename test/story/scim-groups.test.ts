@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
-import { type Json, type JsonObject, objectList, text } from "#base/json.ts";
+import { type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
+import { deleteScimMemberships, deleteScimUser, lockScimUser } from "#store";
 import { asOwner } from "../database.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { enableScim, makeOwners, type ScimProvider } from "../scim.ts";
@@ -122,6 +123,9 @@ test("members come and go as Entra ID and Okta send it, each change told once wi
       undefined,
     ],
     [[{ op: "remove", path: "members" }], [], [[], [one, three]]],
+    [[{ op: "add", value: { [`${core}:members`]: [{ value: one }], DisplayName: "Movers" } }], [one], [[one], []]],
+    [[{ op: "add", value: { [`members[value eq "${two}"]`]: { value: two } } }], [one, two], [[two], []]],
+    [[{ op: "replace", path: `${core}:members`, value: [{ value: three }] }], [three], [[three], [one, two]]],
   ];
   for (const [operations, wanted, told] of steps) {
     const before = (await world.events()).length;
@@ -147,8 +151,66 @@ test("members come and go as Entra ID and Okta send it, each change told once wi
     const { status, body } = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "add", path: "members", value: [...value] }] });
     assert.deepEqual([status, body.scimType], [400, scimType]);
   }
+  for (const path of [`members[value eq "${three}"]`, `members[value eq "${three}"].value`]) {
+    const value = path.endsWith("]") ? { value: one } : one;
+    const { status, body } = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "replace", path, value }] });
+    assert.deepEqual([status, body.scimType, await membersOf(id)], [400, "invalidValue", [three]], "a member is not made another one in silence");
+  }
   const other = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "remove", path: 'members[display eq "x"]' }] });
   assert.deepEqual([other.status, other.body.scimType], [400, "invalidFilter"]);
+});
+
+test("nobody is told by an ETag that nothing has changed while members or the groups of a user have", async () => {
+  const [stays, goes] = [await announce("e-stays"), await announce("e-goes")];
+  const id = await makeGroup({ displayName: "Versions", members: [{ value: stays }, { value: goes }] });
+  const seenAs = async (path: string): Promise<string> => (await idp.ask("GET", path)).headers.get("etag") ?? "";
+  const unchanged = async (path: string, etag: string): Promise<boolean> => (await idp.ask("GET", path, undefined, { "if-none-match": etag })).status === 304;
+  const [group, user] = [await seenAs(`/Groups/${id}`), await seenAs(`/Users/${stays}`)];
+  assert.deepEqual([await unchanged(`/Groups/${id}`, group), await unchanged(`/Users/${stays}`, user)], [true, true]);
+  const before = (await idp.ask("GET", `/Groups/${id}`)).body;
+  await idp.ask("DELETE", `/Users/${goes}`);
+  assert.equal(await unchanged(`/Groups/${id}`, group), false, "a member was removed along with the user");
+  const now = (await idp.ask("GET", `/Groups/${id}`)).body;
+  assert.ok(text(part(now, "meta"), "lastModified") > text(part(before, "meta"), "lastModified"));
+  assert.equal(await unchanged(`/Users/${stays}`, user), true);
+  await patch(id, [{ op: "replace", path: "displayName", value: "Versions two" }]);
+  assert.equal(await unchanged(`/Users/${stays}`, user), false, "the user is shown with the group's name");
+  const renamed = await idp.ask("GET", `/Users/${stays}`);
+  assert.equal(text(part(renamed.body, "meta"), "version"), renamed.headers.get("etag"));
+  // A group's change is no change of the user that somebody is about to write.
+  const written = await idp.ask("PATCH", `/Users/${stays}`, { Operations: [{ op: "add", path: "title", value: "T" }] }, { "if-match": user });
+  assert.deepEqual([written.status, written.headers.get("etag")?.startsWith('W/"2-')], [200, true]);
+  const late = await idp.ask("PATCH", `/Users/${stays}`, { Operations: [{ op: "add", path: "title", value: "U" }] }, { "if-match": user });
+  assert.equal(late.status, 412);
+  const patched = await idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "remove", path: "members" }] });
+  assert.deepEqual([patched.status, patched.headers.get("etag")], [204, await seenAs(`/Groups/${id}`)]);
+});
+
+test("a user who is being removed does not become a member meanwhile", async () => {
+  const user = await announce("vanishing");
+  const id = await makeGroup({ displayName: "Without ghosts" });
+  const { store } = world.server.application.services;
+  const [removed, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const removal = store.write(async (rows) => {
+    await lockScimUser(rows, `${idp.uid}/${user}`);
+    await deleteScimMemberships(rows, `${idp.uid}/${user}`, world.clock.now);
+    await deleteScimUser(rows, `${idp.uid}/${user}`);
+    removed.resolve();
+    await gate.promise;
+  });
+  await removed.promise;
+  const adding = idp.ask("PATCH", `/Groups/${id}`, { Operations: [{ op: "add", path: "members", value: [{ value: user }] }] });
+  const waits = async (): Promise<string> => {
+    for (;;) {
+      const [waiting] = await store.read.query("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+      if (Number(waiting?.[0]) > 0) return "waits";
+    }
+  };
+  assert.equal(await Promise.race([adding, waits()]), "waits");
+  gate.resolve();
+  await removal;
+  assert.equal((await adding).status, 400);
+  assert.deepEqual(await membersOf(id), []);
 });
 
 test("groups are found by name, external id and member", async () => {
@@ -157,6 +219,8 @@ test("groups are found by name, external id and member", async () => {
   await makeGroup({ displayName: "found two", externalId: "f-2" });
   for (const [filter, wanted] of [
     ['displayName eq "FOUND ONE"', ["f-1"]],
+    ['displayName eq "FOUND ONE" and externalId eq "f-1"', ["f-1"]],
+    ['displayName eq "FOUND ONE" and externalId eq "f-2"', []],
     ['externalId eq "f-2"', ["f-2"]],
     [`members.value eq "${user}"`, ["f-1"]],
     [`members[value eq "${user}"] and displayName sw "found"`, ["f-1"]],

@@ -200,36 +200,29 @@ test("where the correlation rule is oid, a person is known by that claim, also w
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-3", oid: "oid-never" })).status, "403");
 });
 
-test("attack 203: who comes with another identity for the same external id, by another issuer or client, is ended by SCIM as before", async () => {
-  const moved = await openProvider(() => world.clock.now);
-  try {
-    const uid = await registerProvider(world, provider);
-    const at = await enableScim(world, uid);
-    const id = await announce("mover", at);
-    const old = await signIn(world, provider, uid, { sub: "mover" }, { create_refresh_token: "true" });
-    assert.deepEqual(await seen(old.token), allowed);
-    const gone = await announce("mover-gone", at);
-    assert.equal((await at.ask("DELETE", `/Users/${gone}`)).status, 204);
+test("attack 203: who comes with another identity for the same external id, as with another client id, is ended by SCIM as before", async () => {
+  const oidc = { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" };
+  const at = await enableScim(world, await registerProvider(world, provider, { oidc }));
+  const id = await announce("oid-mover", at);
+  const comeAs = (sub: string, oid = "oid-mover") => signIn(world, provider, at.uid, { sub, oid }, { create_refresh_token: "true" });
+  const old = await comeAs("of the old client");
+  assert.deepEqual(await seen(old.token), allowed);
+  const gone = await announce("oid-gone", at);
+  assert.equal((await at.ask("DELETE", `/Users/${gone}`)).status, 204);
 
-    const { etag: _etag, ...identityProvider } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid });
-    const oidc = { ...(identityProvider.oidc as JsonObject), issuer: moved.url, clientSecret: moved.clientSecret };
-    await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid, oidc }, updateMask: "oidc" });
-    const known = world.server.application.services.authn.personUid(moved.url, "mover");
-    const back = await signIn(world, moved, uid, { sub: "mover" }, { create_refresh_token: "true" });
-    assert.equal(back.error, "");
-    assert.deepEqual(await seen(back.token), allowed);
-    assert.deepEqual(await seen(old.token), forbidden, "whom nobody at the directory is any more");
-    assert.equal(await refresh(old.refreshToken), 400);
-    assert.equal((await bindingsOf(known)).length, 1);
-    assert.equal((await signIn(world, moved, uid, { sub: "mover-gone" })).status, "403", "who was removed comes back by no other issuer");
+  const back = await comeAs("of the new client");
+  assert.equal(back.error, "");
+  assert.deepEqual(await seen(back.token), allowed);
+  assert.deepEqual(await seen(old.token), forbidden, "whom nobody at the directory is any more");
+  assert.equal(await refresh(old.refreshToken), 400);
+  assert.equal((await bindingsOf(personOf("of the new client"))).length, 1);
+  assert.equal((await comeAs("gone, of the new client", "oid-gone")).status, "403", "who was removed comes back as nobody");
 
-    await activate(id, false, at);
-    assert.deepEqual(await seen(back.token), forbidden);
-    assert.equal(await refresh(back.refreshToken), 400);
-    assert.equal((await signIn(world, moved, uid, { sub: "mover" })).status, "403");
-  } finally {
-    await moved.close();
-  }
+  await activate(id, false, at);
+  assert.deepEqual(await seen(back.token), forbidden);
+  assert.equal(await refresh(back.refreshToken), 400);
+  assert.equal((await comeAs("of the new client")).status, "403");
+  assert.equal((await comeAs("of a third one")).status, "403");
 });
 
 test("attack 203: whom SCIM has deactivated assumes no identity by a first sign-in either, where the correlation rule is oid", async () => {
@@ -244,6 +237,28 @@ test("attack 203: whom SCIM has deactivated assumes no identity by a first sign-
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-4", oid: "oid-assuming" }, as)).status, "403");
   await activate(id, true, byOid);
   assert.equal((await signIn(world, provider, byOid.uid, { sub: "pairwise-4", oid: "oid-assuming" }, as)).error, "");
+});
+
+test("attack 207: whom SCIM has deactivated does not come in by another issuer that their provider is given: it keeps the one it has", async () => {
+  const own = await enableScim(world, await registerProvider(world, provider));
+  const update = async (issuer: string) =>
+    world.call("iam.IdentityProvidersService/UpdateIdentityProvider", {
+      identityProvider: { uid: own.uid, oidc: { issuer, clientSecret: "its own" } },
+      updateMask: "oidc.issuer,oidc.clientSecret",
+    });
+  assert.equal((await update("https://moved.example.com")).code, 0, "SCIM knows nobody yet");
+  assert.equal((await update(provider.url)).code, 0);
+  const id = await announce("moved", own);
+  const isRefused = async (): Promise<void> => {
+    const { code, message } = await update("https://moved.example.com");
+    assert.deepEqual([code, /SCIM knows people by this issuer/.test(message)], [codes.FAILED_PRECONDITION, true], message);
+  };
+  await isRefused();
+  await activate(id, false, own);
+  await isRefused();
+  await own.ask("DELETE", `/Users/${id}`);
+  await isRefused();
+  assert.equal((await update(provider.url)).code, 0, "what stays as it is may be said");
 });
 
 test("SCIM is switched on with two owners from outside the provider alone, and never takes the last of them", async () => {
@@ -279,5 +294,9 @@ test("SCIM is switched on with two owners from outside the provider alone, and n
   const refused = await end(1);
   assert.equal(refused.status, 400);
   assert.match(text((await refused.json()) as JsonObject, "detail"), /left without an owner/);
+  // Whom SCIM has announced it reaches, also before they have signed in.
+  await ask("POST", "/Users", { userName: "insider-3", externalId: "insider-3" });
+  await bind(personOf("insider-3"), "owner", organization);
+  assert.equal((await end(1)).status, 400, "an owner whom SCIM has announced is none from outside");
   assert.equal((await bindingsOf(personOf("insider-2"))).length, 2, "and nothing of it was done");
 });

@@ -160,7 +160,7 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
   const people: Readonly<Record<string, JsonObject>> = {
     a: { userName: "Alan@x.example", displayName: "Alan T", emails: [{ value: "alan@work.example" }, { value: "Alan@home.example", type: "home" }] },
     b: { userName: "barbara@x.example", displayName: "Barbara_L", active: false },
-    c: { userName: "carol@y.example", emails: [{ value: "carol@work.example" }] },
+    c: { userName: "carol@y.example", emails: [{ value: "carol@work.example", type: "work", primary: true }], note: "\u0001\\u0000" },
   };
   const ids: Record<string, string> = {};
   for (const [externalId, more] of Object.entries(people)) {
@@ -184,9 +184,22 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     ["not (displayName pr)", "c"],
     ['displayName co "_"', "b"],
     ["active eq false", "b"],
+    ['externalId eq "b" and active eq false and userName eq "BARBARA@x.example"', "b"],
+    ['externalId eq "b" and userName eq "carol@y.example"', ""],
     ["active ne true", "b"],
     ['emails.value eq "alan@HOME.example"', "a"],
     ['emails[value eq "alan@home.example"]', "a"],
+    // As Entra ID asks for a matching attribute, and as RFC 7644 has it (3.4.2.2): one and the same address.
+    ['emails[type eq "home"].value eq "ALAN@home.example"', "a"],
+    ['emails[type eq "home" and value eq "alan@home.example"]', "a"],
+    ['emails[type eq "work"].value eq "alan@home.example"', ""],
+    ['emails[type eq "home" and value co "@work"]', ""],
+    ['emails[type eq "Home"]', "a"],
+    ['emails[type eq "home"] and userName sw "b"', ""],
+    ['not (emails[type eq "home"].value eq "alan@home.example")', "bc"],
+    ['emails[type eq "work" and primary eq "True"].value sw "carol"', "c"],
+    ['emails[type eq "work" and primary eq false]', ""],
+    ['emails[type pr].value ne "alan@home.example"', "c"],
     ['emails co "@work"', "ac"],
     ["emails pr", "ac"],
     ["not (emails pr)", "b"],
@@ -205,6 +218,8 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     pages.push(...objectList(body, "Resources").map((each) => each.externalId));
   }
   assert.deepEqual(pages, ["a", "b", "c"]);
+  const beyond = await own.ask("GET", "/Users?startIndex=99999999999999999999&count=99999999999999999999");
+  assert.deepEqual([beyond.status, beyond.body.totalResults, beyond.body.itemsPerPage, beyond.body.Resources], [200, 3, 0, []]);
   const none = await own.ask("GET", "/Users?count=0");
   assert.deepEqual([none.body.totalResults, none.body.itemsPerPage, none.body.Resources], [3, 0, []]);
   const searched = await own.ask("POST", "/Users/.search", {
@@ -221,7 +236,12 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
   );
   const wrong = [
     'title eq "x"',
-    'emails[type eq "work" and value co "x"]',
+    'emails[type eq "work" or value co "x"]',
+    'emails[value eq "x" and value co "x"]',
+    'emails[type eq "work"].value',
+    'emails[type eq "work"].title eq "x"',
+    'emails[primary co "t"].value eq "x"',
+    'userName[type eq "work"].value eq "x"',
     'userName like "x"',
     "userName eq",
     '(userName eq "x"',
@@ -246,23 +266,54 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     const { status, body } = await own.ask("GET", `/Users?${query}`);
     assert.deepEqual([status, body.scimType], [400, scimType], query);
   }
+  // What PostgreSQL cannot read as JSON is kept, and spoils no list.
+  await make({ externalId: "d", emails: [{ value: "dora@home.example", type: "home" }], note: "\0\ud800" }, own);
+  assert.deepEqual(await found('emails[type eq "home"]', "", own), ["a"]);
+  assert.deepEqual(await found('emails.value eq "dora@home.example"', "", own), ["d"]);
 });
 
 test("attributes and excludedAttributes choose what is shown, of a single user too", async () => {
   const user = await make({
     name: { givenName: "G", familyName: "F" },
-    emails: [{ value: "a@b.example", type: "work" }],
-    [enterprise]: { department: "D", division: "E" },
+    emails: [{ value: "a@b.example", type: "work" }, { value: "c@d.example" }],
+    [enterprise]: { department: "D", division: "E", manager: { value: "m", displayName: "M" } },
   });
   const shown = async (query: string): Promise<JsonObject> => {
     const { meta: _meta, id: _id, schemas: _schemas, ...rest } = (await idp.ask("GET", `/Users/${text(user, "id")}?${query}`)).body;
     return rest;
   };
   assert.deepEqual(await shown("attributes=userName,name.familyName"), { userName: user.userName, name: { familyName: "F" } });
-  assert.deepEqual(await shown(`attributes=${core}:USERNAME,emails.value`), { userName: user.userName, emails: [{ value: "a@b.example" }] });
+  assert.deepEqual(await shown(`attributes=${core}:USERNAME,emails.value`), {
+    userName: user.userName,
+    emails: [{ value: "a@b.example" }, { value: "c@d.example" }],
+  });
   assert.deepEqual(await shown(`attributes=${enterprise}:department`), { [enterprise]: { department: "D" } });
   assert.deepEqual(Object.keys(await shown(`excludedAttributes=emails,name,${enterprise},active`)).sort(), ["externalId", "userName"]);
   assert.deepEqual((await shown("excludedAttributes=name.givenName")).name, { familyName: "F" });
+  assert.deepEqual(await shown(`attributes=${enterprise}:manager.displayName`), { [enterprise]: { manager: { displayName: "M" } } });
+  assert.deepEqual((await shown(`excludedAttributes=${enterprise}:manager.displayName,${enterprise}:division`))[enterprise], {
+    department: "D",
+    manager: { value: "m" },
+  });
+  assert.deepEqual(await shown("attributes=emails.type"), { emails: [{ type: "work" }] }, "what has nothing that is asked for is not shown");
+  assert.deepEqual(await shown("attributes=name.title,nothing"), {});
+  assert.deepEqual(Object.keys(await shown('attributes=emails[type eq "work"],userName')).sort(), ["emails", "userName"], "as Entra ID's reference asks");
+
+  // RFC 7643, 3.1: meta is an attribute like others; the version and the address stand in headers.
+  const path = `/Users/${text(user, "id")}`;
+  for (const [query, wanted] of [
+    ["attributes=userName", undefined],
+    ["excludedAttributes=meta", undefined],
+    ["attributes=meta.version", { version: 'W/"1"' }],
+    ["excludedAttributes=meta.created,meta.lastModified,meta.location", { resourceType: "User", version: 'W/"1"' }],
+  ] as const) {
+    const { body, headers } = await idp.ask("GET", `${path}?${query}`);
+    assert.deepEqual([body.meta, headers.get("etag"), body.id], [wanted, 'W/"1"', text(user, "id")], query);
+  }
+  const created = await idp.ask("POST", "/Users?attributes=userName", { userName: "headers@example.com" });
+  assert.equal(created.headers.get("location"), `${idp.base}/Users/${text(created.body, "id")}`);
+  assert.deepEqual(Object.keys(created.body).sort(), ["id", "schemas", "userName"]);
+  assert.equal((await idp.ask("GET", `${path}?attributes=userName`, undefined, { "if-none-match": 'W/"1"' })).status, 304);
 });
 
 const patches: readonly (readonly [what: string, operations: readonly JsonObject[], wanted: JsonObject])[] = [
@@ -307,6 +358,13 @@ const patches: readonly (readonly [what: string, operations: readonly JsonObject
   ["names in any case", [{ op: "REPLACE", path: "NAME.GIVENNAME", value: "K" }], { name: { givenName: "K", familyName: "F" } }],
   ["null", [{ op: "replace", path: "name", value: null }], { name: null }],
   ["a removed part", [{ op: "remove", path: "name.givenName" }], { name: { familyName: "F" } }],
+  [
+    "an address by its type, in a list",
+    [{ op: "replace", path: 'emails[type eq "work"]', value: [{ value: "n@x" }] }],
+    { emails: [{ value: "n@x", type: "work", primary: true }] },
+  ],
+  ["`active` that is not said any more", [{ op: "remove", path: "active" }], { active: null }],
+  ["an external id that is empty", [{ op: "replace", path: "externalId", value: "" }], { externalId: null }],
   ["all addresses", [{ op: "replace", path: "emails.value", value: "z@x" }], { emails: [{ value: "z@x", type: "work", primary: true }] }],
 ];
 
@@ -322,6 +380,22 @@ for (const [what, Operations, wanted] of patches) {
     assert.deepEqual(shown, expected);
   });
 }
+
+test("who is inactive stays so, and is shown by their external id, whatever a change leaves out", async () => {
+  const id = text(await make({ active: false, externalId: "left-out" }), "id");
+  const leave = async (verb: string, body: JsonObject, shownActive: boolean | undefined): Promise<void> => {
+    assert.equal((await idp.ask(verb, `/Users/${id}`, body)).status, 200);
+    const { active, externalId } = (await idp.ask("GET", `/Users/${id}`)).body;
+    const still = await found("active eq false and externalId eq left-out");
+    assert.deepEqual([active, externalId, still], [shownActive, "left-out", ["left-out"]], JSON.stringify(body));
+    assert.deepEqual(await bindingsOf(personOf("left-out")), []);
+  };
+  await leave("PUT", { userName: "left-out@example.com", active: null }, false);
+  await leave("PUT", { userName: "left-out@example.com", externalId: "" }, false);
+  // RFC 7644, 3.5.2.2: what is removed is unassigned, and asserts nothing.
+  await leave("PATCH", { Operations: [{ op: "remove", path: "active" }] }, undefined);
+  await leave("PATCH", { Operations: [{ op: "replace", value: { active: null } }] }, undefined);
+});
 
 test("what cannot be understood is a 400 in RFC 7644's words, and changes nothing", async () => {
   const user = await make({ emails: [{ value: "w@x", type: "work" }] });

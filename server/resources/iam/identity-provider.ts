@@ -1,7 +1,7 @@
 // An identity provider: the people of an organization sign in through it, and get its default role when they first do.
 
 import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
-import { invalid, type Violation } from "#base/fault.ts";
+import { blocked, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { newChild } from "#base/uid.ts";
 import {
@@ -18,7 +18,7 @@ import {
   update,
   type WriteContext,
 } from "#kernel";
-import { type Binding, clientSecretBinding, clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
+import { type Binding, clientSecretBinding, clientSecretPurpose, findScim, hasScimPeople, listMappedRoles, lockRow } from "#store";
 import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -32,11 +32,20 @@ const shownOidc = (given: JsonObject): JsonObject => {
   return { ...Object.fromEntries(said), pkceEnabled: pkceEnabled === true };
 };
 
+/** Whom SCIM knows by an issuer's subjects it would know no more by another's: who was deactivated could sign in again. */
+const needPeopleOfIssuer = async (issuer: string, { before, services, rows }: RuleContext): Promise<void> => {
+  if (!before || services.authn.issuerSpellings(text(part(before, "oidc"), "issuer")).includes(issuer)) return;
+  const uid = text(before, "uid");
+  if (await hasScimPeople(rows, uid))
+    throw blocked("SCIM_PEOPLE_KNOWN", uid, ["SCIM knows people by this issuer; make another identity provider for another issuer"]);
+};
+
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before, parent, services, rows } = context;
   draft.oidc = shownOidc(part(draft, "oidc"));
   const unfit = issuerProblem(text(draft.oidc, "issuer"), services);
   if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
+  await needPeopleOfIssuer(text(draft.oidc, "issuer"), context);
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
   if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
   const problem = await grantProblem(text(draft, "defaultRole"), parent, context, forGood);

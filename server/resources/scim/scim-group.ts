@@ -4,7 +4,7 @@
 import { ScimGroupSchema, ScimGroupsService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
 import { matchesEtag } from "#base/etag.ts";
 import { Fault } from "#base/fault.ts";
-import { type Json, type JsonObject, part, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
 import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
@@ -14,13 +14,13 @@ import {
   deleteScimGroup,
   deleteScimMembers,
   findScimGroup,
-  findScimUserUids,
   insertScimGroup,
   insertScimMembers,
   listScimGroups,
   listScimMembers,
   lockRow,
   lockScimGroup,
+  lockScimUserUids,
   type Read,
   type ScimGroupRow,
   type ScimMember,
@@ -54,6 +54,7 @@ const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Mo
   identityProviderUid: text(request, "identityProviderUid"),
   ...(row.externalId === undefined ? {} : { externalId: row.externalId }),
   displayName: text(documentOf(row), "displayName"),
+  etag: weakVersionOf(row),
   addedCount: added.length,
   removedCount: removed.length,
   addedUsers: toldIds(added),
@@ -97,7 +98,7 @@ const namingTakenGroup = async <T>(statement: Promise<T>): Promise<T> => {
 const usersOf = async ({ rows, request }: WriteContext, members: Json | undefined): Promise<string[]> => {
   const provider = text(request, "identityProviderUid");
   const wanted = [...new Set(memberIdsOf(members))].map((id) => `${provider}/${id}`);
-  const known = new Set(wanted.length === 0 ? [] : await findScimUserUids(rows, wanted));
+  const known = new Set(wanted.length === 0 ? [] : await lockScimUserUids(rows, wanted));
   const unknown = wanted.find((uid) => !known.has(uid));
   if (unknown !== undefined) throw scimFault("invalidValue", `members: ${idOf(unknown)} is no user of this identity provider`);
   return wanted;
@@ -149,37 +150,46 @@ const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   return { reply: await answered(context, row ?? before, { added, removed }), unchanged: row === undefined };
 };
 
-/** What an operation says of members; undefined where it says nothing of them. */
-const memberOperationOf = ({ op, path, value }: Operation): { readonly filter: string | undefined; readonly value: Json | undefined } | undefined => {
-  const named = path === undefined ? undefined : memberFilterOf(path);
-  if (named) return { filter: named.id, value };
-  return path === undefined && op !== "remove" && valueNamed(value, "members") !== undefined
-    ? { filter: undefined, value: valueNamed(value, "members") }
-    : undefined;
+/** What an operation says of members. */
+interface MemberOperation extends Pick<Operation, "op" | "value"> {
+  /** The one whose id a filter names; undefined: all. */
+  readonly filter: string | undefined;
+}
+
+const memberOperationOf = (op: Operation["op"], path: string, value: Json | undefined): MemberOperation[] => {
+  const named = memberFilterOf(path);
+  if (!named) return [];
+  const other = isObject(value) ? valueNamed(value, "value") : value;
+  if (named.id !== undefined && op !== "remove" && typeof other === "string" && other !== named.id)
+    throw scimFault("invalidValue", "a member is no other user: remove the one and add the other");
+  return [{ op, filter: named.id, value }];
 };
 
-/** Does what an operation says of members. */
-const moveMembers = async (context: WriteContext, uid: string, operation: Operation): Promise<Moves> => {
+/** What an operation says of members, by its path or by names in its value. */
+const memberOperationsOf = ({ op, path, value }: Operation): MemberOperation[] =>
+  path === undefined
+    ? Object.entries(isObject(value) ? value : {}).flatMap(([name, each]) => memberOperationOf(op, name, each))
+    : memberOperationOf(op, path, value);
+
+/** Does what is said of members. */
+const moveMembers = async (context: WriteContext, uid: string, { op, filter, value }: MemberOperation): Promise<Moves> => {
   const { rows, request } = context;
-  const members = memberOperationOf(operation);
-  if (!members) return nobody;
   const provider = text(request, "identityProviderUid");
-  const { filter, value } = members;
-  if (operation.op === "remove") {
+  if (op === "remove") {
     if (filter === undefined && value === undefined) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
     const gone = (filter === undefined ? memberIdsOf(value) : [filter]).map((id) => `${provider}/${id}`);
     return { added: [], removed: await deleteScimMembers(rows, uid, gone) };
   }
   const users = await usersOf(context, filter === undefined ? value : [filter]);
-  const removed = operation.op === "replace" && filter === undefined ? await deleteOtherScimMembers(rows, uid, users) : [];
+  const removed = op === "replace" && filter === undefined ? await deleteOtherScimMembers(rows, uid, users) : [];
   return { added: users.length === 0 ? [] : await insertScimMembers(rows, uid, users), removed };
 };
 
 /** The operation without what it says of members; undefined where nothing is left. */
 const withoutMembers = (operation: Operation): Operation | undefined => {
-  if (!memberOperationOf(operation)) return operation;
-  if (operation.path !== undefined) return undefined;
-  const rest = Object.fromEntries(Object.entries(operation.value ?? {}).filter(([name]) => name.toLowerCase() !== "members"));
+  if (memberOperationsOf(operation).length === 0) return operation;
+  if (operation.path !== undefined || !isObject(operation.value)) return undefined;
+  const rest = Object.fromEntries(Object.entries(operation.value).filter(([name]) => !memberFilterOf(name)));
   return Object.keys(rest).length === 0 ? undefined : { ...operation, value: rest };
 };
 
@@ -195,7 +205,7 @@ const patchGroup = async (context: WriteContext): Promise<Outcome> => {
     ),
   );
   const [added, removed] = [new Set<string>(), new Set<string>()];
-  for (const operation of operations) {
+  for (const operation of operations.flatMap(memberOperationsOf)) {
     const moves = await moveMembers(context, before.uid, operation);
     // Who went and came back with one request has not moved.
     for (const uid of moves.removed) if (!added.delete(uid)) removed.add(uid);
@@ -226,9 +236,9 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
   const query = groupQueryOf(request);
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimGroups(rows, query), countScimGroups(rows, query)]);
-  const members = await membersOf(rows, found, shown);
+  const members = Map.groupBy(await membersOf(rows, found, shown), ({ groupUid }) => groupUid);
   const base = baseOf(context);
-  const resources = found.map((row) => shownGroup(row, members, base, shown));
+  const resources = found.map((row) => shownGroup(row, members.get(row.uid) ?? [], base, shown));
   return { reply: { document: listResponse(resources, totalResults, query.skip) } };
 };
 

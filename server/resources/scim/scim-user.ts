@@ -21,6 +21,7 @@ import {
   insertScimUser,
   listGroupsOfScimUsers,
   listScimUsers,
+  lockGroupsOfScimUser,
   lockScimUser,
   type Provider,
   type Read,
@@ -34,7 +35,7 @@ import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
-import { isUserList, type ReadUser, readUser, shownUser } from "./documents/user-document.ts";
+import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
@@ -50,6 +51,7 @@ const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUs
     ...(row.externalId === undefined ? {} : { externalId: row.externalId }),
     userName: userName ?? "",
     active: row.active,
+    etag: userVersionOf(row, groups, baseOf(asked)),
     ...(row.identityUid === undefined ? {} : { identityUid: row.identityUid }),
     document: shownUser(row, groups, baseOf(asked), shown),
   };
@@ -118,7 +120,7 @@ const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
   const ifMatch = text(context.request, "ifMatch");
-  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  if (ifMatch !== "" && !matchesEtag(rowVersionsIn(ifMatch), weakVersionOf(row))) throw changedSince();
   return row;
 };
 
@@ -167,8 +169,10 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {
   const provider = await holdProvider(context);
+  // Before the user, as whoever changes their members does.
+  await lockGroupsOfScimUser(context.rows, uidOf(context));
   const before = await lockSeen(context);
-  await deleteScimMemberships(context.rows, before.uid);
+  await deleteScimMemberships(context.rows, before.uid, context.nowMs);
   await deleteScimUser(context.rows, before.uid);
   await endUser(context, provider, before);
   const { document: _, ...told } = toldUser(context, before, [], shownOf({}));
@@ -188,11 +192,11 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimUsers(rows, query), countScimUsers(rows, query)]);
   const base = baseOf(context);
-  const groups = await groupsOf(rows, found, shown);
+  const groups = Map.groupBy(await groupsOf(rows, found, shown), ({ userUid }) => userUid);
   return {
     reply: {
       document: listResponse(
-        found.map((row) => shownUser(row, groups, base, shown)),
+        found.map((row) => shownUser(row, groups.get(row.uid) ?? [], base, shown)),
         totalResults,
         query.skip,
       ),

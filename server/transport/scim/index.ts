@@ -44,7 +44,7 @@ const setParameter = (message: MessageFact, fields: JsonObject, name: string, va
     else problems.push({ field: name, description: "must be a text" });
     return;
   }
-  const number = typeof value === "number" ? value : typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+  const number = typeof value === "number" ? value : typeof value === "string" && /^-?\d{1,100}$/.test(value) ? Number(value) : Number.NaN;
   // Beyond what a number of 32 bits holds there is nothing to find.
   if (Number.isInteger(number)) fields[name] = Math.max(-1, Math.min(number, 2 ** 31 - 1));
   else problems.push({ field: name, description: "must be a whole number" });
@@ -106,15 +106,20 @@ const scimCall = (
   );
 };
 
-const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Reply): HttpResponse => {
+/** Where a new resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
+const createdAddress = (template: string, uid: string): string => {
+  const at = uid.lastIndexOf("/");
+  return `${template.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
+};
+
+const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Reply, publicUrl: string): HttpResponse => {
   const headers = scimHeaders(request.requestId);
+  const [version, uid] = [text(message, "etag"), text(message, "uid")];
+  if (version !== "" && method.scim?.verb !== "DELETE") headers.push("etag", version);
   const document = message.document === undefined ? undefined : part(message, "document");
   if (!document) return { status: 204, headers: headers.slice(2), body: "" };
-  const meta = part(document, "meta");
-  const [version, location] = [text(meta, "version"), text(meta, "location")];
-  if (version !== "") headers.push("etag", version);
   const isCreated = method.scim?.verb === "POST";
-  if (isCreated && location !== "") headers.push("location", location);
+  if (isCreated) headers.push("location", `${publicUrl.replace(/\/$/, "")}${createdAddress(method.scim?.template ?? "", uid)}`);
   // RFC 7644, 3.14.
   if (!method.writes && version !== "" && matchesEtag(headerOf(request, "if-none-match"), version)) return { status: 304, headers: headers.slice(2), body: "" };
   return { status: isCreated ? 201 : 200, headers, body: JSON.stringify(document) };
@@ -150,7 +155,7 @@ export const scimTransport = (context: ServerContext): ((request: HttpRequest) =
       throw new Fault("INVALID_ARGUMENT", "send application/scim+json", { httpStatus: 415, headers: { accept: "application/scim+json" } });
     request.call.operation = found.method.name;
     const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(scimCall(context, request, found, query, untimed, isSearch)));
-    return responseOf(request, found, reply);
+    return responseOf(request, found, reply, config.publicUrl);
   };
 
   return async (request) => {

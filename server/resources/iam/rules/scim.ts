@@ -162,9 +162,10 @@ const ownersMin = 2;
 
 const countOwnersOutside = async (context: WriteContext): Promise<number> => {
   const { rows, nowMs, services } = context;
-  const provider = await findProvider(rows, providerOf(context));
-  const people = services.authn.issuerSpellings(provider?.oidc.issuer ?? "");
-  return countIdentitiesBoundWith(rows, { group: rootOf(providerOf(context)), role: builtInRoleUid("owner"), now: timestamp(nowMs), people });
+  const provider = providerOf(context);
+  const { oidc } = (await findProvider(rows, provider)) ?? {};
+  const people = services.authn.issuerSpellings(oidc?.issuer ?? "");
+  return countIdentitiesBoundWith(rows, { group: rootOf(provider), role: builtInRoleUid("owner"), now: timestamp(nowMs), provider, people });
 };
 
 export const setScimEnabled = async (context: WriteContext): Promise<Outcome> => {

@@ -101,9 +101,12 @@ export const readScimDocument = (sent: JsonObject, schema: string, attributes: R
   const kept = withNames(Object.fromEntries(Object.entries(sent).filter(([key]) => !leftOut.has(key.toLowerCase()))), names, "");
   const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");
   const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key));
+  const externalId = externalIdOf(kept);
+  // An empty one is none.
+  if (externalId === undefined) delete kept.externalId;
   const document = { schemas: [...new Set([schema, ...schemas, ...extensions])], ...kept };
   requireSmall("a user or group", document);
-  return { document, externalId: externalIdOf(kept) };
+  return { document, externalId };
 };
 
 /** What the server itself never takes from a document. */
@@ -130,10 +133,10 @@ interface DocumentRow {
 export const weakVersionOf = ({ version }: Pick<DocumentRow, "version">): string => `W/"${version}"`;
 
 /** The kept document with what the server says itself. `base`: the SCIM address of the provider. */
-export const withMeta = (row: DocumentRow, resourceType: "User" | "Group", base: string, more: JsonObject): JsonObject => {
+export const withMeta = (row: DocumentRow, resourceType: "User" | "Group", base: string, version: string, more: JsonObject): JsonObject => {
   const { schemas, ...rest } = documentOf(row);
   const id = idOf(row.uid);
   const location = `${base}/${resourceType}s/${id}`;
-  const meta = { resourceType, created: row.createTime, lastModified: row.updateTime, location, version: weakVersionOf(row) };
+  const meta = { resourceType, created: row.createTime, lastModified: row.updateTime, location, version };
   return { schemas: schemas ?? [], id, ...rest, ...more, meta };
 };

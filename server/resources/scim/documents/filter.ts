@@ -100,11 +100,17 @@ export const readFilter = (text: string): Filter => {
     if (next.kind === "bracket" && next.text === "[") {
       const filter = readAny(depth + 1);
       expect("]");
-      return { kind: "values", attribute: first.text, filter };
+      // As Entra ID asks: of the values that fit, what one has inside it.
+      if (peek().kind !== "word" || !peek().text.startsWith(".")) return { kind: "values", attribute: first.text, filter };
+      const inner = readComparison(take().text.slice(1), take());
+      return { kind: "values", attribute: first.text, filter: { kind: "and", filters: [filter, inner] } };
     }
+    return readComparison(first.text, next);
+  };
+  const readComparison = (attribute: string, next: Token): Comparison => {
     const operator = next.text.toLowerCase();
     if (next.kind !== "word" || !isOperator(operator)) throw invalidFilter(`${JSON.stringify(next.text.slice(0, 50))} is no operator`);
-    return { kind: "compare", attribute: first.text, operator, value: operator === "pr" ? null : readValue(take()) };
+    return { kind: "compare", attribute, operator, value: operator === "pr" ? null : readValue(take()) };
   };
   const readChain = (word: "and" | "or", readOne: (depth: number) => Filter, depth: number): Filter => {
     const filters = [readOne(depth)];

@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { ScimGroupRow, ScimMember } from "#store";
-import { idOf, invalidAttribute, type ReadDocument, readScimDocument, requireName, serversOwn, withMeta } from "./document.ts";
+import { idOf, invalidAttribute, type ReadDocument, readScimDocument, requireName, serversOwn, weakVersionOf, withMeta } from "./document.ts";
 import { valueNamed } from "./filter.ts";
 import { groupAttributes, groupSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
@@ -39,9 +39,8 @@ export const memberIdsOf = (members: Json | undefined): string[] => {
   });
 };
 
-/** The group as SCIM shows it. `base`: the SCIM address of the provider. */
+/** The group with these members as SCIM shows it. `base`: the SCIM address of the provider. */
 export const shownGroup = (row: ScimGroupRow, members: readonly ScimMember[], base: string, shown: Shown): JsonObject => {
-  const own = members.filter(({ groupUid }) => groupUid === row.uid);
-  const list = own.map(({ userUid }): JsonObject => ({ value: idOf(userUid), $ref: `${base}/Users/${idOf(userUid)}` }));
-  return withShown(withMeta(row, "Group", base, list.length > 0 ? { members: list } : {}), shown);
+  const list = members.map(({ userUid }): JsonObject => ({ value: idOf(userUid), $ref: `${base}/Users/${idOf(userUid)}` }));
+  return withShown(withMeta(row, "Group", base, weakVersionOf(row), list.length > 0 ? { members: list } : {}), shown);
 };

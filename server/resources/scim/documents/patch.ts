@@ -119,7 +119,9 @@ const listAt = (object: JsonObject, name: string): Json[] => {
 };
 
 /** Changes those of an attribute's values that a filter fits. */
-const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter: Filter, op: Op, value: Json | undefined): void => {
+const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter: Filter, op: Op, given: Json | undefined): void => {
+  // Some clients send the only value in a list.
+  const value = inner === "" && Array.isArray(given) && given.length === 1 ? given[0] : given;
   const list = listAt(object, attribute);
   const chosen = list.filter((each) => fits(filter, each));
   if (op === "remove") {

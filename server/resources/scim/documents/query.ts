@@ -3,7 +3,7 @@
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import type { ScimCondition, ScimGroupAttribute, ScimGroupQuery, ScimUserAttribute, ScimUserQuery } from "#store";
+import type { ScimCondition, ScimGroupAttribute, ScimGroupQuery, ScimPartTerm, ScimUserAttribute, ScimUserQuery } from "#store";
 import { scimFault } from "./faults.ts";
 import { type Comparison, type Filter, readFilter } from "./filter.ts";
 
@@ -16,6 +16,8 @@ interface Searchable<Attribute extends string> {
   readonly attributes: Readonly<Record<Attribute, Kind>>;
   /** Further names, in lower case. */
   readonly aliases: Readonly<Record<string, Attribute>>;
+  /** What of the values of a list is asked, in lower case by the attribute that is their text. */
+  readonly parts?: { readonly of: Attribute; readonly kinds: Readonly<Record<ScimPartTerm["part"], Kind>> };
 }
 
 const common = { id: "id", externalId: "exact text", displayName: "text", "meta.created": "time", "meta.lastModified": "time" } as const;
@@ -24,6 +26,7 @@ const users: Searchable<ScimUserAttribute> = {
   what: "users",
   attributes: { ...common, userName: "text", active: "flag", "emails.value": "text" },
   aliases: { emails: "emails.value" },
+  parts: { of: "emails.value", kinds: { type: "text", display: "text", primary: "flag" } },
 };
 
 const groups: Searchable<ScimGroupAttribute> = {
@@ -89,6 +92,40 @@ const attributeCondition = <Attribute extends string>(
   return { kind: "compare", attribute, operator, value: columnValue(kind, attribute, value, provider) };
 };
 
+/** The comparisons that one value of a list must fit, all of them. */
+const comparisonsOf = (filter: Filter): readonly Comparison[] => {
+  if (filter.kind === "compare") return [filter];
+  if (filter.kind === "and") return filter.filters.flatMap(comparisonsOf);
+  throw scimFault("invalidFilter", 'in brackets behind an attribute comparisons may stand, with "and" between');
+};
+
+/** `emails[type eq "work" and value co "@example.com"]`: one value fits all of it. Its text is looked for by an index, the rest in who has it. */
+const valuesCondition = <Attribute extends string>(
+  searchable: Searchable<Attribute>,
+  list: string,
+  filter: Filter,
+  provider: string,
+): ScimCondition<Attribute> => {
+  const { parts, what } = searchable;
+  const isPart = (name: string): name is ScimPartTerm["part"] => parts !== undefined && Object.hasOwn(parts.kinds, name);
+  const comparisons = comparisonsOf(filter).map((each) => ({ ...each, attribute: each.attribute.toLowerCase() }));
+  const texts = comparisons.filter(({ attribute }) => !isPart(attribute));
+  const [only = { kind: "compare", attribute: "value", operator: "pr", value: null } as const, ...more] = texts;
+  if (more.length > 0) throw scimFault("invalidFilter", "one comparison of the value itself may stand in brackets");
+  const condition = attributeCondition(searchable, { ...only, attribute: `${list}.${only.attribute}` }, provider);
+  if (texts.length === comparisons.length) return condition;
+  if (condition.kind !== "compare" || condition.attribute !== parts?.of)
+    throw scimFault("invalidFilter", `of ${what} ${JSON.stringify(list.slice(0, 100))} cannot be asked so`);
+  const within = comparisons.flatMap(({ attribute, operator, value }): ScimPartTerm[] => {
+    if (!isPart(attribute)) return [];
+    const kind = parts.kinds[attribute];
+    if (operator !== "pr" && !operatorsOf[kind].includes(operator)) throw scimFault("invalidFilter", `${attribute} cannot be compared by ${operator}`);
+    if (value === null && operator !== "pr") throw scimFault("invalidFilter", `${attribute} is compared with a value`);
+    return [{ part: attribute, operator, value: value === null ? "" : columnValue(kind, attribute, value, provider) }];
+  });
+  return { ...condition, within };
+};
+
 const conditionOf = <Attribute extends string>(searchable: Searchable<Attribute>, filter: Filter, provider: string): ScimCondition<Attribute> => {
   switch (filter.kind) {
     case "and":
@@ -96,12 +133,8 @@ const conditionOf = <Attribute extends string>(searchable: Searchable<Attribute>
       return { kind: filter.kind, conditions: filter.filters.map((each) => conditionOf(searchable, each, provider)) };
     case "not":
       return { kind: "not", condition: conditionOf(searchable, filter.filter, provider) };
-    case "values": {
-      // Of several conditions one value would have to fit all: only its text has an index.
-      const { filter: inner, attribute } = filter;
-      if (inner.kind !== "compare") throw scimFault("invalidFilter", "one comparison may stand in brackets behind an attribute");
-      return attributeCondition(searchable, { ...inner, attribute: `${attribute}.${inner.attribute}` }, provider);
-    }
+    case "values":
+      return valuesCondition(searchable, filter.attribute, filter.filter, provider);
     case "compare":
       return attributeCondition(searchable, filter, provider);
   }

@@ -1,6 +1,8 @@
 // Which attributes are shown (RFC 7644, 3.9): those that are asked for, or all but those that are not wanted. Pure.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { scimFault } from "./faults.ts";
 
 export interface Shown {
   /** Undefined: all. Lower case. */
@@ -8,18 +10,19 @@ export interface Shown {
   readonly excluded: readonly string[];
 }
 
-/** RFC 7643, 2.4 and 3.1: what is returned always. `meta` says which version it is: clients need it behind every write. */
-const always: ReadonlySet<string> = new Set(["schemas", "id", "meta"]);
+/** RFC 7643, 3 and 3.1: what is returned always. The version and the address of what was written stand in headers, too. */
+const always: ReadonlySet<string> = new Set(["schemas", "id"]);
 
 const corePrefix = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/;
 
-const namesOf = (list: string): string[] =>
-  list
-    .split(",")
-    .map((each) => each.trim().toLowerCase().replace(corePrefix, ""))
-    .filter((each) => each !== "");
+// Entra ID's reference asks for `emails[type eq "work"]`: of a list all values are shown.
+const namesOf = (list: string): string[] => {
+  const names = list.replace(/\[[^[\]]*\]/g, "").split(",", limits.scimShownNamesMax + 1);
+  if (names.length > limits.scimShownNamesMax) throw scimFault("invalidValue", `at most ${limits.scimShownNamesMax} attributes may be named`);
+  return names.map((each) => each.trim().toLowerCase().replace(corePrefix, "")).filter((each) => each !== "");
+};
 
-/** What a request asks to be shown. */
+/** What a request asks to be shown. Throws 400 invalidValue. */
 export const shownOf = (request: JsonObject): Shown => {
   const only = namesOf(text(request, "attributes"));
   return { only: only.length > 0 ? only : undefined, excluded: namesOf(text(request, "excludedAttributes")) };
@@ -37,24 +40,32 @@ const isInside = (path: string, name: string): boolean => path.startsWith(`${nam
 
 const innerOf = (paths: readonly string[], name: string): string[] => paths.flatMap((path) => (isInside(path, name) ? [path.slice(name.length + 1)] : []));
 
-const withInner = (value: Json, only: readonly string[], excluded: readonly string[]): Json => {
-  if (Array.isArray(value)) return value.map((each) => withInner(each, only, excluded));
-  if (!isObject(value)) return value;
-  const kept = Object.entries(value).filter(([key]) => {
-    const lower = key.toLowerCase();
-    return !excluded.includes(lower) && (only.length === 0 || only.includes(lower));
-  });
-  return Object.fromEntries(kept);
+/** Those of these entries that are wanted; `only`: empty for all. */
+const withWanted = (object: JsonObject, only: readonly string[], excluded: readonly string[], kept: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(object).flatMap(([key, value]): [string, Json][] => {
+      const lower = key.toLowerCase();
+      if (kept.has(lower)) return [[key, value]];
+      const isWhole = only.length === 0 || only.includes(lower);
+      if (excluded.includes(lower) || !(isWhole || only.some((each) => isInside(each, lower)))) return [];
+      const shown = withInner(value, isWhole ? [] : innerOf(only, lower), innerOf(excluded, lower));
+      return shown === undefined ? [] : [[key, shown]];
+    }),
+  );
+
+const nothing: ReadonlySet<string> = new Set();
+
+/** What is wanted of a value; undefined where nothing of it is. */
+const withInner = (value: Json, only: readonly string[], excluded: readonly string[]): Json | undefined => {
+  if (only.length === 0 && excluded.length === 0) return value;
+  if (Array.isArray(value)) {
+    const list = value.flatMap((each) => withInner(each, only, excluded) ?? []);
+    return list.length > 0 ? list : undefined;
+  }
+  if (!isObject(value)) return only.length > 0 ? undefined : value;
+  const wanted = withWanted(value, only, excluded, nothing);
+  return Object.keys(wanted).length > 0 ? wanted : undefined;
 };
 
 /** The document with what is shown of it. */
-export const withShown = (document: JsonObject, shown: Shown): JsonObject =>
-  Object.fromEntries(
-    Object.entries(document).flatMap(([key, value]): [string, Json][] => {
-      const lower = key.toLowerCase();
-      if (always.has(lower)) return [[key, value]];
-      if (!isShown(lower, shown)) return [];
-      const whole = !shown.only || shown.only.includes(lower);
-      return [[key, withInner(value, whole ? [] : innerOf(shown.only ?? [], lower), innerOf(shown.excluded, lower))]];
-    }),
-  );
+export const withShown = (document: JsonObject, { only, excluded }: Shown): JsonObject => withWanted(document, only ?? [], excluded, always);

@@ -64,6 +64,13 @@ export declare type ScimUser = Message<"gantry.scim.v1.ScimUser"> & {
   identityUid: string;
 
   /**
+   * The version of what is shown, as the header ETag has it.
+   *
+   * @generated from field: string etag = 8;
+   */
+  etag: string;
+
+  /**
    * The user as SCIM shows it.
    *
    * @generated from field: google.protobuf.Struct document = 7;
@@ -118,6 +125,13 @@ export declare type ScimUserJson = {
    * @generated from field: string identity_uid = 6;
    */
   identityUid?: string;
+
+  /**
+   * The version of what is shown, as the header ETag has it.
+   *
+   * @generated from field: string etag = 8;
+   */
+  etag?: string;
 
   /**
    * The user as SCIM shows it.
@@ -196,6 +210,13 @@ export declare type ScimGroup = Message<"gantry.scim.v1.ScimGroup"> & {
   removedUsers: string[];
 
   /**
+   * Its version, as the header ETag has it.
+   *
+   * @generated from field: string etag = 10;
+   */
+  etag: string;
+
+  /**
    * The group as SCIM shows it.
    *
    * @generated from field: google.protobuf.Struct document = 9;
@@ -264,6 +285,13 @@ export declare type ScimGroupJson = {
    * @generated from field: repeated string removed_users = 8;
    */
   removedUsers?: string[];
+
+  /**
+   * Its version, as the header ETag has it.
+   *
+   * @generated from field: string etag = 10;
+   */
+  etag?: string;
 
   /**
    * The group as SCIM shows it.

@@ -1,0 +1,5 @@
+// What a message says of an address that is refused. One with a user, a query or a fragment may hold a password or a token, and
+// messages go to logs (attack 204).
+
+/** Behind what an address must be: ", not …", or nothing. */
+export const refusedAddress = (address: unknown): string => (typeof address === "string" && /[@?#]/.test(address) ? "" : `, not ${JSON.stringify(address)}`);
