@@ -110,8 +110,8 @@ const valuesCondition = <Attribute extends string>(
   const isPart = (name: string): name is ScimPartTerm["part"] => parts !== undefined && Object.hasOwn(parts.kinds, name);
   const comparisons = comparisonsOf(filter).map((each) => ({ ...each, attribute: each.attribute.toLowerCase() }));
   const texts = comparisons.filter(({ attribute }) => !isPart(attribute));
-  const [only = { kind: "compare", attribute: "value", operator: "pr", value: null } as const, ...more] = texts;
-  if (more.length > 0) throw scimFault("invalidFilter", "one comparison of the value itself may stand in brackets");
+  const [only, ...more] = texts;
+  if (!only || more.length > 0) throw scimFault("invalidFilter", "one comparison of the value itself stands in brackets or behind them");
   const condition = attributeCondition(searchable, { ...only, attribute: `${list}.${only.attribute}` }, provider);
   if (texts.length === comparisons.length) return condition;
   if (condition.kind !== "compare" || condition.attribute !== parts?.of)
