@@ -47,14 +47,14 @@ const argumentsOf = (given: unknown): JsonObject => (isObject(given as Json) ? (
 const reads: WriteOptions = { validateOnly: false, idempotencyKey: undefined };
 
 /** What a header can hold: a key is one, wherever the call goes. */
-const headerText = new RegExp(`^[!-~]{1,${limits.idempotencyKeyLengthMax}}$`);
+const isHeaderText = (key: string): boolean => /^[!-~]+$/.test(key) && key.length <= limits.idempotencyKeyLengthMax;
 
 /** The arguments beside the fields of the message, and those fields. */
 const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): { readonly options: WriteOptions | Refusal; readonly rest: JsonObject } => {
   if (typeof (validateOnly ?? false) !== "boolean")
     return { options: invalidArguments([{ field: "validateOnly", description: "must be true or false" }]), rest };
   const key = idempotencyKey ?? undefined;
-  if (key === undefined || (typeof key === "string" && headerText.test(key)))
+  if (key === undefined || (typeof key === "string" && isHeaderText(key)))
     return { options: { validateOnly: validateOnly === true, idempotencyKey: key }, rest };
   const description = `must be 1 to ${limits.idempotencyKeyLengthMax} visible characters of ASCII`;
   return { options: invalidArguments([{ field: "idempotencyKey", description }]), rest };
