@@ -101,12 +101,21 @@ const endings: readonly (readonly [title: string, send: (echo: Echo) => Promise<
   ["too slow over gRPC", (echo) => rpcStatus(echo, message(900).subarray(0, 850), false), "4"],
 ];
 
+/** Where times are short a busy machine may itself be too slow: what is answered as that is asked again. */
+const answerInTime = async (ask: () => Promise<string>, tooSlow: string): Promise<string> => {
+  for (let turn = 0; turn < 20; turn++) {
+    const answer = await ask();
+    if (answer !== tooSlow) return answer;
+  }
+  return tooSlow;
+};
+
 for (const [title, send, answer] of endings)
   test(`the bytes of request bodies are given back: bodies that are ${title} leave room for others`, async () => {
     await using echo = await openEcho({ bounds: { ...smallBounds, ...(title.startsWith("too slow") ? shortTimes : {}) } });
     for (let turn = 0; turn < times; turn++) assert.deepEqual(await send(echo), answer);
-    assert.deepEqual(statuses(await exchangeRaw(echo, head("content-length: 1000") + json(1000))), ["200"]);
-    assert.equal(await rpcStatus(echo, message(900), true), "0");
+    assert.equal(await answerInTime(async () => statuses(await exchangeRaw(echo, head("content-length: 1000") + json(1000))).join(), "408"), "200");
+    assert.equal(await answerInTime(() => rpcStatus(echo, message(900), true), "4"), "0");
   });
 
 test("the bytes of request bodies are given back: a stream of many messages holds one of them at a time", async () => {
