@@ -198,9 +198,10 @@ test("a person is visible to itself and to whoever may list identities where it 
     const got = await everywhere(getIdentity, { uid }, holder);
     for (const { code } of got) assert.ok(code === 0 || code === codes.PERMISSION_DENIED);
     const listed = await everywhere(list, { pageSize: 200 }, holder);
-    return [...got.map(({ code }) => code === 0), ...listed.map(({ reply }) => uidsOf(list, reply).includes(uid))];
+    const seen = [...got.map(({ code }) => code === 0), ...listed.map(({ reply }) => uidsOf(list, reply).includes(uid))];
+    return [...new Set(seen)];
   };
-  const all = (wanted: boolean): boolean[] => Array.from({ length: 8 }, () => wanted);
+  const all = (wanted: boolean): boolean[] => [wanted];
   assert.deepEqual(await seenBy(self), all(true));
   assert.deepEqual(await seenBy(lister), all(false));
   const binding = await stage.bind(await folder(stage, place), uid, text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid"));
