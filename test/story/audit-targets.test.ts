@@ -587,8 +587,9 @@ test("a file of targets that cannot be right is refused in one line that says wh
   assert.match(refused([{ name: "a", file: "/a", http: "https://a.example" }]), /one of file, syslog and http/);
   assert.match(refused([{ name: "a", file: "a.jsonl" }]), /an absolute path, not "a\.jsonl"/);
   assert.match(refused([{ name: "a", file: "/a", mode: "0644" }]), /says "mode" of the target a; possible are name, file/);
-  for (const syslog of ["udp://a:514", "tls://a", "tls://a:0", "tls://a:70000", "tls://u@a:514", "tls://a:514/x", 514])
+  for (const syslog of ["udp://a:514", "tls://a", "tls://a:0", "tls://a:70000", "tls://a:514/x", 514])
     assert.match(refused([{ name: "a", syslog }]), /tls:\/\/HOST:PORT or tcp:\/\/HOST:PORT, not /, String(syslog));
+  assert.match(refused([{ name: "a", syslog: "tls://u@a:514" }]), /HOST:PORT$/, "what may be a secret is not shown");
   const shown = { certificateFile: "/a.pem", keyFile: "/a.key" };
   assert.match(refused([{ name: "a", syslog: "tcp://a:514", ...shown }]), /together, and for tls:\/\/ alone/);
   assert.match(refused([{ name: "a", syslog: "tls://a:6514", keyFile: "/a.key" }]), /together, and for tls:\/\/ alone/);
