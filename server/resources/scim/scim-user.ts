@@ -107,11 +107,12 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
-  const row = await namingTaken(
-    insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs }),
-  );
+  // Sent together: where the first is refused the transaction is over, and nothing of the second counts.
+  const [row] = await Promise.all([
+    namingTaken(insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs })),
+    identityUid === undefined ? undefined : applyActive(context, provider, identityUid, active),
+  ]);
   if (!row) throw noUser(context);
-  if (identityUid !== undefined) await applyActive(context, provider, identityUid, active);
   return { reply: toldUser(context, row, [], shownOf(request)) };
 };
 
