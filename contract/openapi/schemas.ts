@@ -108,7 +108,7 @@ const scalarSchema = (field: FieldFact): JsonObject => {
     case "int64":
       return { type: "string", format: "int64", pattern: int64Pattern };
     case "double":
-      return { type: "number", format: "double" };
+      return { type: "number", format: "double", ...numberLimitsOf(field) };
     case "bytes":
       return { type: "string", contentEncoding: "base64" };
     case "timestamp":

@@ -54,7 +54,7 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, fou
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
     const description = value === "" ? undefined : textViolation(field, value, shortName(at));
     if (description) found.add(at, description);
-  } else if (typeof value === "number" || field.kind === "duration") {
+  } else if (typeof value === "number" || field.kind === "duration" || field.kind === "double") {
     const description = boundsViolation(field, Number.parseFloat(String(value)), shortName(at), field.kind === "duration" ? "s" : "");
     if (description) found.add(at, description);
   } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found, undefined, optional);

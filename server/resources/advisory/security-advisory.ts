@@ -105,13 +105,6 @@ const metadataMessage = (row: VulnerabilityRow): JsonObject => {
   };
 };
 
-/** A number of the request; 0 where it is absent. */
-const scoreMinOf = ({ exploitScoreMin }: JsonObject): number => {
-  const score = Number(exploitScoreMin ?? 0);
-  if (!(score >= 0 && score <= 1)) throw invalid([{ field: "exploit_score_min", description: "must be a number from 0 to 1" }]);
-  return score;
-};
-
 const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
@@ -122,7 +115,7 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
     updatedSince: text(request, "updatedSince"),
     exploited: request.knownExploited === true,
     ransomware: request.knownRansomware === true,
-    scoreMin: scoreMinOf(request),
+    scoreMin: Number(request.exploitScoreMin ?? 0),
   };
   return answerPage(context, async (page) => {
     const [found, counted] = await Promise.all([findVulnerabilities(rows, filter, page), page.total ?? countVulnerabilities(rows, filter)]);
