@@ -9,15 +9,15 @@ export interface BegunRequest {
   end(): Promise<number>;
 }
 
-/** Sends the headers of a POST, and returns when the server asks for the body, which is when it knows who asks. */
-export const beginRequest = async (url: string, token: string, document: JsonObject): Promise<BegunRequest> => {
+/** Sends the headers of a request, and returns when the server asks for the body, which is when it knows who asks. */
+export const beginRequest = async (url: string, token: string, document: JsonObject, verb = "POST"): Promise<BegunRequest> => {
   const { hostname, port, pathname } = new URL(url);
   const body = JSON.stringify(document);
   const socket = connect(Number(port), hostname);
   let answered = "";
   socket.setEncoding("utf8").on("data", (piece: string) => (answered += piece));
   const closed = once(socket, "close");
-  const head = [`POST ${pathname} HTTP/1.1`, `Host: ${hostname}:${port}`, `Authorization: Bearer ${token}`, `Content-Length: ${Buffer.byteLength(body)}`];
+  const head = [`${verb} ${pathname} HTTP/1.1`, `Host: ${hostname}:${port}`, `Authorization: Bearer ${token}`, `Content-Length: ${Buffer.byteLength(body)}`];
   socket.write([...head, "Content-Type: application/json", "Expect: 100-continue", "Connection: close", "", ""].join("\r\n"));
   await once(socket, "data");
   const [asked = "", ...rest] = answered.split("\r\n\r\n");

@@ -3,6 +3,12 @@
 import type { JsonObject } from "#base/json.ts";
 import { claimOf, isClean, type Token } from "./token.ts";
 
+/** How it is with SCIM where a SCIM token is good. */
+export interface ScimState {
+  /** The provider's organization is suspended. */
+  readonly isClosed: boolean;
+}
+
 /** Frozen, and the same object for every request with the same token: rights are cached by it. */
 export interface Caller {
   /** The identity that acts. Whether it still exists is asked by the kernel, with every request. */
@@ -23,8 +29,8 @@ export interface Caller {
   readonly session?: string;
   /** The authorization code that the token came from: it may be taken back (docs/decisions/0050). */
   readonly grant?: string;
-  /** It is an identity provider, by its SCIM token: no identity, and without any right but that. `isClosed`: its organization is suspended. */
-  readonly scim?: { readonly isClosed: boolean };
+  /** It is an identity provider, by its SCIM token, of which this is the SHA-256: no identity, and without any right but that. */
+  readonly scim?: ScimState & { readonly tokenHash: string };
 }
 
 /** The caller, frozen with its lists. */

@@ -35,7 +35,7 @@ import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
-import { openScimTokens } from "./scim-tokens.ts";
+import { openScimTokens, type ScimTokens } from "./scim-tokens.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
@@ -84,7 +84,9 @@ export interface Authn {
    */
   authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
   /** Who asks at the SCIM address of this identity provider: the provider, by its SCIM token (scim-tokens.ts). Throws UNAUTHENTICATED. */
-  authenticateScim(provider: string, authorization: string | undefined): Promise<Caller>;
+  authenticateScim: ScimTokens["authenticate"];
+  /** The same once more, in the transaction of a write (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  confirmScim: ScimTokens["confirm"];
   /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
@@ -294,7 +296,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       if (token?.issuer !== issuer) throw unauthenticated("only tokens of this server are taken here: exchange this one first");
       return authenticateOwn(token, header, undefined, resource);
     },
-    authenticateScim: scimTokens,
+    authenticateScim: scimTokens.authenticate,
+    confirmScim: scimTokens.confirm,
     upstream: async (authorization, audiencesFor) => {
       const token = readToken(readBearer(authorization), clock());
       if (token.issuer === issuer) return undefined;

@@ -111,9 +111,12 @@ const createRow = async (
   await applyRules(context, resource, draft, parent, undefined);
   const { table } = resource.shape;
   const values = { ...resource.shape.write(draft), ...columns };
-  if (!unlessTaken) await namingTaken(resource, draft, namingQuota(resource, uid, insertRow(context.rows, table, values)));
-  else if (!(await namingQuota(resource, uid, insertRowUnlessTaken(context.rows, table, values)))) return { record: { uid }, changed: false };
-  return { record: await hydrated(context, resource, presented(resource, draft)), changed: true };
+  const inserted = unlessTaken
+    ? namingQuota(resource, uid, insertRowUnlessTaken(context.rows, table, values))
+    : namingTaken(resource, draft, namingQuota(resource, uid, insertRow(context.rows, table, values)));
+  // Sent together: what is read sees the row, and fails with it.
+  const [isMade, record] = await Promise.all([inserted, hydrated(context, resource, presented(resource, draft))]);
+  return isMade === false ? { record: { uid }, changed: false } : { record, changed: true };
 };
 
 /** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */

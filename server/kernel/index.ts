@@ -11,7 +11,7 @@ export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
 export { strangerAt } from "./party.ts";
-export { requireAnywhere } from "./permit.ts";
+export { requireAnywhere, requireNotSuspended } from "./permit.ts";
 export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";

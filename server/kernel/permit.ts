@@ -24,8 +24,8 @@ const permissionDenied = (rights: Rights, capability: string, path: string): Fau
 const suspendedText = "Permission denied: the organization is suspended";
 
 /** Throws PERMISSION_DENIED where the caller's own organization is suspended: then it may do nothing at all. */
-export const requireNotSuspended = ({ closed }: Rights): void => {
-  if (closed) throw denied(suspendedText);
+export const requireNotSuspended = (isClosed: boolean | undefined): void => {
+  if (isClosed) throw denied(suspendedText);
 };
 
 /** Throws PERMISSION_DENIED unless all of these are held at `path`. */

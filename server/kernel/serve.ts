@@ -79,8 +79,9 @@ export const makeServe =
           // Not before: nobody whom we do not know makes us read.
           const reading = unread.read();
           call = withRequest(unread, reading instanceof Promise ? await reading : reading);
-          // While the message came its token may have been taken back, of which no version of rights tells (attack 202).
-          if (reading instanceof Promise && (caller.scim || caller.grant !== undefined)) {
+          // While the message came its token may have been taken back, of which no version of rights tells (attack 202). SCIM's
+          // writes ask in their transaction.
+          if (reading instanceof Promise && (caller.grant !== undefined || (caller.scim && !unread.method.writes))) {
             if (caller.scim) caller = await callerOf(kernel, unread);
             continue;
           }
@@ -153,7 +154,7 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
   const nowMs = services.clock();
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
-  requireNotSuspended(rights);
+  requireNotSuspended(rights.closed);
   const { findPlace } = answer;
   const home = caller ? actingParty(caller, rights, undefined) : strangerAt(read.origin().address);
   const looked = findPlace && provingRead(services.store.forParty(home).read, rights, proven);

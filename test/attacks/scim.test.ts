@@ -38,7 +38,7 @@ after(async () => {
 
 const service = "iam.IdentityProvidersService";
 const paths = ["/Users", "/Users/0123456789abcdef", "/ServiceProviderConfig", "/Schemas", "/ResourceTypes"];
-const touched = ["identity_providers", "outbox", "role_bindings", "scim_arrivals", "scim_removals", "scim_users"];
+const touched = ["identity_providers", "outbox", "role_bindings", "scim_arrivals", "scim_groups", "scim_removals", "scim_users"];
 const personOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
 const etagOf = async (uid: string): Promise<string> => text((await world.ok(`${service}/GetIdentityProvider`, { uid })).scim as JsonObject, "etag");
 
@@ -107,10 +107,25 @@ test("attack 164: a token that was replaced works on for the overlap alone", asy
 
 test("attack 202: a request that was begun with a SCIM token, and whose body comes after it was revoked, does nothing", async () => {
   const held = await openScimProvider(world, "https://held.example.com");
-  const begun = await beginRequest(`${held.base}/Users`, held.token, { userName: "late", externalId: "late" });
+  const made = async (path: string, document: JsonObject): Promise<string> => text((await held.ask("POST", path, document)).body, "id");
+  const [user, group] = [await made("/Users", { userName: "there" }), await made("/Groups", { displayName: "there" })];
+  const operations = { Operations: [{ op: "replace", path: "displayName", value: "late" }] };
+  const requests: Readonly<Record<string, readonly [verb: string, path: string, document: JsonObject]>> = {
+    ListScimUsers: ["POST", "/Users/.search", {}],
+    CreateScimUser: ["POST", "/Users", { userName: "late", externalId: "late" }],
+    ReplaceScimUser: ["PUT", `/Users/${user}`, { userName: "late" }],
+    PatchScimUser: ["PATCH", `/Users/${user}`, operations],
+    ListScimGroups: ["POST", "/Groups/.search", {}],
+    CreateScimGroup: ["POST", "/Groups", { displayName: "late" }],
+    ReplaceScimGroup: ["PUT", `/Groups/${group}`, { displayName: "late" }],
+    PatchScimGroup: ["PATCH", `/Groups/${group}`, operations],
+  };
+  const takeBodies = methods.filter(({ scim, input }) => scim && (input.byName.has("document") || input.byName.has("start_index")));
+  assert.deepEqual(Object.keys(requests).sort(), takeBodies.map(({ rpc }) => rpc).sort());
+  const begun = await Promise.all(Object.values(requests).map(([verb, path, document]) => beginRequest(`${held.base}${path}`, held.token, document, verb)));
   await world.ok(`${service}/RevokeScimToken`, { identityProviderUid: held.uid });
   const before = await databaseContents(world, touched);
-  assert.equal(await begun.end(), 401);
+  for (const request of begun) assert.equal(await request.end(), 401);
   assert.deepEqual(await databaseContents(world, touched), before);
 });
 

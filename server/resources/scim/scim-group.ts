@@ -18,7 +18,6 @@ import {
   insertScimMembers,
   listScimGroups,
   listScimMembers,
-  lockRow,
   lockScimGroup,
   lockScimUserUids,
   type Read,
@@ -35,6 +34,7 @@ import { memberFilterOf, type Operation, patched, readOperations } from "./docum
 import { groupQueryOf } from "./documents/query.ts";
 import { isSameJson } from "./documents/same-json.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
+import { holdProvider } from "./held-provider.ts";
 
 /** Who came and who went with a change, by their uids. */
 interface Moves {
@@ -79,12 +79,6 @@ const answered = async (context: WriteContext | ReadContext, row: ScimGroupRow, 
   return toldGroup(context, row, moves, shownGroup(row, await membersOf(context.rows, [row], shown), baseOf(context), shown));
 };
 
-const holdProvider = async ({ rows, request }: WriteContext): Promise<string> => {
-  const uid = text(request, "identityProviderUid");
-  if (!(await lockRow(rows, { name: "identity_providers", columns: ["uid"] }, uid, "key share"))) throw noResource("IdentityProvider", uid);
-  return uid;
-};
-
 const namingTakenGroup = async <T>(statement: Promise<T>): Promise<T> => {
   try {
     return await statement;
@@ -108,7 +102,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const sent = part(request, "document");
   const { document, ...group } = readGroup(sent);
-  const provider = await holdProvider(context);
+  const { uid: provider } = await holdProvider(context);
   const uid = newChild(provider);
   const users = await usersOf(context, valueNamed(sent, "members"));
   await namingTakenGroup(insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs }));

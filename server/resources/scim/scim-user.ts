@@ -16,7 +16,6 @@ import {
   deleteScimUser,
   findScimIdentity,
   findScimUser,
-  holdProviderRow,
   type GroupOfScimUser,
   insertScimUser,
   listGroupsOfScimUsers,
@@ -37,6 +36,7 @@ import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
 import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
+import { holdProvider } from "./held-provider.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
@@ -66,14 +66,6 @@ const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown)
         limits.scimMembersMax,
       )
     : [];
-
-/** The provider, which stays until the transaction ends. */
-const holdProvider = async ({ rows, request }: WriteContext): Promise<Provider> => {
-  const uid = text(request, "identityProviderUid");
-  const provider = await holdProviderRow(rows, uid);
-  if (!provider) throw noResource("IdentityProvider", uid);
-  return provider;
-};
 
 /**
  * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
