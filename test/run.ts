@@ -18,6 +18,7 @@ import { dropDatabase, makeServerRole, makeTemplate, startTestServer } from "./d
 import { seed as fixedSeed } from "./length.ts";
 import { runFiles } from "./run-files.ts";
 import { importsOf } from "./source.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 const root = join(import.meta.dirname, "..");
 const slowestShown = 10;
@@ -124,6 +125,8 @@ const main = async (): Promise<boolean> => {
   // A server that a test starts must not find the operator's own database.
   const { DATABASE_URL: databaseUrl } = process.env;
   delete process.env.DATABASE_URL;
+  const temporary = makeTemporaryFolder();
+  process.env.TMPDIR = temporary;
   const own = databaseUrl ? undefined : await startTestServer();
   try {
     const given = databaseUrl ?? "";
@@ -142,7 +145,7 @@ const main = async (): Promise<boolean> => {
     }
   } finally {
     await own?.embedded.stop();
-    if (own) rmSync(own.directory, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
   }
 };
 
