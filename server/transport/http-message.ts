@@ -58,6 +58,18 @@ export const headerOf = (request: HttpRequest, name: string): string | undefined
   return typeof value === "string" ? value : value?.[0];
 };
 
+/** What every response of an operation begins with; the type of its body first. */
+export const operationHeaders = (type: string, requestId: string): string[] => [
+  "content-type",
+  type,
+  "x-request-id",
+  requestId,
+  "cache-control",
+  "no-store",
+  "x-content-type-options",
+  "nosniff",
+];
+
 const refusedRequest = (why: string): Fault => new Fault("INVALID_ARGUMENT", why);
 
 /**

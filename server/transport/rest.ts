@@ -13,7 +13,7 @@ import type { Reply, ReplyFile } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { type Untimed, withDeadline } from "./deadline.ts";
-import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
+import { headerOf, type HttpRequest, type HttpResponse, type SendResponse, operationHeaders } from "./http-message.ts";
 import { credentialsOf, distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
 import { type Match, makeRouter, splitTarget } from "./paths.ts";
@@ -25,16 +25,7 @@ import { type CallPacking, joinedJson, joinedBytes } from "./whole-lists.ts";
 
 const route = makeRouter([...methods, ...version1]);
 
-const jsonHeaders = (requestId: string): string[] => [
-  "content-type",
-  "application/json",
-  "x-request-id",
-  requestId,
-  "cache-control",
-  "no-store",
-  "x-content-type-options",
-  "nosniff",
-];
+const jsonHeaders = (requestId: string): string[] => operationHeaders("application/json", requestId);
 
 /** Takes validateOnly out of the parameters (decisions: Safe writes): it belongs to every call and to no message. */
 const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {

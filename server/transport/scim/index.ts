@@ -10,7 +10,7 @@ import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import type { Reply } from "#kernel";
 import { contentTypeOf, readJson, readRequestBody } from "../body.ts";
 import { type Untimed, withDeadline } from "../deadline.ts";
-import { headerOf, type HttpRequest, type HttpResponse } from "../http-message.ts";
+import { headerOf, type HttpRequest, type HttpResponse, operationHeaders } from "../http-message.ts";
 import { splitTarget } from "../paths.ts";
 import { parseParameters } from "../query.ts";
 import { errorHeaders, logFault, platformDomain, scimError } from "../render.ts";
@@ -23,16 +23,7 @@ export const isScimPath = (path: string): boolean => path === "/scim/v2" || path
 
 const searchEnd = "/.search";
 
-const scimHeaders = (requestId: string): string[] => [
-  "content-type",
-  "application/scim+json",
-  "x-request-id",
-  requestId,
-  "cache-control",
-  "no-store",
-  "x-content-type-options",
-  "nosniff",
-];
+const scimHeaders = (requestId: string): string[] => operationHeaders("application/scim+json", requestId);
 
 /** One parameter, by its name in RFC 7644, as a field of the message; what is not known is passed over (RFC 7644, 3.4.2). */
 const setParameter = (message: MessageFact, fields: JsonObject, name: string, value: Json, problems: Violation[]): void => {
