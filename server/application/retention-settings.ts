@@ -1,9 +1,9 @@
 // How long the operator wants things kept: a setting for each period of retention, its default, and what may be set.
 
-import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
 import type { SettingName } from "./setting-names.ts";
+import { type Given, settingFault } from "./setting-values.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -31,9 +31,7 @@ export const periodSettings: readonly PeriodSetting[] = [
 /** The longest that may be set for any of them. */
 const daysMax = 3650;
 
-const settingFault = (name: SettingName, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${name} ${reason}`);
-
-const readDays = (given: Readonly<Partial<Record<SettingName, string>>>, { name, period, daysMin, because }: PeriodSetting): number | undefined => {
+const readDays = (given: Given, { name, period, daysMin, because }: PeriodSetting): number | undefined => {
   const value = given[name];
   if (value === undefined) return defaultPeriods[period];
   if (!/^\d{1,9}$/.test(value) || Number(value) > daysMax)
@@ -52,7 +50,7 @@ const longestTriesMs = (delaysSeconds: readonly number[]): number => {
 };
 
 /** @param delaysSeconds of GANTRY_DELIVERY_DELAYS */
-export const readPeriods = (given: Readonly<Partial<Record<SettingName, string>>>, delaysSeconds: readonly number[]): RetentionPeriods => {
+export const readPeriods = (given: Given, delaysSeconds: readonly number[]): RetentionPeriods => {
   const read = Object.fromEntries(periodSettings.map((setting) => [setting.period, readDays(given, setting)])) as Partial<RetentionPeriods>;
   const periods: RetentionPeriods = { ...defaultPeriods, ...read };
   const { eventMs, deliveryMs } = periods;

@@ -1,24 +1,21 @@
 // The environment as typed settings. Every setting has a default that works; a wrong value stops the start with one
 // line that names the variable (decisions: Command line).
 
-import { readFileSync } from "node:fs";
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
-import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { samplerNames } from "#base/sampler-names.ts";
 import type { TracesSettings } from "#calls";
-import { type LogLevel, logLevels } from "#base/log-events.ts";
-import { refusedAddress } from "#base/refused-address.ts";
+import type { LogLevel } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
-import { readTimestamp } from "#base/time.ts";
-import { withoutTrailing } from "#base/trailing.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
 import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
-import { type Environment, refuseUnknownNames, type SettingName, settingNames, settingTexts } from "./setting-names.ts";
+import { type MetricsSettings, readLogLevel, readMetrics, readTraces } from "./monitoring-settings.ts";
+import { readPublisher, readSecurityContact } from "./publishing-settings.ts";
+import { type Environment, settingTexts } from "./setting-names.ts";
+import { type Given, readFlag, readGiven, readHttpUrl, readListen, readSettingFile, readWholeNumber, settingFault, splitList } from "./setting-values.ts";
 import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
@@ -92,68 +89,10 @@ export interface Settings extends DatabaseSettings {
   /** Where traces go, and of what; undefined: there are none. */
   readonly traces: TracesSettings | undefined;
   /** Metrics are kept, and where and by whom they are read; undefined: they are not. */
-  readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | undefined; readonly token: string | undefined } | undefined;
+  readonly metrics: MetricsSettings | undefined;
 }
 
-/** What is set; an empty value is one that is not. */
-type Given = Readonly<Partial<Record<SettingName, string>>>;
-
-const readGiven = (environment: Environment): Given => {
-  refuseUnknownNames(environment);
-  return Object.fromEntries(settingNames.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])));
-};
-
-const settingFault = (variable: SettingName, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
-
-const splitList = (value: string | undefined): string[] =>
-  (value ?? "")
-    .split(",")
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
-
-const readListen = (
-  value: string = settingTexts.GANTRY_LISTEN.byDefault,
-  variable: "GANTRY_LISTEN" | "GANTRY_METRICS_LISTEN" = "GANTRY_LISTEN",
-): { host: string; port: number } => {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
-  const port = Number(match?.[3]);
-  // Port 0 would be another one with every start, and the public URL would not know it.
-  if (!match || port < 1 || port > 65535) throw settingFault(variable, `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
-  const host = match[1] ?? match[2] ?? "";
-  // To whom the server answers is nothing to guess.
-  if (host === "") throw settingFault(variable, `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
-  return { host, port };
-};
-
-const readHttpUrl = (variable: SettingName, value: string): string => {
-  const url = URL.parse(value);
-  if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw settingFault(variable, `must be an http or https address without user, query and fragment${refusedAddress(value)}`);
-  }
-  return value;
-};
-
-const readFlag = (variable: SettingName, value: string | undefined): boolean => {
-  if (value === undefined || value === "" || value === "false" || value === "0") return false;
-  if (value === "true" || value === "1") return true;
-  throw settingFault(variable, `must be true or false, not ${JSON.stringify(value)}`);
-};
-
-const readSettingFile = (variable: SettingName, path: string): string => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw settingFault(variable, `names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
-  }
-};
-
 const readTls = (files: CertificateFiles): Certificate & CertificateFiles => ({ ...files, ...readCertificate(files) });
-
-const readListMax = (value: string | undefined): number => {
-  if (value === undefined) return limits.unpagedListMax;
-  if (!/^[1-9]\d{0,6}$/.test(value)) throw settingFault("GANTRY_V1_LIST_MAX", `must be a number from 1 to 9999999, not ${JSON.stringify(value)}`);
-  return Number(value);
-};
 
 const readDomain = (value: string): string => {
   if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value))
@@ -209,112 +148,6 @@ const readDelays = (value: string = settingTexts.GANTRY_DELIVERY_DELAYS.byDefaul
   return delays;
 };
 
-const readMonths = (value: string | undefined): number => {
-  const months = value === undefined ? limits.auditMonths : Number(value);
-  if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax)
-    throw settingFault("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
-  return months;
-};
-
-const readDeletedDays = (value: string | undefined): number => {
-  const days = value === undefined ? limits.deletedDays : Number(value);
-  if (!Number.isInteger(days) || days < 0 || days > limits.deletedDaysMax)
-    throw settingFault("GANTRY_DELETED_DAYS", `must be a number of days from 0 to ${limits.deletedDaysMax}, not ${JSON.stringify(value)}`);
-  return days;
-};
-
-const readUntaggedDays = (value: string | undefined): number | undefined => {
-  if (value === undefined) return undefined;
-  const days = Number(value);
-  if (!Number.isInteger(days) || days < 1 || days > limits.untaggedDaysMax)
-    throw settingFault("GANTRY_REGISTRY_UNTAGGED_DAYS", `must be a number of days from 1 to ${limits.untaggedDaysMax}, not ${JSON.stringify(value)}`);
-  return days;
-};
-
-const readConnections = (value: string | undefined): number => {
-  const connections = value === undefined ? limits.connectionsPerAddress : Number(value);
-  if (!Number.isInteger(connections) || connections < 1 || connections > limits.connectionsPerAddressMax) {
-    throw settingFault(
-      "GANTRY_CONNECTIONS_PER_ADDRESS",
-      `must be a number of connections from 1 to ${limits.connectionsPerAddressMax}, not ${JSON.stringify(value)}`,
-    );
-  }
-  return connections;
-};
-
-const readLogLevel = (value: string = settingTexts.GANTRY_LOG_LEVEL.byDefault): LogLevel => {
-  const level = logLevels.find((each) => each === value);
-  if (level === undefined) throw settingFault("GANTRY_LOG_LEVEL", `must be one of ${logLevels.join(", ")}, not ${JSON.stringify(value)}`);
-  return level;
-};
-
-const readMetrics = (given: Given): Settings["metrics"] => {
-  const { GANTRY_METRICS_LISTEN: listen, GANTRY_METRICS_TOKEN_FILE: file } = given;
-  if (listen === undefined && file === undefined) return undefined;
-  const token = file === undefined ? undefined : readSettingFile("GANTRY_METRICS_TOKEN_FILE", file).trim();
-  if (token !== undefined && !(token.length >= limits.metricsTokenLengthMin && /^[!-~]+$/.test(token)))
-    throw settingFault(
-      "GANTRY_METRICS_TOKEN_FILE",
-      `must hold one token of at least ${limits.metricsTokenLengthMin} characters without blanks (make one with: openssl rand -base64 24)`,
-    );
-  return { listen: listen === undefined ? undefined : readListen(listen, "GANTRY_METRICS_LISTEN"), token };
-};
-
-const readTraces = (given: Given): TracesSettings | undefined => {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = "http/protobuf" } = given;
-  const name = given.OTEL_TRACES_SAMPLER ?? settingTexts.OTEL_TRACES_SAMPLER.byDefault;
-  const share = Number(given.OTEL_TRACES_SAMPLER_ARG ?? "1");
-  const perSecond = Number(given.GANTRY_TRACES_PER_SECOND ?? limits.tracesPerSecond);
-  const url = whole
-    ? readHttpUrl("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", whole)
-    : base && `${withoutTrailing(readHttpUrl("OTEL_EXPORTER_OTLP_ENDPOINT", base), "/")}/v1/traces`;
-  // The variables of OpenTelemetry may be there for others; without an endpoint nobody asks us to trace.
-  if (!url) return undefined;
-  if (protocol !== "http/protobuf")
-    throw settingFault("OTEL_EXPORTER_OTLP_PROTOCOL", `must be http/protobuf, which collectors take on port 4318, not ${JSON.stringify(protocol)}`);
-  const sampler = samplerNames.find((each) => each === name);
-  if (sampler === undefined) throw settingFault("OTEL_TRACES_SAMPLER", `must be one of ${samplerNames.join(", ")}, not ${JSON.stringify(name)}`);
-  if (!(share >= 0 && share <= 1))
-    throw settingFault("OTEL_TRACES_SAMPLER_ARG", `must be a share from 0 to 1, not ${JSON.stringify(given.OTEL_TRACES_SAMPLER_ARG)}`);
-  if (!Number.isInteger(perSecond) || perSecond < 1 || perSecond > limits.tracesPerSecondMax)
-    throw settingFault(
-      "GANTRY_TRACES_PER_SECOND",
-      `must be a number from 1 to ${limits.tracesPerSecondMax}, not ${JSON.stringify(given.GANTRY_TRACES_PER_SECOND)}`,
-    );
-  return { url, sampler, share, perSecond };
-};
-
-const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
-
-/** By default the server's own address says who publishes. */
-const readPublisher = (given: Given, publicUrl: string): Settings["publisher"] => {
-  const category = given.GANTRY_PUBLISHER_CATEGORY ?? settingTexts.GANTRY_PUBLISHER_CATEGORY.byDefault;
-  if (!publisherCategories.includes(category))
-    throw settingFault("GANTRY_PUBLISHER_CATEGORY", `must be one of ${publisherCategories.join(", ")}, not ${JSON.stringify(category)}`);
-  const { GANTRY_PUBLISHER_NAMESPACE: namespace } = given;
-  return {
-    category,
-    name: given.GANTRY_PUBLISHER_NAME ?? new URL(publicUrl).host,
-    namespace: namespace ? readHttpUrl("GANTRY_PUBLISHER_NAMESPACE", namespace) : new URL(publicUrl).origin,
-    contact: given.GANTRY_PUBLISHER_CONTACT ?? "",
-  };
-};
-
-/** RFC 9116, 2.5.3: addresses of mail, of telephones, and https alone of pages. */
-const contactForm = /^(?:mailto:[^\s@]+@[^\s@]+|tel:[+0-9().-]+|https:\/\/\S+)$/;
-
-const readSecurityContact = (given: Given): Settings["securityContact"] => {
-  const contacts = splitList(given.GANTRY_SECURITY_CONTACT);
-  const wrong = contacts.find((contact) => !contactForm.test(contact));
-  if (wrong !== undefined)
-    throw settingFault("GANTRY_SECURITY_CONTACT", `must hold addresses such as mailto:security@example.com or https://…, not ${JSON.stringify(wrong)}`);
-  const expires = given.GANTRY_SECURITY_EXPIRES;
-  const expiresMs = expires === undefined ? undefined : readTimestamp(expires);
-  if (expires !== undefined && expiresMs === undefined)
-    throw settingFault("GANTRY_SECURITY_EXPIRES", `must be a time such as 2027-06-30T00:00:00Z, not ${JSON.stringify(expires)}`);
-  return { contacts, expiresMs };
-};
-
 const publicUrlOf = (given: Given): string => {
   if (given.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", given.GANTRY_PUBLIC_URL);
   const { host, port } = readListen(given.GANTRY_LISTEN);
@@ -335,7 +168,7 @@ const databaseSettingsOf = (given: Given): DatabaseSettings => {
     databaseUrl,
     migrateUrl,
     readReplicaUrl,
-    auditMonths: readMonths(given.GANTRY_AUDIT_MONTHS),
+    auditMonths: readWholeNumber(given, "GANTRY_AUDIT_MONTHS", 1, limits.auditMonthsMax, "months") ?? limits.auditMonths,
   };
 };
 
@@ -377,7 +210,8 @@ export const readSettings = (environment: Environment): Settings => {
     corsOrigins: splitList(given.GANTRY_CORS_ORIGINS).map(readOrigin),
     clients: splitList(given.GANTRY_CLIENTS).map(readClientEntry),
     trustedProxies: readProxies(given.GANTRY_TRUSTED_PROXIES),
-    connectionsPerAddress: readConnections(given.GANTRY_CONNECTIONS_PER_ADDRESS),
+    connectionsPerAddress:
+      readWholeNumber(given, "GANTRY_CONNECTIONS_PER_ADDRESS", 1, limits.connectionsPerAddressMax, "connections") ?? limits.connectionsPerAddress,
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
@@ -388,12 +222,12 @@ export const readSettings = (environment: Environment): Settings => {
     blobs: readBlobsSetting(given.GANTRY_BLOBS, database.dataDirectory),
     blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", given.GANTRY_BLOBS_REDIRECT),
     anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", given.GANTRY_ANONYMOUS_PULL),
-    untaggedDays: readUntaggedDays(given.GANTRY_REGISTRY_UNTAGGED_DAYS),
-    deletedDays: readDeletedDays(given.GANTRY_DELETED_DAYS),
+    untaggedDays: readWholeNumber(given, "GANTRY_REGISTRY_UNTAGGED_DAYS", 1, limits.untaggedDaysMax, "days"),
+    deletedDays: readWholeNumber(given, "GANTRY_DELETED_DAYS", 0, limits.deletedDaysMax, "days") ?? limits.deletedDays,
     traces: readTraces(given),
     logsRequests: readFlag("GANTRY_REQUEST_LOG", given.GANTRY_REQUEST_LOG),
     freeMailDomains: splitList(given.GANTRY_FREE_MAIL_DOMAINS).map((domain) => domain.toLowerCase()),
-    listMax: readListMax(given.GANTRY_V1_LIST_MAX),
+    listMax: readWholeNumber(given, "GANTRY_V1_LIST_MAX", 1, 9_999_999) ?? limits.unpagedListMax,
     logLevel: readLogLevel(given.GANTRY_LOG_LEVEL),
     metrics: readMetrics(given),
   };
