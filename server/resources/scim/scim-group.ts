@@ -34,7 +34,7 @@ import { memberFilterOf, type Operation, patched, readOperations } from "./docum
 import { groupQueryOf } from "./documents/query.ts";
 import { isSameJson } from "./documents/same-json.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
-import { holdProvider } from "./held-provider.ts";
+import { holdProvider } from "./rules/held-provider.ts";
 
 /** Who came and who went with a change, by their uids. */
 interface Moves {

@@ -36,7 +36,7 @@ import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
 import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
-import { holdProvider } from "./held-provider.ts";
+import { holdProvider } from "./rules/held-provider.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
