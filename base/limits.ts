@@ -1011,8 +1011,9 @@ export const limits = {
 
 /**
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
- * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 2,000 items, which two lists walk (15 µs each); the others
- * are as many as lists and rights were measured with.
+ * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 2,000 items, which two lists walk (15 µs each);
+ * users and groups of SCIM are those of a large company's directories, twice 100,000 people and a group for each ten of them (documents
+ * of 32 KiB each: 7 GB); the others are as many as lists and rights were measured with.
  */
 export const organizationQuotas = {
   groups: 100_000,
@@ -1022,6 +1023,8 @@ export const organizationQuotas = {
   repos: 1_000_000,
   "request-groups": 500,
   "role-bindings": 1_000_000,
+  "scim-groups": 20_000,
+  "scim-users": 200_000,
   subscriptions: 5_000,
 } as const;
 

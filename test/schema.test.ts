@@ -226,6 +226,13 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
     "the table role_bindings has no trigger that counts after delete: create trigger role_bindings_counted_gone after delete on role_bindings " +
       "referencing old table as gone for each statement execute function resources_gone()",
   ],
+  [
+    "a counted resource whose own file writes its table, which does not count",
+    withoutTrigger("scim_users", "scim_users_counted_made"),
+    "the table scim_users has no trigger that counts after insert: create trigger scim_users_counted_made after insert on scim_users " +
+      "referencing new table as made for each statement execute function resources_made()",
+  ],
+  ["such a table that is missing", withoutTable("scim_groups"), "the table scim_groups of ScimGroup does not exist: create it in a migration"],
 ];
 
 for (const [title, planted, sentence] of unfit) {
@@ -334,6 +341,14 @@ test("a resource that is counted without a quota and without triggers stops the 
     (await started(plantResource("Buoy", table, counted))).said,
     "Buoy is counted, and base/limits.ts has no quota planted-berths: say there how many an organization may have",
   );
+});
+
+test("a resource that is counted, and in no table, is one sentence that says so", () => {
+  const planted = resources.map(({ ownTable, ...each }) => (each.fact.short === "ScimUser" ? each : { ...each, ...(ownTable && { ownTable }) }));
+  assert.deepEqual(compareSchema(planted, catalogue), {
+    mismatches: ["ScimUser is counted, and its file names no table: name the one with its rows"],
+    unfinished: [],
+  });
 });
 
 test("a trigger that counts and is switched off stops the start, and the line that it says is all it takes", async () => {

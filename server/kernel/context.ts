@@ -203,6 +203,8 @@ export interface ResourceDefinition {
   readonly message: DescMessage;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
+  /** Of a counted one without such a table: the one that its own file writes. */
+  readonly ownTable?: string;
   /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. The last come back first. */
   readonly sideTables?: readonly SideTable[];
   /** Columns that are not kept of a deleted row: what comes back has their defaults. */

@@ -13,6 +13,7 @@ export { applyMask, readMask } from "./mask.ts";
 export { strangerAt } from "./party.ts";
 export { requireAnywhere, requireNotSuspended } from "./permit.ts";
 export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
+export { namingQuota } from "./quota.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
 export { create, holdParent } from "./verbs/create.ts";

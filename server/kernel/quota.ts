@@ -5,16 +5,15 @@
 import { quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
 import { exceededQuota, quotaNameOf } from "#store";
-import type { BoundResource } from "./context.ts";
 
-/** Runs the statement that makes this uid's row. Throws RESOURCE_EXHAUSTED where there is no room for it. */
-export const namingQuota = async <T>({ shape }: BoundResource, uid: string, statement: Promise<T>): Promise<T> => {
+/** Runs the statement that makes this uid's row in a table, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them. */
+export const namingQuota = async <T>(table: string, uid: string, statement: Promise<T>): Promise<T> => {
   try {
     return await statement;
   } catch (thrown) {
     const quota = exceededQuota(thrown);
     if (quota === undefined) throw thrown;
-    const name = quotaNameOf(shape.table.name);
+    const name = quotaNameOf(table);
     const organization = rootOf(uid);
     const message =
       `the organization ${organization} may have ${quota} ${name.replaceAll("-", " ")} (quota ${name}), and there is no room for more: ` +

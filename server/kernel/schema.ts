@@ -72,6 +72,11 @@ const hasCreate = (resource: Resource): boolean => resource.operations.some(({ r
 
 // ---- the contract -----------------------------------------------------------------------------------------------
 
+const quotaProblems = ({ fact }: Resource, table: string): string[] =>
+  fact.resource?.counted && !(quotaNameOf(table) in organizationQuotas)
+    ? [`${fact.short} is counted, and base/limits.ts has no quota ${quotaNameOf(table)}: say there how many an organization may have`]
+    : [];
+
 /** What the contract leaves open that storage needs to know. */
 const contractProblems = (resource: StoredResource, resources: readonly Resource[]): string[] => {
   const { fact, table, operations, parentMessage } = resource;
@@ -96,9 +101,7 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
     if (!resources.some((other) => other.fact.name === refersTo && isStored(other)))
       problems.push(`${fact.short}.${name} says what the deletion of a ${refersTo} does, which has no table: name the message of a resource with one`);
   }
-  if (fact.resource?.counted && !(quotaNameOf(table) in organizationQuotas))
-    problems.push(`${fact.short} is counted, and base/limits.ts has no quota ${quotaNameOf(table)}: say there how many an organization may have`);
-  return problems;
+  return [...problems, ...quotaProblems(resource, table)];
 };
 
 // ---- columns ----------------------------------------------------------------------------------------------------
@@ -369,15 +372,26 @@ const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings
   return { mismatches, unfinished };
 };
 
+const noTable = (table: string, { fact }: Resource): string => `the table ${table} of ${fact.short} does not exist: create it in a migration`;
+
+/** A table that the resource's own file writes must count its rows where they are counted; nothing else is asked of it. */
+const ownTableProblems = (resource: Resource, catalogue: Catalogue): string[] => {
+  const { fact, ownTable } = resource;
+  if (ownTable === undefined) return fact.resource?.counted ? [`${fact.short} is counted, and its file names no table: name the one with its rows`] : [];
+  const table = catalogue.get(ownTable);
+  return table ? [...quotaProblems(resource, ownTable), ...triggerProblems(resource, table)] : [noTable(ownTable, resource)];
+};
+
 /** Compares what the contract asks for with what the database has. */
 export const compareSchema = (resources: readonly Resource[], catalogue: Catalogue): SchemaFindings => {
-  const findings = resources.filter(isStored).map((resource): SchemaFindings => {
+  const findings = resources.map((resource): SchemaFindings => {
+    if (!isStored(resource)) return { mismatches: ownTableProblems(resource, catalogue), unfinished: [] };
     const contract = contractProblems(resource, resources);
     // What would follow from a contract that is not complete is not asked for.
     if (contract.length > 0) return { mismatches: contract, unfinished: [] };
     const table = catalogue.get(resource.table);
     if (table) return compareTable(resource, table);
-    return { mismatches: [`the table ${resource.table} of ${resource.fact.short} does not exist: create it in a migration`], unfinished: [] };
+    return { mismatches: [noTable(resource.table, resource)], unfinished: [] };
   });
   return { mismatches: findings.flatMap(({ mismatches }) => mismatches), unfinished: findings.flatMap(({ unfinished }) => unfinished) };
 };

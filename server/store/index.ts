@@ -385,7 +385,7 @@ export {
   useAuthorizationCode,
 } from "./authorization-codes.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
-export type { ScimCondition, ScimOperator, ScimPartTerm } from "./scim-conditions.ts";
+export type { ScimCondition, ScimOperator, ScimPartTerm } from "./scim-lists.ts";
 export {
   countScimGroups,
   deleteOtherScimMembers,

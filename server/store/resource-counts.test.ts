@@ -5,8 +5,8 @@ import { after, before, test } from "node:test";
 import { limits, organizationQuotas } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { openStore, type Store } from "#store";
-import { asOwner, freshDatabase } from "../../test/database.ts";
+import { migrate, openStore, type Store } from "#store";
+import { asOwner, emptyDatabase, freshDatabase } from "../../test/database.ts";
 import { exceededQuota, findResourceCounts } from "./resource-counts.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -115,4 +115,43 @@ test("rows of several organizations in one statement are counted for each, roots
   assert.deepEqual([(await total(one)).rows, (await total(other)).rows], [0, 0]);
   const roots = await store.read.query("select organization from resource_counts where organization = $1", [uids[3] ?? ""]);
   assert.deepEqual(roots, []);
+});
+
+test("users and groups of SCIM that were there before they were counted are counted, and those who go afterwards no more", async () => {
+  const old = await emptyDatabase();
+  try {
+    await migrate(old.ownerUrl, { progress: () => {}, until: 31 });
+    const [one, other] = ["a".repeat(40), "b".repeat(40)];
+    await asOwner(
+      old.url,
+      `insert into scim_users (uid, identity_provider_uid, active, user_name, document, create_time, update_time)
+       select idp || '/' || lpad(to_hex(n), 16, '0'), idp, true, 'user-' || n, '{}', now(), now()
+       from (values ($1 || '/0123456789abcdef'), ($1 || '/0123456789abcdef/0123456789abcdef'), ($2 || '/0123456789abcdef')) as each(idp),
+         generate_series(1, 3) as n`,
+      [one, other],
+    );
+    await asOwner(
+      old.url,
+      `insert into scim_groups (uid, identity_provider_uid, mapped_as, display_name, document, create_time, update_time)
+       values ($1 || '/0123456789abcdef/0123456789abcdef', $1 || '/0123456789abcdef', 'team', 'team', '{}', now(), now())`,
+      [one],
+    );
+    await migrate(old.ownerUrl, { progress: () => {} });
+    const counts = (): ReturnType<typeof asOwner> =>
+      asOwner(old.url, "select left(organization, 1), resource, sum(row_count) from resource_counts where resource like 'scim%' group by 1, 2 order by 1, 2");
+    assert.deepEqual(await counts(), [
+      ["a", "scim_groups", "1"],
+      ["a", "scim_users", "6"],
+      ["b", "scim_users", "3"],
+    ]);
+    await asOwner(old.url, "delete from scim_users where user_name = 'user-1'");
+    await asOwner(old.url, "delete from scim_groups");
+    assert.deepEqual(await counts(), [
+      ["a", "scim_groups", "0"],
+      ["a", "scim_users", "4"],
+      ["b", "scim_users", "2"],
+    ]);
+  } finally {
+    await old.drop();
+  }
 });

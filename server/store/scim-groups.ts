@@ -3,8 +3,8 @@
 
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableText, number, text, time } from "./columns.ts";
-import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerms, type ScimCondition, scimComparison, scimPageWithinBytes } from "./scim-conditions.ts";
+import type { Param, Read, Write } from "./handle.ts";
+import { scimComparison, scimLists, type ScimQuery } from "./scim-lists.ts";
 
 export interface ScimGroupRow {
   readonly uid: string;
@@ -164,7 +164,11 @@ export const listGroupsOfScimUsers = (rows: Read, users: readonly string[], most
 
 export type ScimGroupAttribute = "id" | "displayName" | "externalId" | "members.value" | "meta.created" | "meta.lastModified";
 
-const groupColumns: Readonly<Record<Exclude<ScimGroupAttribute, "members.value">, string>> = {
+type SortableGroupAttribute = Exclude<ScimGroupAttribute, "members.value">;
+
+export type ScimGroupQuery = ScimQuery<ScimGroupAttribute, SortableGroupAttribute>;
+
+const sorted: Readonly<Record<SortableGroupAttribute, string>> = {
   id: "uid",
   displayName: "display_name",
   externalId: "external_id",
@@ -172,58 +176,15 @@ const groupColumns: Readonly<Record<Exclude<ScimGroupAttribute, "members.value">
   "meta.lastModified": "update_time",
 };
 
-const groupConditionText = (condition: ScimCondition<ScimGroupAttribute>, add: (value: Param) => string): string => {
-  switch (condition.kind) {
-    case "not":
-      return `not ${groupConditionText(condition.condition, add)}`;
-    case "and":
-    case "or":
-      return `(${condition.conditions.map((each) => groupConditionText(each, add)).join(` ${condition.kind} `)})`;
-    case "compare": {
-      const { attribute, operator, value } = condition;
-      if (attribute !== "members.value") return scimComparison(groupColumns[attribute], operator, value, add);
-      const isMember = `exists (select from scim_members as member where member.group_uid = scim_groups.uid${
-        operator === "pr" ? "" : ` and member.user_uid = ${add(value)}`
-      })`;
-      return operator === "ne" ? `not ${isMember}` : isMember;
-    }
-  }
-};
-
-export interface ScimGroupQuery {
-  readonly identityProviderUid: string;
-  readonly condition: ScimCondition<ScimGroupAttribute> | undefined;
-  readonly sortBy: Exclude<ScimGroupAttribute, "members.value">;
-  readonly descending: boolean;
-  /** So many are passed over. */
-  readonly skip: number;
-  readonly limit: number;
-}
-
-const groupTerms = ({ identityProviderUid, condition }: Pick<ScimGroupQuery, "identityProviderUid" | "condition">): { terms: string; values: Param[] } => {
-  const values: Param[] = [identityProviderUid];
-  const add = (value: Param): string => {
-    values.push(value);
-    return `$${values.length}`;
-  };
-  const indexed = indexedScimTerms(condition, groupColumns, add);
-  const filter = condition && groupConditionText(condition, add);
-  return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
-};
-
-/** A page of a provider's groups, shorter where their documents are large. */
-export const listScimGroups = (rows: Read, query: ScimGroupQuery): Promise<ScimGroupRow[]> => {
-  const { terms, values } = groupTerms(query);
-  const direction = query.descending ? "desc" : "asc";
-  const order = `${groupColumns[query.sortBy]} ${direction}, uid ${direction}`;
-  const page = `select * from scim_groups where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
-  return group.find(rows, scimPageWithinBytes(group.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
-};
-
-const counted = columns({ count: expression("count(*)", number) });
-
-/** How many of a provider's groups there are. */
-export const countScimGroups = async (rows: Read, query: Pick<ScimGroupQuery, "identityProviderUid" | "condition">): Promise<number> => {
-  const { terms, values } = groupTerms(query);
-  return (await counted.findOne(rows, `select ${counted.list} from scim_groups where ${terms}`, values, wideCount))?.count ?? 0;
-};
+export const { list: listScimGroups, count: countScimGroups } = scimLists<ScimGroupRow, ScimGroupAttribute, SortableGroupAttribute>({
+  from: "from scim_groups",
+  row: group,
+  sorted,
+  compare({ attribute, operator, value }, add) {
+    if (attribute !== "members.value") return scimComparison(sorted[attribute], operator, value, add);
+    const isMember = `exists (select from scim_members as member where member.group_uid = scim_groups.uid${
+      operator === "pr" ? "" : ` and member.user_uid = ${add(value)}`
+    })`;
+    return operator === "ne" ? `not ${isMember}` : isMember;
+  },
+});

@@ -3,9 +3,9 @@
 // removed nothing stays but what keeps the person from signing in.
 
 import { timestamp } from "#base/time.ts";
-import { columns, expression, flag, nullableText, number, text, time } from "./columns.ts";
-import { type Param, type Read, wideCount, type Write } from "./handle.ts";
-import { indexedScimTerms, type ScimCondition, scimComparison, type ScimOperator, scimPageWithinBytes, type ScimPartTerm } from "./scim-conditions.ts";
+import { columns, flag, nullableText, number, text, time } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+import { type Add, scimComparison, scimLists, type ScimOperator, type ScimPartTerm, type ScimQuery } from "./scim-lists.ts";
 
 export interface ScimUserRow {
   readonly uid: string;
@@ -105,20 +105,20 @@ export const hasScimPeople = async (rows: Read, identityProviderUid: string): Pr
 /** What users are looked for and sorted by: each but `active` has an index. */
 export type ScimUserAttribute = "id" | "userName" | "externalId" | "active" | "displayName" | "emails.value" | "meta.created" | "meta.lastModified";
 
-const userColumns: Readonly<Record<ScimUserAttribute, string>> = {
+type SortableUserAttribute = Exclude<ScimUserAttribute, "emails.value" | "active">;
+
+export type ScimUserQuery = ScimQuery<ScimUserAttribute, SortableUserAttribute>;
+
+const sorted: Readonly<Record<SortableUserAttribute, string>> = {
   id: "uid",
   userName: "user_name",
   externalId: "external_id",
-  active: "active",
   displayName: "display_name",
-  "emails.value": "emails",
   "meta.created": "create_time",
   "meta.lastModified": "update_time",
 };
 
-const { "emails.value": _emails, active: _active, ...indexedColumns } = userColumns;
-
-const emailComparison = (operator: ScimOperator, value: string | boolean, add: (value: Param) => string): string => {
+const emailComparison = (operator: ScimOperator, value: string | boolean, add: Add): string => {
   if (operator === "pr") return "emails <> '{}'";
   if (operator === "eq") return `emails @> ${add([String(value)])}::text[]`;
   if (operator === "ne") return `not emails @> ${add([String(value)])}::text[]`;
@@ -129,7 +129,7 @@ const emailComparison = (operator: ScimOperator, value: string | boolean, add: (
  * The same of one address with these parts, which stand in the document alone. The column and its index choose the rows whose documents
  * are read. PostgreSQL reads no JSON with a NUL or half a character in it, which may be in what nobody here knows: such a document has no parts.
  */
-const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: (value: Param) => string): string => {
+const emailPartsComparison = (operator: ScimOperator, value: string | boolean, parts: readonly ScimPartTerm[], add: Add): string => {
   const terms = parts.map((each) => scimComparison(`lower(email ->> '${each.part}')`, each.operator, String(each.value), add));
   if (operator !== "pr") terms.push(scimComparison("lower(email ->> 'value')", operator, value, add));
   const loose = operator === "ne" ? "emails <> '{}'" : emailComparison(operator, value, add);
@@ -138,58 +138,16 @@ const emailPartsComparison = (operator: ScimOperator, value: string | boolean, p
   return `(${loose} and case when ${isReadable} then ${one} else false end)`;
 };
 
-const userConditionText = (condition: ScimCondition<ScimUserAttribute>, add: (value: Param) => string): string => {
-  switch (condition.kind) {
-    case "not":
-      return `not ${userConditionText(condition.condition, add)}`;
-    case "and":
-    case "or":
-      return `(${condition.conditions.map((each) => userConditionText(each, add)).join(` ${condition.kind} `)})`;
-    case "compare": {
-      const { attribute, operator, value, within } = condition;
-      if (attribute !== "emails.value") return scimComparison(userColumns[attribute], operator, value, add);
-      return within ? emailPartsComparison(operator, value, within, add) : emailComparison(operator, value, add);
-    }
-  }
-};
-
-export interface ScimUserQuery {
-  readonly identityProviderUid: string;
-  readonly condition: ScimCondition<ScimUserAttribute> | undefined;
-  readonly sortBy: Exclude<ScimUserAttribute, "emails.value" | "active">;
-  readonly descending: boolean;
-  /** So many are passed over. */
-  readonly skip: number;
-  readonly limit: number;
-}
-
-const userTerms = ({ identityProviderUid, condition }: Pick<ScimUserQuery, "identityProviderUid" | "condition">): { terms: string; values: Param[] } => {
-  const values: Param[] = [identityProviderUid];
-  const add = (value: Param): string => {
-    values.push(value);
-    return `$${values.length}`;
-  };
-  const indexed = indexedScimTerms(condition, indexedColumns, add);
-  const filter = condition && userConditionText(condition, add);
-  return { terms: ["identity_provider_uid = $1", ...indexed, ...(filter ? [filter] : [])].join(" and "), values };
-};
-
-/** A page of a provider's users, shorter where their documents are large. */
-export const listScimUsers = (rows: Read, query: ScimUserQuery): Promise<ScimUserRow[]> => {
-  const { terms, values } = userTerms(query);
-  const direction = query.descending ? "desc" : "asc";
-  const order = `${userColumns[query.sortBy]} ${direction}, uid ${direction}`;
-  const page = `select * from scim_users where ${terms} order by ${order} offset $${values.length + 1} limit $${values.length + 2}`;
-  return user.find(rows, scimPageWithinBytes(user.list, page, order), [...values, query.skip, query.limit], { rows: query.limit, wide: true });
-};
-
-const counted = columns({ count: expression("count(*)", number) });
-
-/** How many of a provider's users there are. */
-export const countScimUsers = async (rows: Read, query: Pick<ScimUserQuery, "identityProviderUid" | "condition">): Promise<number> => {
-  const { terms, values } = userTerms(query);
-  return (await counted.findOne(rows, `select ${counted.list} from scim_users where ${terms}`, values, wideCount))?.count ?? 0;
-};
+export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUserRow, ScimUserAttribute, SortableUserAttribute>({
+  from: "from scim_users",
+  row: user,
+  sorted,
+  compare({ attribute, operator, value, within }, add) {
+    if (attribute === "active") return scimComparison("active", operator, value, add);
+    if (attribute !== "emails.value") return scimComparison(sorted[attribute], operator, value, add);
+    return within ? emailPartsComparison(operator, value, within, add) : emailComparison(operator, value, add);
+  },
+});
 
 // ---- who may sign in --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
-import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { namingQuota, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import {
   countScimGroups,
   deleteOtherScimMembers,
@@ -34,13 +34,15 @@ import { memberFilterOf, type Operation, patched, readOperations } from "./docum
 import { groupQueryOf } from "./documents/query.ts";
 import { isSameJson } from "./documents/same-json.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
-import { holdProvider } from "./held-provider.ts";
+import { holdProvider } from "./rules/held-provider.ts";
 
 /** Who came and who went with a change, by their uids. */
 interface Moves {
   readonly added: readonly string[];
   readonly removed: readonly string[];
 }
+
+const ownTable = "scim_groups";
 
 const groupUidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
@@ -105,7 +107,8 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const { uid: provider } = await holdProvider(context);
   const uid = newChild(provider);
   const users = await usersOf(context, valueNamed(sent, "members"));
-  await namingTakenGroup(insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs }));
+  const made = insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs });
+  await namingTakenGroup(namingQuota(ownTable, uid, made));
   const added = users.length === 0 ? [] : await insertScimMembers(rows, uid, users);
   const row = await findScimGroup(rows, uid);
   if (!row) throw noGroup(context);
@@ -239,6 +242,7 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
 export const scimGroup = resource({
   service: ScimGroupsService,
   message: ScimGroupSchema,
+  ownTable,
   methods: {
     ListScimGroups: { reads: listGroups },
     GetScimGroup: { reads: getGroup },

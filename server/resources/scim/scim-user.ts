@@ -7,7 +7,7 @@ import { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
-import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { namingQuota, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "#signin";
 import {
   countScimUsers,
@@ -36,7 +36,9 @@ import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
 import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
-import { holdProvider } from "./held-provider.ts";
+import { holdProvider } from "./rules/held-provider.ts";
+
+const ownTable = "scim_users";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
@@ -99,13 +101,14 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
+  const row = { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs };
   // Sent together: where the first is refused the transaction is over, and nothing of the second counts.
-  const [row] = await Promise.all([
-    namingTaken(insertScimUser(rows, { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs })),
+  const [made] = await Promise.all([
+    namingTaken(namingQuota(ownTable, uid, insertScimUser(rows, row))),
     identityUid === undefined ? undefined : applyActive(context, provider, identityUid, active),
   ]);
-  if (!row) throw noUser(context);
-  return { reply: toldUser(context, row, [], shownOf(request)) };
+  if (!made) throw noUser(context);
+  return { reply: toldUser(context, made, [], shownOf(request)) };
 };
 
 /** The user that a request names, locked, as it has seen it. */
@@ -200,6 +203,7 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
 export const scimUser = resource({
   service: ScimUsersService,
   message: ScimUserSchema,
+  ownTable,
   methods: {
     ListScimUsers: { reads: listUsers },
     GetScimUser: { reads: getUser },

@@ -3,7 +3,7 @@
 import { text } from "#base/json.ts";
 import { requireNotSuspended, type WriteContext } from "#kernel";
 import { findScimAccess, holdProviderRow, type Provider } from "#store";
-import { noResource } from "./documents/faults.ts";
+import { noResource } from "../documents/faults.ts";
 
 /**
  * The provider. Its token was looked up before the body had come, and may have been taken back since (attack 202): whoever takes it
