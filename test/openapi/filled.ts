@@ -95,27 +95,31 @@ const bom = { bomFormat: "CycloneDX", specVersion: "1.6", components: [{ type: "
 
 const lanternQuery: JsonObject = { package: { name: "lantern", ecosystem: "npm" }, version: "1.0.0" };
 
-/** What a request says that is to find what was imported, by the operation. */
-const requestsOfImported: Readonly<Record<string, JsonObject>> = {
-  "gantry.feeds.v1.FeedFilesService/ReadCsaf": { path: "service.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator": { path: "aggregator.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadCsafDocument": { file: "harbour.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadGoDatabase": { folder: "index", file: "modules.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadOpenVexDocument": { file: "harbour.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadOsvArchive": { file: "modified_id.csv" },
-  "gantry.feeds.v1.FeedFilesService/ReadSecdb": { distribution: "alpine" },
-  "gantry.feeds.v1.FeedFilesService/ReadSecdbDocument": { file: "all.json" },
-  "gantry.feeds.v1.FeedFilesService/ReadVexRepository": { file: "all.json" },
-  "gantry.feeds.v1.OsvService/QueryOsv": lanternQuery,
-  "gantry.feeds.v1.OsvService/QueryOsvBatch": { queries: [lanternQuery] },
-  "gantry.feeds.v1.OsvService/ReadOsvFile": { file: "PUB-1.json" },
-  "gantry.feeds.v1.OsvService/ReadOsvRecord": { id: "PUB-1" },
-  "chainguard.platform.registry.Registry/GetPackageVersionMetadata": { package: "lantern" },
+/** What a request says that is to find what was imported, by the operation: for each of its paths. */
+const requestsOfImported: Readonly<Record<string, readonly JsonObject[]>> = {
+  "gantry.feeds.v1.FeedFilesService/ReadCsaf": [{ path: "service.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator": [{ path: "aggregator.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadCsafDocument": [{ file: "harbour.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadGoDatabase": [{ folder: "index", file: "modules.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadOpenVexDocument": [{ file: "harbour.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadOsvArchive": [{ file: "modified_id.csv" }, { ecosystem: "npm", file: "PUB-1.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadSecdb": [
+    { distribution: "alpine" },
+    { distribution: "alpine", folder: "v3.19" },
+    { distribution: "alpine", folder: "v3.19", file: "main.json" },
+  ],
+  "gantry.feeds.v1.FeedFilesService/ReadSecdbDocument": [{ file: "all.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadVexRepository": [{ file: "all.json" }],
+  "gantry.feeds.v1.OsvService/QueryOsv": [lanternQuery],
+  "gantry.feeds.v1.OsvService/QueryOsvBatch": [{ queries: [lanternQuery] }],
+  "gantry.feeds.v1.OsvService/ReadOsvFile": [{ file: "PUB-1.json" }],
+  "gantry.feeds.v1.OsvService/ReadOsvRecord": [{ id: "PUB-1" }],
+  "chainguard.platform.registry.Registry/GetPackageVersionMetadata": [{ package: "lantern" }],
 };
 
 export interface Filled {
-  /** What the request of this operation says that is to find something of what is there. */
-  readonly requestOf: (method: MethodFact) => Promise<JsonObject>;
+  /** What the request of this operation says, at this one of its paths, that is to find something of what is there. */
+  readonly requestOf: (method: MethodFact, path?: number) => Promise<JsonObject>;
   /** Who sees it, where that is not whoever asks otherwise. */
   readonly tokenFor: (method: MethodFact) => Promise<string | undefined>;
 }
@@ -170,7 +174,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "chainguard.platform.registry.Registry/UpdateRegistrySettings": async () => ({ registryId: await newOrganization() }),
   };
   return {
-    requestOf: async ({ name }) => requestsOfImported[name] ?? (await requestsOfMade[name]?.()) ?? {},
+    requestOf: async ({ name }, path = 0) => requestsOfImported[name]?.[path] ?? (await requestsOfMade[name]?.()) ?? {},
     tokenFor: async ({ name }) => (name === seenByOperator ? world.token() : undefined),
   };
 };
