@@ -37,6 +37,8 @@ const replaced: Readonly<Record<string, string>> = {
   secret: "whsec_a-secret",
   requestId: "0123456789abcdef01234567",
   hash: "0123456789abcdef".repeat(4),
+  kid: "a key's name",
+  n: "a modulus",
   access_token: "a secret",
   refresh_token: "a secret",
   device_code: "a secret",
@@ -146,12 +148,17 @@ const examplesOf = async (from: readonly MethodFact[], judge: Judge): Promise<Js
 /** Paths beside the contract that answer a program in JSON, and the form that is sent there. */
 const besideContract = async (): Promise<readonly (readonly [verb: string, path: string, form: Readonly<Record<string, string>>])[]> => {
   const refresh = methods.find(({ rpc }) => rpc === "ExchangeRefreshToken") ?? assert.fail("there are no refresh tokens");
+  // Behind it the organization has a verified name, and an identity provider.
   const { token } = await stage.callerOf(refresh, { uid: "", token: "" });
   return [
     ["GET", "/healthz", {}],
     ["GET", "/readyz", {}],
     ["GET", "/orgcheck?name=stage.example", {}],
+    ["GET", "/oauth/providers?name=stage.example", {}],
     ["GET", "/.well-known/vex-repository.json", {}],
+    ["GET", "/.well-known/openid-configuration", {}],
+    ["GET", "/.well-known/oauth-authorization-server", {}],
+    ["GET", "/.well-known/jwks.json", {}],
     ["POST", "/oauth/device_authorization", {}],
     ["POST", "/oauth/token", { grant_type: "refresh_token", refresh_token: token }],
   ];
