@@ -1,26 +1,28 @@
 // The examples of the OpenAPI documents are what a run asked and was answered: this makes them anew and compares with
-// test/golden/openapi-examples.json (npm run golden accepts, npm run gen puts them into the documents). What differs from run to run by its
-// nature is replaced: uids, times, secrets.
+// test/golden/openapi-examples.json and openapi-examples-version-1.json (npm run golden accepts, npm run gen puts them into the documents).
+// What differs from run to run by its nature is replaced: uids, times, secrets.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, test } from "node:test";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { methods } from "#contract/catalog.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import { isObject, type Json, type JsonObject, part } from "#base/json.ts";
+import { methods, version1 } from "#contract/catalog.ts";
+import { isViewed, type MethodFact } from "#contract/facts.ts";
+import { requestInView } from "#contract/views.ts";
 import { restRequest } from "./client.ts";
-import { answerableRequest, folder, openStage, rowMessage } from "./conformance/stage.ts";
+import { answerableRequest, folder, isList, openStage, rowMessage } from "./conformance/stage.ts";
 import { requestsOfGrown } from "./conformance/grown.ts";
-import { fetchDocument, judgeOf, sendDescribed } from "./openapi/document.ts";
+import { type DescribedRequest, fetchDocument, type Judge, judgeOf, sendDescribed } from "./openapi/document.ts";
+import { fillStage } from "./openapi/filled.ts";
 
-const file = "test/golden/openapi-examples.json";
 const startMs = Date.parse("2026-01-31T08:00:00.000Z");
 
-const stage = await openStage();
+// Documents of feeds have versions that are made of times.
+const stage = await openStage({}, undefined, startMs);
 const { world } = stage;
 after(() => stage.close());
-const judge = judgeOf(await fetchDocument(world.url, "/openapi.json"));
+const filled = await fillStage(stage);
 
 /** The same value for the same place of an example, of as many hex digits. */
 const digits = (salt: string, count: number): string => createHash("sha256").update(salt).digest("hex").slice(0, count);
@@ -35,16 +37,25 @@ const replaced: Readonly<Record<string, string>> = {
   secret: "whsec_a-secret",
   requestId: "0123456789abcdef01234567",
   hash: "0123456789abcdef".repeat(4),
+  kid: "a key's name",
+  n: "a modulus",
+  access_token: "a secret",
+  refresh_token: "a secret",
+  device_code: "a secret",
+  user_code: "BCDF-GHJK",
+  ecdhPublicKey: Buffer.from("a public key").toString("base64"),
 };
 
-/** In the order of what entries say besides uids and times. */
+/** In the order of what entries say besides uids, times and numbers. */
 const byRest = (one: Json, other: Json): number => {
-  const [first, second] = [one, other].map((each) => JSON.stringify(each).replace(/[0-9a-f]{16,}|\d{4}-\d\d-\d\dT[\d:.]+Z|-\d+/g, ""));
+  const [first, second] = [one, other].map((each) =>
+    JSON.stringify(each).replace(/[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|-\d+/g, ""),
+  );
   return (first ?? "") < (second ?? "") ? -1 : first === second ? 0 : 1;
 };
 
-/** Replaces what a run has of its own. */
-const settled = (value: Json): Json => {
+/** Replaces what a run has of its own. `isDocument`: its lists and times have an order that says something, and are the same in each run. */
+const settled = (value: Json, isDocument: boolean): Json => {
   const uids = new Map<string, string>();
   const uidOf = (segment: string): string => {
     const known = uids.get(segment);
@@ -54,58 +65,123 @@ const settled = (value: Json): Json => {
     return made;
   };
   const times = new Map<string, string>();
+  const timeOf = (time: string): string => {
+    if (!times.has(time)) times.set(time, new Date(startMs + times.size * 60_000).toISOString());
+    return times.get(time) ?? time;
+  };
   const visit = (each: Json, key: string): Json => {
     // Rows come in the order of their uids, which are new in each run.
-    if (Array.isArray(each))
-      return each
-        .toSorted(byRest)
-        .slice(0, 2)
-        .map((entry) => visit(entry, key));
+    if (Array.isArray(each)) return (isDocument ? each : each.toSorted(byRest)).slice(0, 2).map((entry) => visit(entry, key));
     if (isObject(each)) return Object.fromEntries(Object.entries(each).map(([name, inner]) => [name, visit(inner, name)]));
     if (key === "totalCount") return "2";
     if (typeof each !== "string") return each;
     const own = replaced[key];
     if (own !== undefined && each !== "") return own;
-    if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(each)) {
-      if (!times.has(each)) times.set(each, new Date(startMs + times.size * 60_000).toISOString());
-      return times.get(each) ?? each;
-    }
     return (
       each
         .replaceAll(world.url, "https://gantry.example.com")
+        .replaceAll(new URL(world.url).host, "gantry.example.com")
+        .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => (isDocument ? time : timeOf(time)))
         .replace(/(?<![0-9a-f])[0-9a-f]{40}(?:\/[0-9a-f]{16})*(?![0-9a-f])/g, (uid) => uid.split("/").map(uidOf).join("/"))
         .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "3f2b8c1e-5a4d-4c6b-9e7f-1a2b3c4d5e6f")
         .replace(/\bsample-\d+-/g, "sample-")
+        .replace(/(?<=\buser_code=)[A-Z-]+/, "BCDF-GHJK")
         // Samples are numbered in the order in which they are made, which is not always the same.
         .replace(/^([A-Za-z][A-Za-z ._-]*[a-z])-\d+$/, "$1")
+        .replace(/^((?:https:|repo:|\w+@)\S*[a-z])-\d+$/, "$1")
     );
   };
   return visit(value, "");
 };
 
-const exampleOf = async (method: MethodFact): Promise<{ readonly id: string; readonly example: JsonObject } | undefined> => {
-  const place = await folder(stage);
-  const asked = { ...(await answerableRequest(stage, method, place, false)), ...requestsOfGrown[rowMessage(method)?.name ?? ""] };
-  const request = method.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
-  const { verb, path, body } = restRequest(method, request);
-  await stage.putBack(method, request);
-  const described = judge.describe(verb, path.replace(/\/(?=$|\?)/, ""), body);
-  const { token } = await stage.callerOf(method, { uid: "", token: await stage.operator() });
-  const { status, raw } = await sendDescribed(world.url, described, { authorization: `Bearer ${token}` });
-  if (status !== 200) return undefined;
-  const answer = raw === "" ? {} : { answer: JSON.parse(raw) as Json };
-  const shown = settled({ ...(described.body === undefined ? {} : { request: described.body }), ...answer });
-  return isObject(shown) && Object.keys(shown).length > 0 ? { id: described.operation.id, example: shown } : undefined;
+interface Found {
+  readonly id: string;
+  readonly example: JsonObject;
+}
+
+/** What was asked and answered; undefined where that says nothing. */
+const exampleOf = async (described: DescribedRequest, headers: Readonly<Record<string, string>>): Promise<Found | undefined> => {
+  const { operation, body, inQuery } = described;
+  const answer = await sendDescribed(world.url, described, headers);
+  assert.equal(answer.status, 200, `${operation.id}: ${answer.raw}`);
+  const type = (answer.headers.get("content-type") ?? "").split(";")[0] ?? "";
+  const isForm = part(part(operation.described, "requestBody"), "content")["application/x-www-form-urlencoded"] !== undefined;
+  const sent = isForm && inQuery.length > 0 ? Object.fromEntries(inQuery) : body;
+  const said: JsonObject = {
+    ...(sent === undefined ? {} : { request: sent }),
+    ...(answer.raw === "" ? {} : { answer: /json$/.test(type) ? (JSON.parse(answer.raw) as Json) : answer.raw }),
+    ...(type === "application/json" || type === "" ? {} : { type }),
+  };
+  const shown = settled(said, operation.id.startsWith("Osv") || operation.id.startsWith("FeedFiles"));
+  return isObject(shown) && Object.keys(shown).length > 0 ? { id: operation.id, example: shown } : undefined;
 };
 
-test("the examples of the documents are what a run asked and was answered", async () => {
+const requestOf = async (method: MethodFact, path: number): Promise<JsonObject> => {
+  const of = isViewed(method) ? method.view.of : method;
+  const place = await folder(stage);
+  const asked = { ...(await answerableRequest(stage, of, place, false)), ...requestsOfGrown[rowMessage(of)?.name ?? ""] };
+  const narrowed = of.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
+  const row = rowMessage(of);
+  // A list of nothing shows nothing.
+  if (isList(of) && row) await stage.make(row.name, { place });
+  await stage.putBack(of, asked);
+  return { ...(isViewed(method) ? requestInView(method, narrowed) : narrowed), ...(await filled.requestOf(method, path)) };
+};
+
+/** Of each operation; of one that gives files at each of its paths. */
+const examplesOf = async (from: readonly MethodFact[], judge: Judge): Promise<JsonObject> => {
   const made: JsonObject = {};
-  for (const method of methods) {
-    if (method.http.length === 0 || method.givesFile || method.credentials || !stage.answers(method)) continue;
-    const found = await exampleOf(method);
+  // Files first: they hold what was imported, and nothing yet of what other examples make.
+  const inOrder = from.toSorted((one, other) => Number(other.givesFile) - Number(one.givesFile));
+  for (const method of inOrder.filter((each) => each.http.length > 0 && stage.answers(each))) {
+    for (const [index, http] of method.http.entries()) {
+      if (index > 0 && !method.givesFile) continue;
+      const { verb, path, body } = restRequest({ ...method, http: [http] }, await requestOf(method, index));
+      const token = (await filled.tokenFor(method)) ?? (await stage.callerOf(method, { uid: "", token: await stage.operator() })).token;
+      const found = await exampleOf(judge.describe(verb, path.replace(/\/(?=$|\?)/, ""), body), { authorization: `Bearer ${token}` });
+      if (found) made[found.id] = found.example;
+    }
+  }
+  return made;
+};
+
+/** Paths beside the contract that answer a program in JSON, and the form that is sent there. */
+const besideContract = async (): Promise<readonly (readonly [verb: string, path: string, form: Readonly<Record<string, string>>])[]> => {
+  const refresh = methods.find(({ rpc }) => rpc === "ExchangeRefreshToken") ?? assert.fail("there are no refresh tokens");
+  // Behind it the organization has a verified name, and an identity provider.
+  const { token } = await stage.callerOf(refresh, { uid: "", token: "" });
+  return [
+    ["GET", "/healthz", {}],
+    ["GET", "/readyz", {}],
+    ["GET", "/orgcheck?name=stage.example", {}],
+    ["GET", "/oauth/providers?name=stage.example", {}],
+    ["GET", "/.well-known/vex-repository.json", {}],
+    ["GET", "/.well-known/openid-configuration", {}],
+    ["GET", "/.well-known/oauth-authorization-server", {}],
+    ["GET", "/.well-known/jwks.json", {}],
+    ["POST", "/oauth/device_authorization", {}],
+    ["POST", "/oauth/token", { grant_type: "refresh_token", refresh_token: token }],
+  ];
+};
+
+const examplesBeside = async (judge: Judge): Promise<JsonObject> => {
+  const made: JsonObject = {};
+  for (const [verb, path, form] of await besideContract()) {
+    const described = judge.describe(verb, path, undefined);
+    const found = await exampleOf({ ...described, inQuery: [...described.inQuery, ...Object.entries(form)] }, {});
     if (found) made[found.id] = found.example;
   }
-  assert.ok(Object.keys(made).length > 80);
-  if (process.env.GANTRY_GOLDEN === "accept") await writeFile(file, `${JSON.stringify(made, undefined, 1)}\n`);
-  assert.deepEqual(made, JSON.parse(await readFile(file, "utf8")), "npm run golden, then npm run gen");
-});
+  return made;
+};
+
+for (const [version, from, address, file] of [
+  ["version 2", methods, "/openapi.json", "test/golden/openapi-examples.json"],
+  ["version 1", version1, "/openapi/v1.json", "test/golden/openapi-examples-version-1.json"],
+] as const) {
+  test(`the examples of the documents of ${version} are what a run asked and was answered`, async () => {
+    const judge = judgeOf(await fetchDocument(world.url, address));
+    const made = { ...(await examplesOf(from, judge)), ...(from === methods ? await examplesBeside(judge) : {}) };
+    if (process.env.GANTRY_GOLDEN === "accept") await writeFile(file, `${JSON.stringify(made, undefined, 1)}\n`);
+    assert.deepEqual(made, JSON.parse(await readFile(file, "utf8")), "npm run golden, then npm run gen");
+  });
+}

@@ -10,12 +10,13 @@ import { openApiDocuments } from "#contract/openapi/documents.ts";
 
 const readObject = (path: string): Record<string, JsonObject> => JSON.parse(readFileSync(path, "utf8"));
 
-// Both are what a run was answered: test/golden-openapi.test.ts and test/golden.test.ts hold them true.
+// All of them are what a run was answered: test/golden-openapi.test.ts and test/golden.test.ts hold them true.
 const examples = readObject("test/golden/openapi-examples.json");
+const earlierExamples = readObject("test/golden/openapi-examples-version-1.json");
 const errors = readObject("test/golden/errors.json");
 
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");
 mkdirSync(folder, { recursive: true });
-for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, errors })) {
+for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, earlierExamples, errors })) {
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
 }

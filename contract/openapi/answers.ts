@@ -351,14 +351,13 @@ export const answersOf = (
   schemas: Schemas,
   method: MethodFact,
   http: HttpFact,
-  given: { readonly hasEtag: boolean; readonly hasBody: boolean; readonly isUnserved: boolean; readonly example: Json | undefined },
+  given: { readonly hasEtag: boolean; readonly hasBody: boolean; readonly isUnserved: boolean },
 ): JsonObject => {
   const headers = headersOf(method, given.hasEtag);
   const isEmpty = method.output.name === "google.protobuf.Empty";
-  const example = given.example === undefined ? {} : { example: given.example };
   const content: JsonObject = method.givesFile
     ? Object.fromEntries(fileTypes.map((each): [string, Json] => [each, {}]))
-    : { "application/json": { schema: schemas.ofMessage(method.output, "answer"), ...example } };
+    : { "application/json": { schema: schemas.ofMessage(method.output, "answer") } };
   return {
     "200": { description: method.givesFile ? "The file." : successText(method), headers, ...(isEmpty ? {} : { content }) },
     ...(given.hasEtag && !method.writes ? { "304": { description: "It is still what `If-None-Match` says.", headers } } : {}),

@@ -128,6 +128,47 @@ const signInParameters = [
 
 const health = object({ status: string("`ok`."), version: string("The server's version.") }, ["status"]);
 
+/** What OpenID Connect Discovery 1.0 (3), RFC 8414 (2) and RFC 9207 (3) say of a server; both addresses give the same members. */
+const metadata: JsonObject = {
+  issuer: string("The issuer of this server's tokens."),
+  jwks_uri: string("Where its keys are."),
+  token_endpoint: string("Where tokens are."),
+  authorization_endpoint: string("Where a person signs in for a client that gets an authorization code."),
+  device_authorization_endpoint: string("Where a device without a browser begins (RFC 8628)."),
+  grant_types_supported: strings("What `grant_type` may be at the token endpoint."),
+  response_types_supported: strings("What `response_type` may be at the authorization endpoint."),
+  response_modes_supported: strings("How an authorization code is given back."),
+  subject_types_supported: strings("`public`: a caller has the same subject towards everybody."),
+  scopes_supported: strings("Scopes with a meaning of their own."),
+  id_token_signing_alg_values_supported: strings("How tokens are signed."),
+  token_endpoint_auth_methods_supported: strings("`none`: clients have no secrets."),
+  code_challenge_methods_supported: strings("How a client's code challenge is made (RFC 7636)."),
+  claims_supported: strings("Claims of tokens."),
+  authorization_response_iss_parameter_supported: { type: "boolean", description: "Whether a client is told the issuer beside the code (RFC 9207)." },
+  client_id_metadata_document_supported: { type: "boolean", description: "Whether a client may name itself by the address of its metadata document." },
+};
+
+const key = object(
+  {
+    kty: string("Kind of key."),
+    use: string("`sig`: it signs."),
+    alg: string("The algorithm that it signs with."),
+    kid: string("Its name in tokens."),
+    n: string("The modulus of an RSA key."),
+    e: string("The exponent of an RSA key."),
+  },
+  ["kty"],
+);
+
+const offeredProvider = object(
+  {
+    uid: string("The identity provider's uid, for `idp_id`."),
+    name: string("What people call it."),
+    host: string("The host of its issuer."),
+  },
+  ["uid"],
+);
+
 /** Every path that is no operation of the contract. `names`: of the documents that are served by themselves. */
 export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => [
   at(
@@ -233,11 +274,14 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
   }),
   at("get", "/oauth/providers", "auth", "OAuth", "Providers", "The identity providers among which a person can choose.", {
     parameters: [query("name", "The verified name of an organization.")],
-    responses: { "200": json("The providers.", {}), ...read },
+    responses: {
+      "200": json("The providers.", object({ providers: { type: "array", items: offeredProvider, description: "Each provider." } }, ["providers"])),
+      ...read,
+    },
   }),
   at("get", "/.well-known/oauth-authorization-server", "auth", "Discovery", "AuthorizationServer", "The same for clients of OAuth (RFC 8414).", {
     responses: {
-      "200": json("The metadata.", object({ issuer: string("The issuer of this server's tokens."), token_endpoint: string("Where tokens are.") }, ["issuer"])),
+      "200": json("The metadata.", object(metadata, ["issuer"])),
       ...read,
     },
   }),
@@ -298,30 +342,13 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
   }),
   at("get", "/.well-known/openid-configuration", "auth", "Discovery", "Configuration", "What this server is as an issuer (OpenID Connect Discovery 1.0).", {
     responses: {
-      "200": json(
-        "The metadata.",
-        object(
-          { issuer: string("The issuer of this server's tokens."), jwks_uri: string("Where its keys are."), token_endpoint: string("Where tokens are.") },
-          ["issuer", "jwks_uri"],
-        ),
-      ),
+      "200": json("The metadata.", object(metadata, ["issuer", "jwks_uri"])),
       ...read,
     },
   }),
   at("get", "/.well-known/jwks.json", "auth", "Discovery", "Keys", "The keys that sign this server's tokens (RFC 7517).", {
     responses: {
-      "200": json(
-        "The keys.",
-        object(
-          {
-            keys: {
-              type: "array",
-              items: { type: "object", properties: { kty: string("Kind of key."), kid: string("Its name in tokens.") }, required: ["kty"] },
-            },
-          },
-          ["keys"],
-        ),
-      ),
+      "200": json("The keys.", object({ keys: { type: "array", items: key, description: "Each key." } }, ["keys"])),
       ...read,
     },
   }),

@@ -1,7 +1,7 @@
 // The OpenAPI documents: one of everything but version 1, one of each domain, one of version 1. Made from the contract's facts and the
 // texts of its comments by tools/openapi.ts; the server serves what that writes. Pure.
 
-import type { Json, JsonObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { methods, version1 } from "../catalog.ts";
 import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
 import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
@@ -27,12 +27,18 @@ import { openSchemas, type Schemas, type Texts } from "./schemas.ts";
 export interface Example {
   readonly request?: Json;
   readonly answer?: Json;
+  /** Media type of an answer that is a file. */
+  readonly type?: string;
 }
+
+export type Examples = Readonly<Record<string, Example>>;
 
 export interface Sources {
   /** contract/gen/texts.ts */
   readonly comments: Texts;
-  readonly examples: Readonly<Record<string, Example>>;
+  readonly examples: Examples;
+  /** Those of version 1, whose operations may be called like those of version 2. */
+  readonly earlierExamples: Examples;
   /** Errors of a run by what they are of, each with `status` and `body` (test/golden/errors.json). */
   readonly errors: Readonly<Record<string, JsonObject>>;
 }
@@ -113,8 +119,7 @@ const securityOf = (method: MethodFact): Json => {
 
 const paragraphs = (...parts: readonly string[]): string => parts.filter((part) => part !== "").join("\n\n");
 
-const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding, example: Json | undefined): JsonObject | undefined => {
-  const examples = example === undefined ? {} : { example };
+const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding): JsonObject | undefined => {
   if (takesForm(http)) return { content: { "application/x-www-form-urlencoded": { schema: formSchema(schemas, method) } } };
   if (http.body === "") return undefined;
   const left = new Set(inPath.flatMap(({ path, field }) => (path.includes(".") ? [] : [field.json])));
@@ -126,22 +131,60 @@ const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding, exam
       : field.shape === "list"
         ? schemas.ofField(method.input, field, "request")
         : schemas.ofMessage(field.message ?? method.input, isUpdate ? "update" : "request");
-  return { required: true, content: { "application/json": { schema, ...examples } } };
+  return { required: true, content: { "application/json": { schema } } };
 };
 
-const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, binding: Binding, names: readonly string[]): JsonObject => {
+/**
+ * What was asked and answered at this path. At another path of the same operation the answer is the same, and so is a body that is one
+ * field; a file is another one there.
+ */
+const exampleOf = ({ method, http, operationId }: Binding, examples: Examples): Example | undefined => {
+  const own = examples[operationId];
+  if (own !== undefined || method.givesFile) return own;
+  for (const other of bindingsOf(method)) {
+    const found = examples[other.operationId];
+    if (found === undefined) continue;
+    const { request: _, ...answered } = found;
+    return http.body !== "" && http.body !== "*" && http.body === other.http.body ? found : answered;
+  }
+  return undefined;
+};
+
+/** The content with this example, and what has it before what has none: readers are shown the first. */
+const contentWith = (content: JsonObject, type: string, example: Json): JsonObject => {
+  const { [type]: media, ...others } = content;
+  return isObject(media) ? { [type]: { ...media, example }, ...others } : content;
+};
+
+/** The operation as it is described, with what was asked and answered. */
+const withExample = (operation: JsonObject, { request, answer, type = "application/json" }: Example): JsonObject => {
+  const { requestBody } = operation;
+  const responses = part(operation, "responses");
+  const good = part(responses, "200");
+  const sent = part(part(operation, "requestBody"), "content");
+  return {
+    ...operation,
+    ...(request === undefined || !isObject(requestBody)
+      ? {}
+      : { requestBody: { ...requestBody, content: contentWith(sent, Object.keys(sent)[0] ?? "", request) } }),
+    ...(answer === undefined || !isObject(good.content)
+      ? {}
+      : { responses: { ...responses, "200": { ...good, content: contentWith(good.content, type, answer) } } }),
+  };
+};
+
+const operationOf = (schemas: Schemas, texts: Texts, examples: Examples, binding: Binding, names: readonly string[]): JsonObject => {
   const { method, http, operationId, inPath } = binding;
   const text = texts[method.name] ?? "";
   const hasEtag = hasCurrentState(method, methods);
-  const example = examples[operationId];
-  const requestBody = requestBodyOf(schemas, binding, example?.request);
+  const requestBody = requestBodyOf(schemas, binding);
   const parameters = [
     ...inPath.map((found, index) => pathParameter(texts, found, names[index] ?? found.field.json)),
     ...parametersOf(schemas, texts, method, http, { inPath, hasEtag }),
   ];
   const isDeprecated = method.descriptor.deprecated;
   const root = mayEndBefore(method, method.http[0] ?? http) && inPath.length === 0 ? "Without a parent: an organization, at the root." : "";
-  return {
+  const operation: JsonObject = {
     operationId,
     tags: [tagOf(method)],
     summary: firstSentenceOf(text),
@@ -154,10 +197,10 @@ const operationOf = (schemas: Schemas, texts: Texts, { examples }: Sources, bind
       hasBody: requestBody !== undefined,
       // What nobody serves is said in the operation's own comment, and test/conformance holds that to the server.
       isUnserved: text.includes("UNIMPLEMENTED (501)"),
-      example: example?.answer,
     }),
     security: securityOf(method),
   };
+  return withExample(operation, exampleOf(binding, examples) ?? {});
 };
 
 const securitySchemes: JsonObject = {
@@ -229,14 +272,19 @@ interface Entry {
   readonly operation: JsonObject;
 }
 
-const entriesOf = (schemas: Schemas, texts: Texts, sources: Sources, from: readonly MethodFact[]): Entry[] => {
+const entriesOf = (schemas: Schemas, texts: Texts, examples: Examples, from: readonly MethodFact[]): Entry[] => {
   const bindings = from.flatMap(bindingsOf);
   const names = namesInPath(bindings);
   return bindings.map((binding) => {
     const own = names.get(binding.template.replace(/\{[^{}]*\}/g, "{}")) ?? [];
     let at = 0;
     const path = binding.template.replace(/\{[^{}]*\}/g, () => `{${own[at++] ?? ""}}`);
-    return { document: documentOf(binding.method), path, verb: binding.http.verb.toLowerCase(), operation: operationOf(schemas, texts, sources, binding, own) };
+    return {
+      document: documentOf(binding.method),
+      path,
+      verb: binding.http.verb.toLowerCase(),
+      operation: operationOf(schemas, texts, examples, binding, own),
+    };
   });
 };
 
@@ -268,9 +316,13 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   const texts = withEarlierTexts(textsOf(sources.comments), version1);
   const current = openSchemas(texts);
   addErrorSchemas(current, false);
-  const operations = entriesOf(current, texts, sources, methods);
+  const operations = entriesOf(current, texts, sources.examples, methods);
   const names = [...new Set([...operations.map(({ document }) => document), "health", version1Document])].sort();
-  const entries = [...operations, ...pathsBeside(names)];
+  const beside = pathsBeside(names).map((each) => ({
+    ...each,
+    operation: withExample(each.operation, sources.examples[text(each.operation, "operationId")] ?? {}),
+  }));
+  const entries = [...operations, ...beside];
   requireDistinctIds(entries);
   const components = componentsOf(current, false, sources);
   const tags = tagTexts(texts, methods);
@@ -288,7 +340,7 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   }
   const earlier = openSchemas(texts, withRules);
   addErrorSchemas(earlier, true);
-  const earlierEntries = entriesOf(earlier, texts, sources, version1);
+  const earlierEntries = entriesOf(earlier, texts, sources.earlierExamples, version1);
   requireDistinctIds(earlierEntries);
   documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, true, sources), tagTexts(texts, version1)));
   return documents;

@@ -167,7 +167,8 @@ export const judgeOf = (document: JsonObject): Judge => {
     }
     const { described, path, verb } = operation;
     if (body !== undefined) {
-      const pointer = ["paths", path, verb.toLowerCase(), "requestBody", "content", "application/json", "schema"];
+      const [media = "application/json"] = Object.keys(part(part(described, "requestBody"), "content"));
+      const pointer = ["paths", path, verb.toLowerCase(), "requestBody", "content", media, "schema"];
       problems.push(
         ...(isObject(part(described, "requestBody")) && described.requestBody !== undefined ? problemsAt(pointer, body, "body") : ["it takes no body"]),
       );

@@ -1,0 +1,180 @@
+// What no operation by itself makes, for real answers of those that read it: records of every feed, imported as an operator does, a pushed
+// image with what it is made of, a deployment, the lifecycle of a product, a person of an identity provider.
+
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type JsonObject, text } from "#base/json.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { configType } from "../registry.ts";
+import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
+import { groupMessage, type Stage } from "../conformance/stage.ts";
+import { runImport } from "../story/import.ts";
+
+const osv = (id: string, ecosystem: string, name: string): JsonObject => ({
+  schema_version: "1.7.0",
+  id,
+  modified: "2025-01-01T00:00:00Z",
+  affected: [{ package: { ecosystem, name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: "1.1.0" }] }] }],
+});
+
+const csaf = (id: string, publisher: string): JsonObject => ({
+  document: {
+    category: "csaf_vex",
+    csaf_version: "2.0",
+    distribution: { tlp: { label: "WHITE" } },
+    title: `About ${id}`,
+    publisher: { category: "vendor", name: publisher, namespace: `https://${publisher}.example.org` },
+    tracking: {
+      id,
+      status: "final",
+      version: "1",
+      initial_release_date: "2025-05-01T00:00:00Z",
+      current_release_date: "2025-05-02T00:00:00Z",
+      revision_history: [{ date: "2025-05-01T00:00:00Z", number: "1", summary: "First" }],
+    },
+  },
+  product_tree: { full_product_names: [{ name: "keel", product_id: "keel", product_identification_helper: { purl: "pkg:rpm/yard/keel@1.0-1" } }] },
+  vulnerabilities: [{ cve: "CVE-2025-6001", notes: [{ category: "description", text: "it" }], product_status: { fixed: ["keel"] } }],
+});
+
+/** One record of each form that an import reads: of OSV for two ecosystems, of Wolfi, of Alpine's secdb, of OpenVEX and of CSAF. */
+const records: readonly JsonObject[] = [
+  osv("PUB-1", "npm", "lantern"),
+  osv("GO-2025-0001", "Go", "example.com/lantern"),
+  {
+    "schema-version": "2.0.2",
+    package: { name: "harbour" },
+    advisories: [
+      {
+        id: "CGA-pppp-pppp-pppp",
+        aliases: ["CVE-2025-0001"],
+        events: [{ timestamp: "2026-01-01T00:00:00Z", type: "fixed", data: { "fixed-version": "2-r0" } }],
+      },
+    ],
+  },
+  { distroversion: "v3.19", reponame: "main", archs: ["x86_64"], packages: [{ pkg: { name: "harbour", secfixes: { "1.10": ["CVE-2024-1"] } } }] },
+  {
+    "@context": "https://openvex.dev/ns/v0.2.0",
+    "@id": "https://vex.example/lantern",
+    author: "Somebody",
+    timestamp: "2025-01-01T00:00:00Z",
+    version: 1,
+    statements: [
+      {
+        vulnerability: { name: "CVE-2025-0050" },
+        products: [{ "@id": "pkg:npm/lantern" }],
+        status: "not_affected",
+        justification: "component_not_present",
+      },
+    ],
+  },
+  csaf("YARD-1", "yard"),
+  // An aggregator passes on what two issuers say.
+  csaf("DOCK-1", "dock"),
+];
+
+const lifecycle: JsonObject = { product: "lantern", releases: [{ releaseCycle: "1.1", releaseDate: "2025-01-01", eol: "2027-01-01", latest: "1.1.0" }] };
+
+const imageConfig = {
+  architecture: "amd64",
+  os: "linux",
+  config: {
+    User: "65532",
+    ExposedPorts: { "8080/tcp": {} },
+    Env: ["PATH=/usr/bin"],
+    Entrypoint: ["/usr/bin/harbour"],
+    Cmd: ["--help"],
+    WorkingDir: "/work",
+    Labels: { maintainer: "somebody" },
+    StopSignal: "SIGTERM",
+  },
+};
+
+const bom = { bomFormat: "CycloneDX", specVersion: "1.6", components: [{ type: "library", name: "lantern", version: "1.1.0", purl: "pkg:npm/lantern@1.1.0" }] };
+
+const lanternQuery: JsonObject = { package: { name: "lantern", ecosystem: "npm" }, version: "1.0.0" };
+
+/** What a request says that is to find what was imported, by the operation: for each of its paths. */
+const requestsOfImported: Readonly<Record<string, readonly JsonObject[]>> = {
+  "gantry.feeds.v1.FeedFilesService/ReadCsaf": [{ path: "service.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator": [{ path: "aggregator.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadCsafDocument": [{ file: "harbour.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadGoDatabase": [{ folder: "index", file: "modules.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadOpenVexDocument": [{ file: "harbour.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadOsvArchive": [{ file: "modified_id.csv" }, { ecosystem: "npm", file: "PUB-1.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadSecdb": [
+    { distribution: "alpine" },
+    { distribution: "alpine", folder: "v3.19" },
+    { distribution: "alpine", folder: "v3.19", file: "main.json" },
+  ],
+  "gantry.feeds.v1.FeedFilesService/ReadSecdbDocument": [{ file: "all.json" }],
+  "gantry.feeds.v1.FeedFilesService/ReadVexRepository": [{ file: "all.json" }],
+  "gantry.feeds.v1.OsvService/QueryOsv": [lanternQuery],
+  "gantry.feeds.v1.OsvService/QueryOsvBatch": [{ queries: [lanternQuery] }],
+  "gantry.feeds.v1.OsvService/ReadOsvFile": [{ file: "PUB-1.json" }],
+  "gantry.feeds.v1.OsvService/ReadOsvRecord": [{ id: "PUB-1" }],
+  "chainguard.platform.registry.Registry/GetPackageVersionMetadata": [{ package: "lantern" }],
+};
+
+export interface Filled {
+  /** What the request of this operation says, at this one of its paths, that is to find something of what is there. */
+  readonly requestOf: (method: MethodFact, path?: number) => Promise<JsonObject>;
+  /** Who sees it, where that is not whoever asks otherwise. */
+  readonly tokenFor: (method: MethodFact) => Promise<string | undefined>;
+}
+
+/** An identity is found by who may list it, although everybody may ask. */
+const seenByOperator = "chainguard.platform.iam.Identities/Lookup";
+
+/** Imports and pushes what operations find that are asked then. */
+export const fillStage = async (stage: Stage): Promise<Filled> => {
+  const { world } = stage;
+  const folder = await mkdtemp(join(tmpdir(), "gantry-filled-"));
+  try {
+    const advisories = join(folder, "advisories");
+    await mkdir(advisories);
+    for (const [index, record] of records.entries()) await writeFile(join(advisories, `${index}.json`), JSON.stringify(record));
+    const product = join(folder, "lifecycle.json");
+    await writeFile(product, JSON.stringify(lifecycle));
+    const summaries = [await runImport(world, "advisories", [advisories], { public: true, author: "Wolfi" }), await runImport(world, "lifecycle", [product])];
+    const problems = summaries.flatMap(({ failed, refused }) => [...failed, ...refused]);
+    if (problems.length > 0) throw new Error(`an import refused: ${JSON.stringify(problems)}`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "filled" } }), "uid");
+  const pusher = openPusher(world, repo, () => world.token(), "filled");
+  const config = await pusher.blob(JSON.stringify(imageConfig), configType);
+  const layer = await pusher.blob("a layer", "application/vnd.oci.image.layer.v1.tar");
+  const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
+  await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
+  await world.server.sboms.turn();
+  const ofImage: JsonObject = { repoId: repo, digest: image.digest };
+
+  const newRepo = async (): Promise<string> => text(await stage.make("chainguard.platform.registry.v2.Repo"), "uid");
+  const newOrganization = async (): Promise<string> => text(await stage.make(groupMessage, { parent: "" }), "uid");
+  const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
+    [seenByOperator]: async () => {
+      const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
+      await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "found", claimMatch: person } });
+      return person;
+    },
+    "chainguard.platform.registry.Registry/GetDeployment": async () => {
+      const repoId = await newRepo();
+      const charts = [{ repo: "oci://charts.example.com/harbour", source: "https://example.com/harbour" }];
+      await world.ok("chainguard.platform.registry.Registry/CreateDeployment", { parentId: repoId, charts });
+      return { repoId };
+    },
+    "chainguard.platform.registry.Registry/GetImageConfig": async () => ofImage,
+    "chainguard.platform.registry.Registry/GetRawSbom": async () => ofImage,
+    "chainguard.platform.registry.Registry/GetSbom": async () => ofImage,
+    "chainguard.platform.registry.Registry/GetRegistrySettings": async () => ({ registryId: await newOrganization() }),
+    "chainguard.platform.registry.Registry/UpdateRegistrySettings": async () => ({ registryId: await newOrganization() }),
+  };
+  return {
+    requestOf: async ({ name }, path = 0) => requestsOfImported[name]?.[path] ?? (await requestsOfMade[name]?.()) ?? {},
+    tokenFor: async ({ name }) => (name === seenByOperator ? world.token() : undefined),
+  };
+};
