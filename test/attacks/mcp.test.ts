@@ -33,7 +33,7 @@ interface Sent {
 }
 
 /** A POST whose Host can be chosen, which fetch does not let anybody do. */
-const post = async (path: string, headers: Readonly<Record<string, string>>, body: string): Promise<Sent> => {
+const post = async (path: string, headers: Readonly<Record<string, string>>, body: string | Buffer): Promise<Sent> => {
   const authorization = "authorization" in headers ? {} : { authorization: `Bearer ${await world.token()}` };
   return new Promise((resolve, reject) => {
     const sent = httpRequest(
@@ -322,6 +322,26 @@ test("attack 214: no tool makes a secret that a conversation would keep, or take
       assert.equal(part(jsonOf(refused), "error").code, -32_602, refused.body);
     }
   assert.equal(await invites(), before + 1);
+});
+
+test("attack 215: a body that its headers say is packed or of another charset, or that is no UTF-8, is refused as over REST, and does nothing", async () => {
+  const made = calling("iam_create_group", { parent: world.organization, group: { name: "two readers" } });
+  const bytes = Buffer.from(made);
+  const broken = Buffer.concat([bytes.subarray(0, bytes.indexOf("readers")), Buffer.from([0xff]), bytes.subarray(bytes.indexOf("readers"))]);
+  for (const [headers, body, status] of [
+    [{ "content-encoding": "gzip" }, made, 415],
+    [{ "content-encoding": "br, gzip" }, made, 415],
+    [{ "content-type": "application/json; charset=utf-16" }, made, 415],
+    [{ "content-type": 'application/json; charset="iso-8859-1"' }, made, 415],
+    [{}, broken, 400],
+  ] as const) {
+    const refused = await post("/mcp/iam/write", { ...stated("tools/call", "iam_create_group"), ...headers }, body);
+    assert.equal(refused.status, status, `${JSON.stringify(headers)} ${refused.body}`);
+  }
+  const { groups } = await world.ok("iam.GroupsService/ListGroups", { uidp: { childrenOf: world.organization } });
+  assert.doesNotMatch(JSON.stringify(groups), /two/);
+  const plain = await post("/mcp/iam/write", { ...stated("tools/call", "iam_create_group"), "content-encoding": "identity" }, made);
+  assert.equal(plain.status, 200, plain.body);
 });
 
 test("attack 163: each call of a tool is one request of its caller's rate, and so is every other message", async () => {
