@@ -21,6 +21,17 @@ test("what is not seen is written out, and letters, lines and joiners stay", () 
     ["a\u00adb\ufeff", "a\\u00adb\\ufeff"],
     ["a\ud800b", "a\\ud800b"],
     ["می‌خواهم 👩‍💻 ❤️ é", "می‌خواهم 👩‍💻 ❤️ é"],
+    ["क्‍ष 1️⃣ ❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☁︎ श्री‌", "क्‍ष 1️⃣ ❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☁︎ श्री‌"],
+    // Selectors and joiners that select and join nothing: half a byte or a bit each.
+    ["a\ufe06\ufe04", "a\\ufe06\\ufe04"],
+    ["a\ufe0f1\ufe0f", "a\\ufe0f1\\ufe0f"],
+    ["❤\ufe0f\ufe0e\ufe0f", "❤\ufe0f\\ufe0e\\ufe0f"],
+    ["a\u200c\u200db", "a\\u200c\\u200db"],
+    ["م\u200c\u200d\u200c", "م\u200c\\u200d\\u200c"],
+    ["👩\u200d\u200d👩", "👩\\u200d\\u200d👩"],
+    ["\u200d", "\\u200d"],
+    // Fillers are letters and signs by their category.
+    ["\u3164\u115f\u1160\uffa0\u2800\u034f\u17b4\u180b\u2065", "\\u3164\\u115f\\u1160\\uffa0\\u2800\\u034f\\u17b4\\u180b\\u2065"],
   ] as const)
     assert.equal(seenText(text), seen);
 });

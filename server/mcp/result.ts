@@ -4,13 +4,34 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { MessageFact, MethodFact } from "#contract/facts.ts";
 
-/** The two joiners are letters' own business in several scripts; line ends and tabs are seen. */
-const unseen = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|[\u{e0100}-\u{e01ef}]/gu;
+/** Line ends and tabs are seen. Fillers, variation selectors and joiners are of other categories, and the empty pattern of Braille is a sign. */
+const unseen = /(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+const picture = /^\p{Extended_Pictographic}$/u;
+/** What a joiner may stand behind to make one picture of several. */
+const beforePicture = /^(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f)$/u;
+/** Letters and marks from Hebrew to Vedic, and those of the blocks that some of these scripts have besides: joiners shape them. */
+const shapedLetter = /^(?!\p{Default_Ignorable_Code_Point})(?=[\u0590-\u1cff\ua800-\uabff])[\p{L}\p{M}]$/u;
+
+/**
+ * True for a joiner or a selector that changes how the sign before it looks. Several in a row, or behind any other sign, show
+ * nothing, and a text can be written with them alone.
+ */
+const isPartOfSign = (mark: string, offset: number, text: string): boolean => {
+  const before = [...text.slice(Math.max(0, offset - 2), offset)].at(-1) ?? "";
+  const after = String.fromCodePoint(text.codePointAt(offset + 1) ?? 0);
+  if (mark === "\ufe0e" || mark === "\ufe0f") return picture.test(before) || (/^[0-9#*]$/.test(before) && after === "\u20e3");
+  if (mark === "\u200d" && beforePicture.test(before)) return picture.test(after);
+  return (mark === "\u200c" || mark === "\u200d") && shapedLetter.test(before);
+};
 
 /** The text with what cannot be seen written as escapes ("\u202e"). */
-export const seenText = (text: string): string => text.replaceAll(unseen, (mark) => `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
+export const seenText = (text: string): string =>
+  text.replaceAll(unseen, (mark, offset: number) =>
+    isPartOfSign(mark, offset, text) ? mark : `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
 
 const encoder = new TextEncoder();
 
@@ -61,8 +82,24 @@ interface Try extends Bounds {
   left: number;
 }
 
+/** Where a value lies. */
+interface Place {
+  /** As notes say it. They are the server's own words, so that keys which somebody chose are numbers there: {0}. */
+  readonly at: string;
+  /** Of a map: what its values are. Undefined where the contract names no fields. */
+  readonly message: MessageFact | undefined;
+  readonly isMap: boolean;
+}
+
+const placeWithin = ({ at, message, isMap }: Place, key: string, index: number): Place => {
+  const field = isMap ? undefined : message?.byName.get(key);
+  if (field === undefined) return { at: `${at}{${index}}`, message: isMap ? message : undefined, isMap: false };
+  return { at: at === "" ? key : `${at}.${key}`, message: field.message, isMap: field.shape === "map" };
+};
+
 /** The value with less in it and everything seen. Given up as soon as it is too long: an answer may be of any size. */
-const shorten = (value: Json, attempt: Try, at: string): Json => {
+const shorten = (value: Json, attempt: Try, place: Place): Json => {
+  const { at } = place;
   if (attempt.left < 0) return null;
   if (typeof value === "string") {
     const isCut = value.length > attempt.textMax;
@@ -73,7 +110,7 @@ const shorten = (value: Json, attempt: Try, at: string): Json => {
   }
   if (Array.isArray(value)) {
     if (value.length > attempt.entriesMax) attempt.note(`${at} has ${value.length} entries, of which the first ${attempt.entriesMax} are here`);
-    return value.slice(0, attempt.entriesMax).map((entry, index) => shorten(entry, attempt, `${at}[${index}]`));
+    return value.slice(0, attempt.entriesMax).map((entry, index) => shorten(entry, attempt, { ...place, at: `${at}[${index}]` }));
   }
   attempt.left -= 1;
   if (!isObject(value)) return value;
@@ -82,10 +119,10 @@ const shorten = (value: Json, attempt: Try, at: string): Json => {
   const shown = entries.slice(0, limits.mcpKeysMax);
   if (shown.length < entries.length) attempt.note(`${at === "" ? "the answer" : at} has ${entries.length} keys, of which the first ${shown.length} are here`);
   return Object.fromEntries(
-    shown.map(([key, held]) => {
+    shown.map(([key, held], index) => {
       const seen = seenText(key.slice(0, limits.mcpResultBytesMax));
       attempt.left -= seen.length;
-      return [seen, shorten(held, attempt, at === "" ? seen : `${at}.${seen}`)];
+      return [seen, shorten(held, attempt, placeWithin(place, key, index))];
     }),
   );
 };
@@ -98,15 +135,19 @@ const scalarsOf = (message: JsonObject): JsonObject => {
   return Object.fromEntries(short.slice(0, 30).map(([key, value]) => [seenText(key), typeof value === "string" ? seenText(value) : value]));
 };
 
-/** The message within the bounds, and everything in it seen. */
-export const boundMessage = (message: JsonObject): BoundedMessage => {
+/**
+ * The message within the bounds, and everything in it seen.
+ *
+ * @param output whose fields it has; undefined: of no message of the contract
+ */
+export const boundMessage = (message: JsonObject, output?: MessageFact): BoundedMessage => {
   for (const bounds of boundSteps) {
     const leftOut: string[] = [];
     const note = (sentence: string): void => {
       if (leftOut.length < limits.mcpNotesMax) leftOut.push(sentence.slice(0, 300));
     };
     const attempt: Try = { ...bounds, note, left: limits.mcpResultBytesMax };
-    const shortened = shorten(message, attempt, "");
+    const shortened = shorten(message, attempt, { at: "", message: output, isMap: false });
     if (attempt.left >= 0 && isObject(shortened) && seenBytesOf(shortened, limits.mcpResultBytesMax) <= limits.mcpResultBytesMax)
       return { message: shortened, leftOut };
   }

@@ -4,7 +4,7 @@
 import { invalid } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
 import { commandDomainOf } from "#contract/command-domain.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
 export interface Selection {
   readonly toolsets: ReadonlySet<string>;
@@ -12,12 +12,21 @@ export interface Selection {
   readonly writes: boolean;
 }
 
+const hasField = ({ fields }: MessageFact, wanted: (field: FieldFact) => boolean, above: readonly MessageFact[] = []): boolean =>
+  fields.some(
+    (field) => wanted(field) || (field.message !== undefined && !above.includes(field.message) && hasField(field.message, wanted, [...above, field.message])),
+  );
+
+/** It makes a secret and shows it, or is given one to keep. */
+const handlesSecret = ({ writes, input, output }: MethodFact): boolean =>
+  writes && (hasField(output, ({ shownOnce }) => shownOnce) || hasField(input, ({ inputOnly, redacted, kind }) => inputOnly && redacted && kind === "string"));
+
 /**
  * True for what can be a tool. Images and files come as bytes, which no conversation can hold; what takes or gives a credential
  * would leave it in one.
  */
-export const isToolOperation = ({ distribution, givesFile, credentials, http }: MethodFact): boolean =>
-  !distribution && !givesFile && !credentials && http.length > 0;
+export const isToolOperation = (method: MethodFact): boolean =>
+  !method.distribution && !method.givesFile && !method.credentials && method.http.length > 0 && !handlesSecret(method);
 
 /** The names of all sets, in their order. */
 const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());

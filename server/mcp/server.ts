@@ -31,11 +31,9 @@ const refused = ({ refusal, code }: Refusal): CallToolResult => {
 };
 
 const resultOf = (tool: Tool, { message, headers }: Exclude<ToolAnswer, Refusal>, rehearsed: boolean): CallToolResult => {
-  const { message: structuredContent, leftOut } = boundMessage(message);
-  const shownOnce = headers["gantry-left-out"];
+  const { message: structuredContent, leftOut } = boundMessage(message, tool.method.output);
   const notes = [
     ...(headers["gantry-replayed"] === "true" ? ["Nothing was changed now: this is the answer of the first call with this idempotencyKey."] : []),
-    ...(shownOnce === undefined ? [] : [`Not shown again: ${shownOnce}.`]),
     ...(rehearsed ? ["Nothing was changed (validateOnly): this is what would come of it."] : []),
     ...(leftOut.length > 0 ? [`Left out of this result of ${tool.definition.name}: ${leftOut.join("; ")}.`] : []),
   ];
@@ -88,7 +86,7 @@ export const newMcpServer = async ({ version, selection, call }: McpServerOption
   server.setRequestHandler("tools/call", ({ params }) => {
     const tool = byName.get(params.name);
     if (!tool)
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${JSON.stringify(seenText(params.name).slice(0, 128))} in this selection`);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${JSON.stringify(seenText(params.name.slice(0, 128)))} in this selection`);
     return callTool(tool, argumentsOf(params.arguments), call);
   });
   return server;

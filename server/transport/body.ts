@@ -13,14 +13,14 @@ import type { ServerContext } from "./server-context.ts";
 const unsupportedMediaType = (message: string, headers: Readonly<Record<string, string>>): Fault =>
   new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
 
-/** How the headers say that the body is to be read. Throws 415 (decisions: JSON). A body without a type is JSON. */
-export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
+/** The content type without its options. Throws 415 where the body is no text of UTF-8 as it comes, by its headers. */
+const textTypeOf = (request: HttpRequest): string | undefined => {
   const encoding = headerOf(request, "content-encoding");
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
     throw unsupportedMediaType(`content-encoding ${JSON.stringify(encoding)} is not read here; send the body as it is`, { "accept-encoding": "identity" });
   }
   const type = headerOf(request, "content-type");
-  if (type === undefined) return "json";
+  if (type === undefined) return undefined;
   const [essence = "", ...options] = type
     .toLowerCase()
     .split(";")
@@ -32,9 +32,18 @@ export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") {
     throw unsupportedMediaType(`charset ${JSON.stringify(charset)} is not read here; send UTF-8`, { accept: "application/json" });
   }
+  return essence;
+};
+
+/** How the headers say that the body is to be read. Throws 415 (decisions: JSON). A body without a type is JSON. */
+export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
+  const essence = textTypeOf(request);
+  if (essence === undefined) return "json";
   if (essence === "" || essence === "application/json" || /^[a-z0-9.-]+\/[a-z0-9.-]+\+json$/.test(essence)) return "json";
   if (essence === "application/x-www-form-urlencoded") return "form";
-  throw unsupportedMediaType(`content-type ${JSON.stringify(type)} is not read here; send application/json`, { accept: "application/json" });
+  throw unsupportedMediaType(`content-type ${JSON.stringify(headerOf(request, "content-type"))} is not read here; send application/json`, {
+    accept: "application/json",
+  });
 };
 
 const bodyTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
@@ -81,6 +90,14 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest, by
     // "aborted" before "end": node:http2 ends a stream that its sender has reset as if it were complete.
     source.on("aborted", onGone).on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
   });
+};
+
+/** The body as text, for whoever reads it otherwise than as a message. Throws 415, and INVALID_ARGUMENT where it is not UTF-8. */
+export const readRequestText = async (context: ServerContext, request: HttpRequest, bytesMax: number): Promise<string> => {
+  textTypeOf(request);
+  const bytes = await readRequestBody(context, request, bytesMax);
+  if (!isUtf8(bytes)) throw new Fault("INVALID_ARGUMENT", "the request body is not valid UTF-8");
+  return bytes.toString("utf8");
 };
 
 const senderGone = (): Fault => new Fault("CANCELLED", "the sender went away");

@@ -5,7 +5,7 @@ import type { Endpoint } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { contentTypeOf, readRequestBody } from "./body.ts";
+import { contentTypeOf, readRequestBody, readRequestText } from "./body.ts";
 import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts";
 import { logFault, oauthError } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -59,7 +59,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           isHead: request.verb === "HEAD",
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
-          readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),
+          readText: async () => (textBytesMax === undefined ? "" : readRequestText(context, request, textBytesMax)),
           headerOf: (name) => (name === "host" ? headerOf(request, ":authority") : undefined) ?? headerOf(request, name),
           headers: {
             cookie: headerOf(request, "cookie"),

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
@@ -26,6 +29,7 @@ import {
 import { asOwner } from "../database.ts";
 import { callbackUrl, type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
 import { beginRequest } from "../slow-body.ts";
+import { runImport } from "../story/import.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -445,6 +449,36 @@ test("attack 156: a document that is not one for this very address is refused, e
     world.clock.now += 2_000;
   }
   assert.equal(pages.size, 1, [...pages].join("\n"));
+});
+
+test("attack 211: a record of the open feed that describes a client is none: nobody asks in this server's own name but its pages", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-client-"));
+  const path = "/osv/npm/CLIENT-1.json";
+  const answers = new Set<string>();
+  for (const id of [`${world.url}${path}`, `${world.url.replace("http:", "https:")}${path}`]) {
+    const affected = [{ package: { ecosystem: "npm", name: "client" }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }] }] }];
+    const record = { id: "CLIENT-1", modified: "2025-01-01T00:00:00Z", affected, client_id: id, client_name: "Gantry", redirect_uris: [clientRedirect] };
+    await writeFile(join(folder, "record.json"), JSON.stringify(record));
+    const { failed, refused } = await runImport(world, "advisories", [join(folder, "record.json")], { public: true });
+    assert.deepEqual([failed, refused], [[], []]);
+    // The record goes out as it came in, as a document of a client does.
+    const served = await fetch(`${world.url}${path}`);
+    assert.deepEqual([served.status, served.headers.get("content-type"), await served.json()], [200, "application/json", record]);
+    const { status, text: page } = await openBrowser().get(askedFor({}, undefined, id));
+    assert.equal(status, 400, page);
+    answers.add(/<main>.*<\/main>/s.exec(page)?.[0] ?? "");
+  }
+  await rm(folder, { recursive: true });
+  // Other spellings that lead here: with the dot of a whole name, and by the port of the other scheme.
+  const named = await openWorld({ GANTRY_PUBLIC_URL: "https://gantry.example.test" });
+  for (const origin of ["https://gantry.example.test", "https://gantry.example.test.", "http://gantry.example.test", "http://gantry.example.test:443"]) {
+    const { status, text: page } = await openBrowser().get(authorizeUrl(named, `${origin}${path}`, makeVerifier().challenge));
+    assert.equal(status, 400, origin);
+    answers.add(/<main>.*<\/main>/s.exec(page)?.[0] ?? "");
+  }
+  await named.close();
+  assert.equal(answers.size, 1, [...answers].join("\n"));
+  assert.match([...answers].join(), /vouches for its own pages alone/);
 });
 
 test("attack 156: a client that is none for this grant, or has a secret that everybody can read, is refused, and told why", async () => {

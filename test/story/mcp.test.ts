@@ -94,7 +94,7 @@ for (const line of mcpLines) {
     await client.close();
   });
 
-  test(`a client ${line} that calls again with its idempotency key has changed once, and what is shown once is not shown again`, async () => {
+  test(`a client ${line} that calls again with its idempotency key has changed once`, async () => {
     const client = await connect(line, "/iam/write");
     const key = `key-${line}`.replaceAll(" ", "-");
     const asked = { parent: world.organization, group: { name: `once ${line}` }, idempotencyKey: key };
@@ -104,13 +104,6 @@ for (const line of mcpLines) {
     assert.equal(first.texts.length, 1);
     assert.match(again.texts[1] ?? "", /^Nothing was changed now/);
     assert.equal((await world.events()).filter(({ subject }) => subject === text(first.structured ?? {}, "uid")).length, 1);
-
-    const [role = {}] = objectList(await world.ok("iam.RolesService/ListRoles", { name: "viewer" }), "roles");
-    const invite = { parent: world.organization, groupInvite: { roleUid: text(role, "uid"), ttl: "60s" }, idempotencyKey: `${key}-2` };
-    assert.notEqual(text((await client.callTool("iam_create_group_invite", invite)).structured ?? {}, "code"), "");
-    const repeated = await client.callTool("iam_create_group_invite", invite);
-    assert.equal(text(repeated.structured ?? {}, "code"), "");
-    assert.match(repeated.texts.join("\n"), /^Not shown again: code\.$/m);
 
     const other = await client.callTool("iam_create_group", { ...asked, group: { name: "another" } });
     assert.match(other.texts[0] ?? "", /was used for another request/);
