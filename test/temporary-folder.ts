@@ -3,7 +3,7 @@
 // measured, a third of the processor time of all tests.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -31,5 +31,9 @@ const folderInMemory = (): string | undefined => {
   }
 };
 
-/** A new folder, for whoever removes it. */
-export const makeTemporaryFolder = (): string => folderInMemory() ?? mkdtempSync(join(tmpdir(), "gantry-tests-"));
+/** A new folder, for whoever removes it. Open to everybody as /tmp is: PostgreSQL runs as an ordinary user where root runs the tests. */
+export const makeTemporaryFolder = (): string => {
+  const folder = folderInMemory() ?? mkdtempSync(join(tmpdir(), "gantry-tests-"));
+  chmodSync(folder, 0o1777);
+  return folder;
+};
