@@ -75,7 +75,7 @@ const indexedTerms = <Attribute extends string>(condition: ScimCondition<Attribu
 };
 
 /** Which rows of a provider. */
-interface ScimSelection<Attribute extends string> {
+export interface ScimSelection<Attribute extends string> {
   readonly identityProviderUid: string;
   readonly condition: ScimCondition<Attribute> | undefined;
 }
