@@ -48,11 +48,12 @@ formal = re.compile(
     )
 )
 
-# The same words of a resource's own rule: what is needed depends on another field, or on what is there.
+# The same words of a resource's own rule: what is needed depends on another field, or on what is there. Of a role binding they have the
+# names of version 1, too.
 own = re.compile(
     "|".join(
         [
-            r"(?:identityUid|roleUid|scope|roleBindings|onboardingQuestions|repo) is required$",
+            r"\b(?:identityUid|identity|roleUid|role|scope|roleBindings|onboardingQuestions|repo) is required$",
             r"at least one capability is required$",
             r"^Invalid batch: queries must be a list",
         ]
