@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
-import { freePort } from "./world.ts";
+import { freePort } from "./free-port.ts";
 
 export interface ObjectStorage {
   /** GANTRY_BLOBS for a prefix in its bucket. */

@@ -2,16 +2,15 @@
 // programs that come with Gantry, or with those of a folder. They listen on ports of this machine, and trust it.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { appendFile, chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { migrate } from "../server/store/migrate.ts";
+import { freePort } from "./free-port.ts";
 import { prepareDataDirectory } from "../server/postgres/data-directory.ts";
 import pg from "pg";
 
@@ -36,23 +35,6 @@ export const until = async <T>(what: () => Promise<T | undefined> | T | undefine
 
 /** Of a server that has its start behind it. */
 const connectMaxMs = 5_000;
-
-/** Ports below those that the system gives to connections: what listens there can be stopped, and find its port free again. */
-const portsFrom = 20_000;
-const portsCount = 12_000;
-
-/** A port that nobody listens on, and that no connection is given in the meantime. */
-const lastingPort = async (): Promise<number> => {
-  for (;;) {
-    const port = portsFrom + randomInt(portsCount);
-    const probe = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-    });
-    if (isFree) return port;
-  }
-};
 
 /** Whether a process does something still; one that has ended and that nobody has asked for is none. */
 const isAlive = (pid: number): boolean => {
@@ -129,7 +111,7 @@ export const startReplicatedPostgres = async ({ synchronous, programs }: Replica
   if (runAs) await chown(data, runAs.uid, runAs.gid);
 
   const makeHost = async (name: string, more: Readonly<Record<string, string>>): Promise<PostgresHost & { readonly directory: string }> => {
-    const port = await lastingPort();
+    const port = await freePort();
     const directory = join(data, name);
     // Of this one alone: another test's may have a server of the same name.
     const clusterName = `${name} of ${process.pid} at ${port}`;

@@ -1,8 +1,7 @@
 // A running server for one test file: its own database, a settable clock, real sockets, and callers.
 
-import { createServer } from "node:net";
-import { randomBytes, randomInt } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { operatorUid } from "#authz";
@@ -12,6 +11,7 @@ import { signedInType } from "#outbox";
 import { readSettings, type Server, startServer } from "#application";
 import { type Answer, type CallOptions, callOver, disconnect, type Protocol } from "./client.ts";
 import { freshDatabase } from "./database.ts";
+import { freePort } from "./free-port.ts";
 
 /** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
 export const full = (name: string): string => (/^(?:chainguard|gantry)\./.test(name) ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`);
@@ -35,38 +35,6 @@ export interface World {
   events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
   close(): Promise<void>;
 }
-
-// Below what a system gives to those who name no port (32768 on Linux, 49152 elsewhere): a connection of another test file that began
-// between the choice and the listening took such a port once. Above those that fetch and browsers refuse to ask.
-const [firstPort, portCount] = [10_240, 22_528];
-
-const mayListen = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const probe = createServer().once("error", () => resolve(false));
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-  });
-
-/** Whether this run of the tests gives the port to nobody else: each is a file that is made once. */
-const claimPort = async (port: number): Promise<boolean> => {
-  const folder = join(tmpdir(), "gantry-ports");
-  await mkdir(folder, { recursive: true });
-  try {
-    await writeFile(join(folder, String(port)), "", { flag: "wx" });
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIST") return false;
-    throw thrown;
-  }
-};
-
-/** A port that nobody listens on, and that no other test of this run is told. */
-export const freePort = async (): Promise<number> => {
-  for (let tries = 0; tries < 100; tries++) {
-    const port = firstPort + randomInt(portCount);
-    if ((await mayListen(port)) && (await claimPort(port))) return port;
-  }
-  throw new Error(`no port of 127.0.0.1 from ${firstPort} on is free, of 100 that were tried`);
-};
 
 /** Starts a server. `environment` adds to or replaces its settings; its clock begins at `nowMs`. */
 export const openWorld = async (environment: Readonly<Record<string, string>> = {}, log: Log = silent, nowMs = Date.now()): Promise<World> => {

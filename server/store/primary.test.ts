@@ -7,7 +7,7 @@ import type { Log } from "#base/log.ts";
 import { openStore, type Store } from "#store";
 import { type ReplicatedPostgres, startReplicatedPostgres, until } from "../../test/replicated-postgres.ts";
 import { openSwallowingProxy } from "../../test/swallowing-proxy.ts";
-import { freePort } from "../../test/world.ts";
+import { freePort } from "../../test/free-port.ts";
 import { readHosts } from "./hosts.ts";
 import { migrate, readMigrationState } from "./migrate.ts";
 import { readHostStates } from "./primary.ts";

@@ -10,7 +10,7 @@ import { after, test } from "node:test";
 import { freshDatabase } from "../database.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
 import { openSwallowingProxy } from "../swallowing-proxy.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const closing: (() => Promise<void>)[] = [stopAll];
 after(async () => {

@@ -15,7 +15,8 @@ import { type Log, silent } from "#base/log.ts";
 import { readSettings } from "#application";
 import { type Certificate, makeAuthority, readCertificateFiles, signCertificate } from "../certificates.ts";
 import { gantry, startIssuer } from "../story/processes.ts";
-import { freePort, openWorld } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld } from "../world.ts";
 
 let folder: string;
 let ours: Certificate;

@@ -10,7 +10,8 @@ import { silent } from "#base/log.ts";
 import { openCalls, openTraces } from "#calls";
 import { callHttp } from "../client.ts";
 import { openOtlpReceiver, type ReceivedSpan } from "../otlp-receiver.ts";
-import { freePort, openWorld } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld } from "../world.ts";
 
 // What a collector that is gone is waited for, in the exporter itself.
 process.env.OTEL_EXPORTER_OTLP_TIMEOUT = "1500";

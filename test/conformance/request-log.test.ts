@@ -14,7 +14,8 @@ import { connectMcp } from "../mcp-client.ts";
 import { openRequestLog } from "../request-log.ts";
 import { nonEmpty, withValue } from "../samples.ts";
 import { readScrape } from "../scrape.ts";
-import { freePort, openWorld } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld } from "../world.ts";
 import { isScim, protocolsOf } from "./stage.ts";
 
 const requests = openRequestLog();

@@ -13,7 +13,8 @@ import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { startIssuer } from "../story/processes.ts";
-import { freePort, openWorld } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld } from "../world.ts";
 
 const findProgram = (name: string): string | undefined =>
   (process.env.PATH ?? "")

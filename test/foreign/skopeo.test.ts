@@ -13,7 +13,8 @@ import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { freshDatabase } from "../database.ts";
 import { gantry, gantryFile, start, startIssuer, stopAll } from "../story/processes.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 
 const isInstalled = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "skopeo")));
 const skip = isInstalled ? false : "skopeo is not installed";

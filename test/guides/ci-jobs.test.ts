@@ -16,7 +16,8 @@ import { makeAuthority, readCertificateFiles, signCertificate } from "../certifi
 import { startSts } from "../story/aws-sts.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 import { setSuspended } from "../../server/application/organization.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 import { blocksOf, jobSectionsOf, readGuide, shownPattern } from "./page.ts";
 import { missingPrograms, runLines } from "./shell.ts";
 import { makeReaderHome } from "./walk.ts";

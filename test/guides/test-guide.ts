@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { freshDatabase } from "../database.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { readGuide, sectionsOf } from "./page.ts";
 import { missingPrograms } from "./shell.ts";
 import { makeReaderHome, type Step, stepsOf, walk } from "./walk.ts";

@@ -17,7 +17,7 @@ import { freshDatabase } from "../database.ts";
 import { shortOrLong } from "../length.ts";
 import { openChromium } from "../story/browser.ts";
 import { type Program, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, "..", "..");

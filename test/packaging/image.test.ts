@@ -12,7 +12,7 @@ import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { copyDeployFiles } from "../../tools/deploy-files.ts";
 import { shortOrLong } from "../length.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { type DockerStage, readDockerfile } from "./dockerfile.ts";
 
 const root = join(import.meta.dirname, "..", "..");

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { shortOrLong } from "../length.ts";
 import { start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };

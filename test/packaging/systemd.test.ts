@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { makeAuthority } from "../certificates.ts";
 import { freshDatabase, type TestDatabase } from "../database.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const unit = readFileSync(join(import.meta.dirname, "..", "..", "deploy", "systemd", "gantry.service"), "utf8");
 const settingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? assert.fail(`the unit has no ${name}`);

@@ -13,7 +13,7 @@ import { collect, verifyRegistry } from "#registry";
 import { randomNumbers, shortOrLong } from "../length.ts";
 import { openInstallation } from "../story/installation.ts";
 import { gantryFile, type Program, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { digestOf } from "../distribution.ts";
 import { newConfig, openRegistryClient, type RegistryClient } from "./images.ts";
 

@@ -12,7 +12,7 @@ import { bytesAt, contentOf } from "../../server/blobs/testing.ts";
 import { shortOrLong } from "../length.ts";
 import { openInstallation } from "../story/installation.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const MiB = 1024 * 1024;
 const growthMaxBytes = 60 * MiB;

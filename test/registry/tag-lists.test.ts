@@ -12,7 +12,7 @@ import { findLastGroupEvent } from "#store";
 import { imageType, openRegistry, type RegistryClient } from "../registry.ts";
 import { type Installation, openInstallation } from "../story/installation.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const repo = "first-organization/tags";
 const many = limits.tagListKeptMin + 50;

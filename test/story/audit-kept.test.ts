@@ -16,7 +16,8 @@ import { openSealing } from "../../server/audit/seal.ts";
 import { runMaintenance } from "../../server/application/maintenance.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 import { gantryFile, start, stopAll } from "./processes.ts";
 import { openInstallation } from "./installation.ts";
 

@@ -16,7 +16,7 @@ import { readSettings, settingNames } from "#application";
 import { runGantry } from "../command-line.ts";
 import { freshDatabase } from "../database.ts";
 import { shareOf } from "../length.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { column, http, items } from "./protocols.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 

@@ -12,7 +12,7 @@ import { type Program, start, gantryFile, stopAll } from "./processes.ts";
 import { openSink } from "./sink.ts";
 import { sealAudit, verifyLogs } from "../audit.ts";
 import { randomNumbers, shortOrLong } from "../length.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 
 const changes = shortOrLong(300, 10_000);
 const writers = 12;

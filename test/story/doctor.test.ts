@@ -10,7 +10,7 @@ import { builtInRoleUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { makeAuthority, signCertificate } from "../certificates.ts";
 import { asOwner, freshDatabase } from "../database.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { databaseContents, type Installation, openInstallation } from "./installation.ts";
 import { type Exit, gantry, type Issuer, startIssuer, stopAll } from "./processes.ts";
 

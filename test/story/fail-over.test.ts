@@ -19,7 +19,8 @@ import { blocksOf, readGuide } from "../guides/page.ts";
 import { type Answer, callOver, disconnect, type Protocol } from "../client.ts";
 import { shortOrLong } from "../length.ts";
 import { startReplicatedPostgres, until } from "../replicated-postgres.ts";
-import { freePort, full } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { full } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 import { openSink } from "./sink.ts";
 

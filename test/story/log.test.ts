@@ -9,7 +9,8 @@ import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { callOver, disconnect } from "../client.ts";
 import { freshDatabase, type TestDatabase } from "../database.ts";
-import { freePort, full } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { full } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 import { openSink } from "./sink.ts";
 

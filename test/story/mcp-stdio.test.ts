@@ -7,7 +7,8 @@ import { text as readAll } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { connectMcp, type McpClient, type McpLine, mcpLines } from "../mcp-client.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 
 let world: World;
 before(async () => {

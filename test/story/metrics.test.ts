@@ -15,7 +15,8 @@ import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
 import { readAlerts, readDashboard, readQuery } from "../monitoring.ts";
 import { openPusher } from "../pusher.ts";
 import { type Family, readScrape, valueOf } from "../scrape.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 import { openSink, type Sink } from "./sink.ts";
 
 let folder: string;

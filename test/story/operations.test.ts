@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { objectList, type JsonObject, text } from "#base/json.ts";
 import { type Run, runGantry, type RunOptions } from "../command-line.ts";
-import { freePort, openWorld, type World } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld, type World } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 
 let world: World;

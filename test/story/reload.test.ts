@@ -13,7 +13,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { readSettings, startServer } from "#application";
 import { makeAuthority, readCertificateFiles, signCertificate } from "../certificates.ts";
 import { freshDatabase } from "../database.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 let folder: string;

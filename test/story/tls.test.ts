@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import * as grpc from "@grpc/grpc-js";
 import { freshDatabase } from "../database.ts";
-import { freePort, openWorld } from "../world.ts";
+import { freePort } from "../free-port.ts";
+import { openWorld } from "../world.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 let folder: string;

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { readMigrations } from "../../server/store/migration-files.ts";
 import { addressOf, startTestServer } from "../database.ts";
-import { freePort } from "../world.ts";
+import { freePort } from "../free-port.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 const owner = "planted_owner";
