@@ -220,8 +220,13 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
     where provider.uid = identity_provider_uid and provider.scim_enabled and starts_with($2 || '/', left(provider.uid, -17) || '/'))`;
   const known = await rows.query(`select active from scim_users where identity_uid = $1 and ${reaches} for share`, [identityUid, group]);
   if (known.some(([active]) => active === "f")) return true;
-  // A statement of its own: whoever was waited for may have removed the user.
-  return (await rows.query(`select 1 from scim_removals where identity_uid = $1 and ${reaches} limit 1`, [identityUid, group])).length > 0;
+  // A statement of its own: whoever was waited for may have removed the user. Who was announced again while they were removed is a user,
+  // beside whom the removal stays: that statement had begun before it was there.
+  const announced = `exists (
+    select from scim_users as again
+    where again.identity_provider_uid = scim_removals.identity_provider_uid and again.external_id = scim_removals.external_id)`;
+  const removed = await rows.query(`select 1 from scim_removals where identity_uid = $1 and ${reaches} and not ${announced} limit 1`, [identityUid, group]);
+  return removed.length > 0;
 };
 
 /**

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
+import { deleteScimUser, isDismissedAt, lockScimUser, writeScimRemoval } from "#store";
 import { enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -146,6 +147,32 @@ test("a second user with the same userName, whatever its case, or the same exter
   assert.deepEqual([status, body.scimType], [409, "uniqueness"]);
   const elsewhere = await openScimProvider(world, "https://other.example.com");
   await make({ userName: "Unique@example.com", externalId: "unique" }, elsewhere);
+});
+
+test("who is announced again while they are being removed is a user, whom nothing keeps out", async () => {
+  const uid = `${idp.uid}/${text(await make({ externalId: "both" }), "id")}`;
+  const { store } = world.server.application.services;
+  const [removed, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const removal = store.write(async (rows) => {
+    await lockScimUser(rows, uid);
+    await deleteScimUser(rows, uid);
+    await writeScimRemoval(rows, { identityProviderUid: idp.uid, externalId: "both", identityUid: personOf("both"), nowMs: world.clock.now });
+    removed.resolve();
+    await gate.promise;
+  });
+  await removed.promise;
+  const announcing = idp.ask("POST", "/Users", { schemas: [core], userName: "both", externalId: "both" });
+  const waits = async (): Promise<string> => {
+    for (;;) {
+      const [waiting] = await store.read.query("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+      if (Number(waiting?.[0]) > 0) return "waits";
+    }
+  };
+  assert.equal(await Promise.race([announcing, waits()]), "waits");
+  gate.resolve();
+  await removal;
+  assert.equal((await announcing).status, 201);
+  assert.equal(await store.write((rows) => isDismissedAt(rows, personOf("both"), world.organization)), false);
 });
 
 const found = async (filter: string, more = "", provider = idp): Promise<string[]> => {
