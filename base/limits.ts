@@ -1013,7 +1013,7 @@ export const limits = {
  * How many of each may lie below one organization, where the operator has set nothing else (gantry admin quota). An event makes a
  * delivery for each subscription above it, 500 in 30 ms; a request group holds up to 2,000 items, which two lists walk (15 µs each);
  * users and groups of SCIM are those of a large company's directories, twice 100,000 people and a group for each ten of them (documents
- * of 32 KiB each: 7 GB); the others are as many as lists and rights were measured with.
+ * of 32 KiB each: 7 GB), and who was removed is a user still (475 bytes); the others are as many as lists and rights were measured with.
  */
 export const organizationQuotas = {
   groups: 100_000,
@@ -1027,6 +1027,12 @@ export const organizationQuotas = {
   "scim-users": 200_000,
   subscriptions: 5_000,
 } as const;
+
+/**
+ * The same of what is counted without being a resource of the contract. Members of groups of SCIM: five for each of 100,000 people, 25 in
+ * each group. 750 bytes each with their indexes, so 375 MB; a provider that is deleted takes them along by one statement, which has 15 s.
+ */
+export const rowQuotas = { "scim-members": 500_000 } as const;
 
 /** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
 export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;

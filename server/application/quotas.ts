@@ -2,7 +2,7 @@
 // without one. The server's own role reads them.
 
 import { Fault } from "#base/fault.ts";
-import { limits, organizationQuotas, requestRates, storageQuotas } from "#base/limits.ts";
+import { limits, organizationQuotas, requestRates, rowQuotas, storageQuotas } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { systemClock } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
@@ -39,6 +39,7 @@ export interface QuotaChange {
 
 const defaults: ReadonlyMap<string, number> = new Map([
   ...Object.entries(organizationQuotas),
+  ...Object.entries(rowQuotas),
   ...Object.entries(storageQuotas),
   ...Object.entries(requestRates),
 ]);

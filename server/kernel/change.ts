@@ -112,8 +112,8 @@ const createRow = async (
   const { table } = resource.shape;
   const values = { ...resource.shape.write(draft), ...columns };
   const inserted = unlessTaken
-    ? namingQuota(table.name, uid, insertRowUnlessTaken(context.rows, table, values))
-    : namingTaken(resource, draft, namingQuota(table.name, uid, insertRow(context.rows, table, values)));
+    ? namingQuota(uid, insertRowUnlessTaken(context.rows, table, values))
+    : namingTaken(resource, draft, namingQuota(uid, insertRow(context.rows, table, values)));
   // Sent together: what is read sees the row, and fails with it.
   const [isMade, record] = await Promise.all([inserted, hydrated(context, resource, presented(resource, draft))]);
   return isMade === false ? { record: { uid }, changed: false } : { record, changed: true };

@@ -4,20 +4,20 @@
 
 import { quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
-import { exceededQuota, quotaNameOf } from "#store";
+import { exceededQuota } from "#store";
 
-/** Runs the statement that makes this uid's row in a table, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them. */
-export const namingQuota = async <T>(table: string, uid: string, statement: Promise<T>): Promise<T> => {
+/** Runs the statement that makes this uid's row, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them. */
+export const namingQuota = async <T>(uid: string, statement: Promise<T>): Promise<T> => {
   try {
     return await statement;
   } catch (thrown) {
-    const quota = exceededQuota(thrown);
-    if (quota === undefined) throw thrown;
-    const name = quotaNameOf(table);
+    const exceeded = exceededQuota(thrown);
+    if (!exceeded) throw thrown;
+    const { name, value } = exceeded;
     const organization = rootOf(uid);
     const message =
-      `the organization ${organization} may have ${quota} ${name.replaceAll("-", " ")} (quota ${name}), and there is no room for more: ` +
+      `the organization ${organization} may have ${value} ${name.replaceAll("-", " ")} (quota ${name}), and there is no room for more: ` +
       "delete some, or ask the operator of the server, who raises it with gantry admin quota";
-    throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${quota} in one organization`, name);
+    throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
   }
 };

@@ -125,7 +125,7 @@ const bringBack = async (
   const [first] = fit;
   if (!first) return [];
   const uids = fit.map(({ record }) => text(record, "uid"));
-  const back = await namingQuota(shape.table.name, text(first.record, "uid"), returnResources(rows, deletion, shape.table, uids, unlessTaken));
+  const back = await namingQuota(text(first.record, "uid"), returnResources(rows, deletion, shape.table, uids, unlessTaken));
   const returned: JsonObject[] = [];
   for (const { record, draft } of fit) {
     const uid = text(record, "uid");
@@ -189,7 +189,7 @@ export const undeleteTree = async (asking: ChangeContext, resource: BoundResourc
   for (const { name } of tables) {
     const found = name === resource.shape.table.name ? resource : along.find(({ shape }) => shape.table.name === name);
     if (!found) {
-      await namingGone(resource, resourceUid, namingQuota(name, resourceUid, returnRows(rows, uid, name)));
+      await namingGone(resource, resourceUid, namingQuota(resourceUid, returnRows(rows, uid, name)));
       continue;
     }
     const records = (await findDeletedRows(rows, uid, found.shape.table)).map((row) => found.shape.read(row, 0));

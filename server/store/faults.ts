@@ -29,6 +29,9 @@ export const violatedConstraint = (fault: unknown): string | undefined => {
 /** What PostgreSQL says besides (DETAIL); "" where it says nothing. */
 export const driverDetail = (thrown: unknown): string => String(asDriverError(thrown).detail ?? "");
 
+/** The words that a function of our own raised; "" where there are none. */
+export const driverMessage = (thrown: unknown): string => String(asDriverError(thrown).message ?? "");
+
 /** A serialization failure or a deadlock: the same transaction may well succeed the next time. */
 export const lostRace = (thrown: unknown): boolean => ["40001", "40P01"].includes(sqlState(thrown));
 

@@ -8,6 +8,8 @@ import { newChild, newRoot } from "#base/uid.ts";
 import { migrate, openStore, type Store } from "#store";
 import { asOwner, emptyDatabase, freshDatabase } from "../../test/database.ts";
 import { exceededQuota, findResourceCounts } from "./resource-counts.ts";
+import { insertScimMembers } from "./scim-groups.ts";
+import { deleteScimUser, insertScimUser, writeScimRemoval } from "./scim-users.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
@@ -98,7 +100,7 @@ test("a connection that tells no quotas is counted and not refused; one that doe
       ]),
     ),
   ]);
-  assert.equal(refused.status === "rejected" && exceededQuota(refused.reason), organizationQuotas.subscriptions);
+  assert.deepEqual(refused.status === "rejected" && exceededQuota(refused.reason), { name: "subscriptions", value: organizationQuotas.subscriptions });
 });
 
 test("rows of several organizations in one statement are counted for each, roots for none", async () => {
@@ -117,7 +119,42 @@ test("rows of several organizations in one statement are counted for each, roots
   assert.deepEqual(roots, []);
 });
 
-test("users and groups of SCIM that were there before they were counted are counted, and those who go afterwards no more", async () => {
+/** A user of SCIM whom no external id names. */
+const newScimUser = (identityProviderUid: string) => {
+  const uid = newChild(identityProviderUid);
+  const keys = { userName: uid, displayName: "", emails: [] };
+  return { ...keys, uid, identityProviderUid, externalId: undefined, identityUid: undefined, active: true, document: "{}", nowMs: Date.now() };
+};
+
+test("beyond a quota that was lowered, what is deleted of SCIM one by one leaves nothing behind out of which another transaction makes something", async () => {
+  const organization = newRoot();
+  const identityProvider = newChild(organization);
+  const users = Array.from({ length: 60 }, () => newScimUser(identityProvider));
+  const group = newChild(identityProvider);
+  const uids = users.map(({ uid }) => uid);
+  await store.write(async (rows) => {
+    for (const user of users) await insertScimUser(rows, user);
+    await insertScimMembers(rows, group, uids);
+  });
+  for (const name of ["scim-users", "scim-members"])
+    await asOwner(database.url, "insert into quotas (organization, name, value) values ($1, $2, 10)", [organization, name]);
+  await asOwner(database.url, "update resource_counts set granted = 0 where organization = $1", [organization]);
+  for (const uid of uids.slice(0, 40)) {
+    await store.write((rows) => deleteScimUser(rows, uid));
+    await store.write((rows) => rows.query("delete from scim_members where user_uid = $1", [uid]));
+  }
+  // One after the other, so by the connection that has deleted.
+  const refusedBy = async (work: Parameters<typeof store.write>[0]): Promise<unknown> => {
+    const [written] = await Promise.allSettled([store.write(work)]);
+    return written.status === "rejected" && exceededQuota(written.reason);
+  };
+  const removal = { ...newScimUser(identityProvider), externalId: "left" };
+  assert.deepEqual(await refusedBy((rows) => insertScimUser(rows, newScimUser(identityProvider))), { name: "scim-users", value: 10 });
+  assert.deepEqual(await refusedBy((rows) => writeScimRemoval(rows, removal)), { name: "scim-users", value: 10 });
+  assert.deepEqual(await refusedBy((rows) => insertScimMembers(rows, newChild(identityProvider), uids.slice(-1))), { name: "scim-members", value: 10 });
+});
+
+test("what SCIM kept before it was counted is counted, whom a provider has removed as users, and what goes afterwards no more", async () => {
   const old = await emptyDatabase();
   try {
     await migrate(old.ownerUrl, { progress: () => {}, until: 31 });
@@ -136,19 +173,36 @@ test("users and groups of SCIM that were there before they were counted are coun
        values ($1 || '/0123456789abcdef/0123456789abcdef', $1 || '/0123456789abcdef', 'team', 'team', '{}', now(), now())`,
       [one],
     );
+    await migrate(old.ownerUrl, { progress: () => {}, until: 32 });
+    const [first, second] = [`${one}/0123456789abcdef`, `${other}/0123456789abcdef`];
+    await asOwner(
+      old.url,
+      `insert into scim_removals (identity_provider_uid, external_id, remove_time)
+       values ($1, 'left', now()), ($1, 'left too', now()), ($1 || '/0123456789abcdef', 'left', now()), ($2, 'left', now())`,
+      [first, second],
+    );
+    await asOwner(
+      old.url,
+      "insert into scim_members (group_uid, user_uid) select $1 || '/0123456789abcdef', uid from scim_users where identity_provider_uid = $1",
+      [first],
+    );
     await migrate(old.ownerUrl, { progress: () => {} });
     const counts = (): ReturnType<typeof asOwner> =>
       asOwner(old.url, "select left(organization, 1), resource, sum(row_count) from resource_counts where resource like 'scim%' group by 1, 2 order by 1, 2");
     assert.deepEqual(await counts(), [
       ["a", "scim_groups", "1"],
-      ["a", "scim_users", "6"],
-      ["b", "scim_users", "3"],
+      ["a", "scim_members", "3"],
+      ["a", "scim_users", "9"],
+      ["b", "scim_users", "4"],
     ]);
     await asOwner(old.url, "delete from scim_users where user_name = 'user-1'");
     await asOwner(old.url, "delete from scim_groups");
+    await asOwner(old.url, "delete from scim_members where user_uid like '%1'");
+    await asOwner(old.url, "delete from scim_removals where external_id = 'left'");
     assert.deepEqual(await counts(), [
       ["a", "scim_groups", "0"],
-      ["a", "scim_users", "4"],
+      ["a", "scim_members", "2"],
+      ["a", "scim_users", "5"],
       ["b", "scim_users", "2"],
     ]);
   } finally {

@@ -2,22 +2,31 @@
 // rows and refuse what is too many (0003_quotas.sql); here they are told what a quota is where nothing is set, and read.
 
 import { Fault } from "#base/fault.ts";
-import { organizationQuotas, storageQuotas } from "#base/limits.ts";
+import { organizationQuotas, rowQuotas, storageQuotas } from "#base/limits.ts";
 import { columns, number, text } from "./columns.ts";
-import { driverDetail, sqlState } from "./faults.ts";
+import { driverDetail, driverMessage, sqlState } from "./faults.ts";
 import type { Read, Write } from "./handle.ts";
 
 /** The name of the quota of a table: "role-bindings". */
 export const quotaNameOf = (table: string): string => table.replaceAll("_", "-");
 
 /** The settings of a session by which the triggers know this version's own quotas. */
-export const quotaSettings = Object.entries({ ...organizationQuotas, ...storageQuotas })
+export const quotaSettings = Object.entries({ ...organizationQuotas, ...rowQuotas, ...storageQuotas })
   .map(([name, value]) => `set gantry.quota_${name.replaceAll("-", "_")} = '${value}';`)
   .join(" ");
 
-/** The quota for which there was no room for what a write made; undefined where it failed for another reason. */
-export const exceededQuota = (thrown: unknown): number | undefined =>
-  thrown instanceof Fault && sqlState(thrown.cause) === "GQ001" ? Number(driverDetail(thrown.cause)) : undefined;
+export interface ExceededQuota {
+  readonly name: string;
+  readonly value: number;
+}
+
+/** The quota for which there was no room for what a write made, by what the trigger raised; undefined where it failed for another reason. */
+export const exceededQuota = (thrown: unknown): ExceededQuota | undefined => {
+  if (!(thrown instanceof Fault) || sqlState(thrown.cause) !== "GQ001") return undefined;
+  // "too many repos in …"
+  const [, , resource = ""] = driverMessage(thrown.cause).split(" ");
+  return { name: quotaNameOf(resource), value: Number(driverDetail(thrown.cause)) };
+};
 
 const used = columns({ resource: text, count: number });
 

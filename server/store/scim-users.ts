@@ -45,13 +45,18 @@ export interface NewScimUser extends Pick<ScimUserRow, "uid" | "externalId" | "i
   readonly nowMs: number;
 }
 
-/** The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external id. */
+/**
+ * The user as it is kept; the provider has not removed them any more. Throws ALREADY_EXISTS where it has a user of this name or external
+ * id, and what the trigger raises where there is no room (exceededQuota). For who comes back there is: the insert waits for the deletion,
+ * whose trigger runs first.
+ */
 export const insertScimUser = async (rows: Write, row: NewScimUser): Promise<ScimUserRow | undefined> =>
   user.findOne(
     rows,
-    `with back as (delete from scim_removals where identity_provider_uid = $2 and external_id = $3)
+    `with back as (delete from scim_removals where identity_provider_uid = $2 and external_id = $3 returning 1)
      insert into scim_users (uid, identity_provider_uid, external_id, identity_uid, active, document, user_name, display_name, emails, create_time, update_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning ${user.list}`,
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9::text[], $10::timestamptz, $10::timestamptz from (select count(*) from back) as gone
+     returning ${user.list}`,
     [
       row.uid,
       row.identityProviderUid,
@@ -151,7 +156,10 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
 
 // ---- who may sign in --------------------------------------------------------------------------------------------
 
-/** Remembers that the provider has removed whom it knew by this external id. */
+/**
+ * Remembers that the provider has removed whom it knew by this external id. There is room for it where a user, or another removal, went
+ * in the same transaction; else what the trigger raises is thrown (exceededQuota).
+ */
 export const writeScimRemoval = async (
   rows: Write,
   { identityProviderUid, externalId, identityUid, nowMs }: Pick<NewScimUser, "identityProviderUid" | "identityUid" | "nowMs"> & { readonly externalId: string },

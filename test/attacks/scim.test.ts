@@ -1,18 +1,15 @@
 // Attacks on SCIM: its token, its address, what a directory may do to people and organizations, and what it may cost.
 
 import assert from "node:assert/strict";
-import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, objectList, text } from "#base/json.ts";
-import { limits, organizationQuotas, requestRates } from "#base/limits.ts";
-import { silent } from "#base/log.ts";
+import { limits, requestRates } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import { setSuspended } from "../../server/application/organization.ts";
-import { changeQuota, listQuotas } from "../../server/application/quotas.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
-import { asOwner, ownerUrlOf } from "../database.ts";
+import { asOwner } from "../database.ts";
 import { askScim, enableScim, makeOwners, openScimProvider, type ScimProvider } from "../scim.ts";
 import { beginRequest } from "../slow-body.ts";
 import { databaseContents } from "../story/installation.ts";
@@ -387,103 +384,4 @@ test("attack 206: a list of documents that are as large as may be has as many as
   assert.equal(seen.size, count);
   const { body } = await idp.ask("GET", `/Users?${query}&attributes=userName`);
   assert.ok(Number(body.itemsPerPage) < count, "what is read counts, and not what is shown");
-});
-
-const quotaOptions = (): Parameters<typeof changeQuota>[0] => ({
-  settings: { databaseUrl: world.databaseUrl, migrateUrl: ownerUrlOf(world.databaseUrl), dataDirectory: tmpdir(), auditMonths: 13 },
-  publicUrl: world.url,
-  log: silent,
-  progress: () => {},
-});
-
-/** How many of it the organization has, as `gantry admin quota list` says it. */
-const usedOf = async (organization: string, name: string): Promise<number | undefined> =>
-  (await listQuotas(quotaOptions(), organization)).find((quota) => quota.name === name)?.used;
-
-/** Two identity providers of a new organization with SCIM. */
-const openTwo = async (name: string): Promise<{ organization: string; one: ScimProvider; two: ScimProvider }> => {
-  const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
-  await makeOwners(world, organization);
-  const open = async (): Promise<ScimProvider> => enableScim(world, await registerProvider(world, provider, { parent: organization }));
-  return { organization, one: await open(), two: await open() };
-};
-
-for (const { name, path, documentOf } of [
-  { name: "scim-users", path: "/Users", documentOf: (key: string): JsonObject => ({ userName: key, externalId: key }) },
-  { name: "scim-groups", path: "/Groups", documentOf: (key: string): JsonObject => ({ displayName: key, externalId: key }) },
-] as const) {
-  const make = (at: ScimProvider, key: string) => at.ask("POST", path, documentOf(key));
-
-  test(`attack 208: a directory that fills an organization makes as many ${name} as the quota, over all its providers, and no more`, async () => {
-    const { organization, one, two } = await openTwo(`filled with ${name}`);
-    await changeQuota(quotaOptions(), { name, value: 7, organization });
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => make(index % 2 === 0 ? one : two, `all-at-once-${index}`)));
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [...Array(7).fill(201), ...Array(5).fill(429)]);
-    assert.equal(await usedOf(organization, name), 7);
-    const refused = answers.find(({ status }) => status === 429);
-    assert.deepEqual(refused?.body, {
-      schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
-      status: "429",
-      detail:
-        `the organization ${organization} may have 7 ${name.replace("-", " ")} (quota ${name}), and there is no room for more: ` +
-        "delete some, or ask the operator of the server, who raises it with gantry admin quota",
-    });
-    assert.deepEqual([refused.headers.get("content-type"), refused.headers.get("retry-after")], ["application/scim+json", null]);
-    assert.equal((await make(idp, `meanwhile-${name}`)).status, 201, "other organizations have their own");
-  });
-
-  test(`attack 208: a full directory is refused new ${name} without a trace, changes what it has, and makes one for each that goes`, async () => {
-    const { organization, one } = await openTwo(`full of ${name}`);
-    const [kept, gone] = [text((await make(one, "kept")).body, "id"), text((await make(one, "gone")).body, "id")];
-    assert.equal((await one.ask("DELETE", `${path}/${gone}`)).status, 204);
-    await changeQuota(quotaOptions(), { name, value: 1, organization });
-    const before = await databaseContents(world, [...touched, "scim_members", "resource_counts"]);
-    assert.equal((await make(one, "gone")).status, 429);
-    assert.deepEqual(await databaseContents(world, [...touched, "scim_members", "resource_counts"]), before);
-    await changeQuota(quotaOptions(), { name, value: 0, organization });
-    const operations = { Operations: [{ op: "replace", path: "displayName", value: "Patched" }] };
-    assert.ok([200, 204].includes((await one.ask("PATCH", `${path}/${kept}`, operations)).status));
-    assert.equal((await one.ask("PUT", `${path}/${kept}`, documentOf("replaced"))).status, 200);
-    await changeQuota(quotaOptions(), { name, value: 1, organization });
-    assert.equal((await one.ask("DELETE", `${path}/${kept}`)).status, 204);
-    assert.deepEqual([(await make(one, "gone")).status, (await make(one, "another")).status], [201, 429]);
-    await changeQuota(quotaOptions(), { name, value: undefined, organization });
-    assert.equal((await make(one, "another")).status, 201);
-  });
-
-  test(`attack 208: a provider that is deleted uses up nothing of ${name} any more, and comes back with them where they fit alone`, async () => {
-    const { organization, one, two } = await openTwo(`deleted with ${name}`);
-    for (const key of ["a", "b", "c"]) assert.equal((await make(one, key)).status, 201);
-    await changeQuota(quotaOptions(), { name, value: 4, organization });
-    await world.ok(`${service}/DeleteIdentityProvider`, { uid: one.uid });
-    assert.equal(await usedOf(organization, name), 0);
-    for (const key of ["a", "b"]) assert.equal((await make(two, key)).status, 201);
-    const deletions = "gantry.deletions.v1.DeletionsService";
-    const [deletion] = objectList(await world.ok(`${deletions}/ListDeletions`, { resourceUids: [one.uid] }), "deletions");
-    const undelete = () => world.call(`${deletions}/UndeleteDeletion`, { uid: text(deletion ?? {}, "uid") });
-    const refused = await undelete();
-    assert.equal(refused.code, codes.RESOURCE_EXHAUSTED);
-    assert.match(refused.message, new RegExp(`quota ${name}`));
-    assert.equal(await usedOf(organization, name), 2);
-    await changeQuota(quotaOptions(), { name, value: 5, organization });
-    assert.equal((await undelete()).code, 0);
-    assert.equal(await usedOf(organization, name), 5);
-    assert.equal((await make(two, "c")).status, 429);
-  });
-}
-
-test("attack 208: a user whose default role has no room is refused with the quota's name, and not kept", async () => {
-  const { organization, one } = await openTwo("full of bindings");
-  await changeQuota(quotaOptions(), { name: "role-bindings", value: (await usedOf(organization, "role-bindings")) ?? 0, organization });
-  const before = await databaseContents(world, [...touched, "resource_counts"]);
-  const refused = await one.ask("POST", "/Users", { userName: "unbound", externalId: "unbound" });
-  assert.equal(refused.status, 429);
-  assert.match(text(refused.body, "detail"), /quota role-bindings/);
-  assert.deepEqual(await databaseContents(world, [...touched, "resource_counts"]), before);
-  assert.equal((await one.ask("POST", "/Users", { userName: "nobody yet" })).status, 201);
-});
-
-test("attack 208: what an organization may have of SCIM where nothing is set is a number, and the command names it", async () => {
-  const quotas = new Map((await listQuotas(quotaOptions())).map((quota) => [quota.name, quota.byDefault]));
-  for (const name of ["scim-users", "scim-groups"] as const) assert.equal(quotas.get(name), organizationQuotas[name]);
 });

@@ -42,8 +42,6 @@ interface Moves {
   readonly removed: readonly string[];
 }
 
-const ownTable = "scim_groups";
-
 const groupUidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
 const noGroup = ({ request }: Asked): Fault => noResource("Group", text(request, "id"));
@@ -100,6 +98,10 @@ const usersOf = async ({ rows, request }: WriteContext, members: Json | undefine
   return wanted;
 };
 
+/** Adds those who are not in the group yet. Returns them. Throws RESOURCE_EXHAUSTED where there is no room for them (quota scim-members). */
+const addMembers = async ({ rows }: WriteContext, groupUid: string, users: readonly string[]): Promise<string[]> =>
+  users.length === 0 ? [] : namingQuota(groupUid, insertScimMembers(rows, groupUid, users));
+
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const sent = part(request, "document");
@@ -108,8 +110,8 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const uid = newChild(provider);
   const users = await usersOf(context, valueNamed(sent, "members"));
   const made = insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs });
-  await namingTakenGroup(namingQuota(ownTable, uid, made));
-  const added = users.length === 0 ? [] : await insertScimMembers(rows, uid, users);
+  await namingTakenGroup(namingQuota(uid, made));
+  const added = await addMembers(context, uid, users);
   const row = await findScimGroup(rows, uid);
   if (!row) throw noGroup(context);
   return { reply: await answered(context, row, { added, removed: [] }) };
@@ -142,7 +144,7 @@ const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   const wanted = readGroup(kept === undefined && before.externalId !== undefined ? { ...sent, externalId: before.externalId } : sent);
   const users = await usersOf(context, valueNamed(sent, "members"));
   const removed = await deleteOtherScimMembers(rows, before.uid, users);
-  const added = users.length === 0 ? [] : await insertScimMembers(rows, before.uid, users);
+  const added = await addMembers(context, before.uid, users);
   const row = await writeGroup(context, before, wanted, { added, removed });
   return { reply: await answered(context, row ?? before, { added, removed }), unchanged: row === undefined };
 };
@@ -179,7 +181,7 @@ const moveMembers = async (context: WriteContext, uid: string, { op, filter, val
   }
   const users = await usersOf(context, filter === undefined ? value : [filter]);
   const removed = op === "replace" && filter === undefined ? await deleteOtherScimMembers(rows, uid, users) : [];
-  return { added: users.length === 0 ? [] : await insertScimMembers(rows, uid, users), removed };
+  return { added: await addMembers(context, uid, users), removed };
 };
 
 /** The operation without what it says of members; undefined where nothing is left. */
@@ -242,7 +244,7 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
 export const scimGroup = resource({
   service: ScimGroupsService,
   message: ScimGroupSchema,
-  ownTable,
+  ownTable: "scim_groups",
   methods: {
     ListScimGroups: { reads: listGroups },
     GetScimGroup: { reads: getGroup },

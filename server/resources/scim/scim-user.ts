@@ -7,7 +7,7 @@ import { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
-import { namingQuota, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "#signin";
 import {
   countScimUsers,
@@ -37,8 +37,7 @@ import { documentOf, weakVersionOf } from "./documents/document.ts";
 import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
 import { holdProvider } from "./rules/held-provider.ts";
-
-const ownTable = "scim_users";
+import { namingPeopleQuota } from "./rules/people-quota.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
@@ -104,7 +103,7 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
   const row = { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs };
   // Sent together: where the first is refused the transaction is over, and nothing of the second counts.
   const [made] = await Promise.all([
-    namingTaken(namingQuota(ownTable, uid, insertScimUser(rows, row))),
+    namingTaken(namingPeopleQuota(uid, insertScimUser(rows, row))),
     identityUid === undefined ? undefined : applyActive(context, provider, identityUid, active),
   ]);
   if (!made) throw noUser(context);
@@ -120,9 +119,10 @@ const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   return row;
 };
 
-/** Ends what the person had by this user, who is another one now, or gone. */
-const endUser = async (context: WriteContext, provider: Provider, { externalId, identityUid }: ScimUserRow): Promise<void> => {
-  if (externalId !== undefined) await writeScimRemoval(context.rows, { identityProviderUid: provider.uid, externalId, identityUid, nowMs: context.nowMs });
+/** Ends what the person had by this user, who is another one now, or gone. A removal stands in for whoever went in this transaction. */
+const endUser = async (context: WriteContext, provider: Provider, { uid, externalId, identityUid }: ScimUserRow): Promise<void> => {
+  const removal = { identityProviderUid: provider.uid, identityUid, nowMs: context.nowMs };
+  if (externalId !== undefined) await namingPeopleQuota(uid, writeScimRemoval(context.rows, { ...removal, externalId }));
   if (identityUid !== undefined) await endProvisionedAccess(context, provider, identityUid);
 };
 
@@ -136,8 +136,9 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
   const row = await namingTaken(updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }));
   if (!row) throw noUser(context);
-  if (isOther) await endUser(context, provider, before);
+  // Who comes back makes room for the removal of who was here before.
   if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
+  if (isOther) await endUser(context, provider, before);
   if (identityUid !== undefined && (isOther || active !== before.active)) await applyActive(context, provider, identityUid, active);
   return { reply: toldUser(context, row, await groupsOf(rows, [row], shown), shown) };
 };
@@ -203,7 +204,7 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
 export const scimUser = resource({
   service: ScimUsersService,
   message: ScimUserSchema,
-  ownTable,
+  ownTable: "scim_users",
   methods: {
     ListScimUsers: { reads: listUsers },
     GetScimUser: { reads: getUser },

@@ -25,9 +25,9 @@ export const namingStorageQuota = async <T>(repo: string, given: Promise<T>, let
   try {
     return await given;
   } catch (thrown) {
-    const quota = exceededQuota(thrown);
-    if (quota === undefined) throw thrown;
+    const exceeded = exceededQuota(thrown);
+    if (!exceeded) throw thrown;
     letGo();
-    throw storageFault(rootOf(repo), quota);
+    throw storageFault(rootOf(repo), exceeded.value);
   }
 };
