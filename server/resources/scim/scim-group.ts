@@ -28,11 +28,12 @@ import {
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
 import { changedSince, noResource, notUnique, scimFault } from "./documents/faults.ts";
-import { valueNamed } from "./documents/filter.ts";
-import { isGroupList, memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
+import { valueNamed, withCoreNames } from "./documents/names.ts";
+import { memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
 import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
 import { groupQueryOf } from "./documents/query.ts";
 import { isSameJson } from "./documents/same-json.ts";
+import { groupAttributes } from "./documents/schemas.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 
@@ -102,7 +103,7 @@ const usersOf = async ({ rows, request }: WriteContext, members: Json | undefine
 
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const sent = part(request, "document");
+  const sent = withCoreNames(part(request, "document"));
   const { document, ...group } = readGroup(sent);
   const { uid: provider } = await holdProvider(context);
   const uid = newChild(provider);
@@ -134,7 +135,7 @@ const writeGroup = async (context: WriteContext, before: ScimGroupRow, { documen
 
 const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const sent = part(request, "document");
+  const sent = withCoreNames(part(request, "document"));
   const kept = valueNamed(sent, "externalId");
   await holdProvider(context);
   const before = await lockSeenGroup(context);
@@ -173,7 +174,7 @@ const moveMembers = async (context: WriteContext, uid: string, { op, filter, val
   const { rows, request } = context;
   const provider = text(request, "identityProviderUid");
   if (op === "remove") {
-    if (filter === undefined && value === undefined) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
+    if (filter === undefined && (value ?? null) === null) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
     const gone = (filter === undefined ? memberIdsOf(value) : [filter]).map((id) => `${provider}/${id}`);
     return { added: [], removed: await deleteScimMembers(rows, uid, gone) };
   }
@@ -198,7 +199,7 @@ const patchGroup = async (context: WriteContext): Promise<Outcome> => {
     patched(
       documentOf(before),
       operations.flatMap((each) => withoutMembers(each) ?? []),
-      isGroupList,
+      groupAttributes,
     ),
   );
   const [added, removed] = [new Set<string>(), new Set<string>()];

@@ -30,11 +30,13 @@ import {
 } from "#store";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { changedSince, noResource, notUnique } from "./documents/faults.ts";
+import { withCoreNames } from "./documents/names.ts";
 import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
+import { userAttributes } from "./documents/schemas.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
-import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
+import { type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 
@@ -95,7 +97,7 @@ const applyActive = (context: WriteContext, provider: Provider, identityUid: str
 
 const createUser = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const user = readUser(part(request, "document"));
+  const user = readUser(withCoreNames(part(request, "document")));
   const provider = await holdProvider(context);
   const { externalId, active = true, document, ...keys } = user;
   const identityUid = await identityOf(context, provider, externalId);
@@ -149,7 +151,7 @@ const keptByReplace = ({ externalId, active }: JsonObject): JsonObject => ({
 });
 
 const replaceUser = async (context: WriteContext): Promise<Outcome> => {
-  const wanted = readUser(part(context.request, "document"));
+  const wanted = readUser(withCoreNames(part(context.request, "document")));
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
   const document = { ...keptByReplace(documentOf(before)), ...wanted.document };
@@ -160,7 +162,7 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
   const operations = readOperations(part(context.request, "document"));
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
-  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, isUserList)));
+  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, userAttributes)));
 };
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {
