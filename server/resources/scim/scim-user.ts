@@ -21,6 +21,7 @@ import {
   listGroupsOfScimUsers,
   listScimUsers,
   lockGroupsOfScimUser,
+  lockScimPerson,
   lockScimUser,
   type Provider,
   type Read,
@@ -72,11 +73,13 @@ const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown)
     : [];
 
 /**
- * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
- * subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
+ * The identity of whom the provider knows by this external id, who signs in before this transaction or behind it; undefined: not known
+ * yet. By the provider's correlation rule it is the subject, from which the identity follows; or the claim `oid`, and then only a sign-in
+ * tells whose it is.
  */
 const identityOf = async ({ rows, services }: WriteContext, provider: Provider, externalId: string | undefined): Promise<string | undefined> => {
   if (externalId === undefined) return undefined;
+  await lockScimPerson(rows, provider.uid, externalId);
   return isKnownByOid(provider) ? findScimIdentity(rows, provider.uid, externalId) : services.authn.personUid(provider.oidc.issuer, externalId);
 };
 
