@@ -2,8 +2,7 @@
 // members have in the sessions of their sign-ins. A change touches the rows of those members alone who come or go.
 
 import { ScimGroupSchema, ScimGroupsService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
-import { matchesEtag } from "#base/etag.ts";
-import { Fault } from "#base/fault.ts";
+import type { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
@@ -27,7 +26,7 @@ import {
 } from "#store";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
-import { changedSince, noResource, notUnique, scimFault } from "./documents/faults.ts";
+import { namingTaken, noResource, requireSeen, scimFault } from "./documents/faults.ts";
 import { valueNamed, withCoreNames } from "./documents/names.ts";
 import { memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
 import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
@@ -82,14 +81,7 @@ const answered = async (context: WriteContext | ReadContext, row: ScimGroupRow, 
   return toldGroup(context, row, moves, shownGroup(row, await membersOf(context.rows, [row], shown), baseOf(context), shown));
 };
 
-const namingTakenGroup = async <T>(statement: Promise<T>): Promise<T> => {
-  try {
-    return await statement;
-  } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") throw notUnique("another group of this identity provider has the same externalId");
-    throw thrown;
-  }
-};
+const taken = "another group of this identity provider has the same externalId";
 
 /** The uids of members by their ids. Throws 400 invalidValue where the provider has no such user. */
 const usersOf = async ({ rows, request }: WriteContext, members: Json | undefined): Promise<string[]> => {
@@ -109,7 +101,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const uid = newChild(provider);
   const users = await usersOf(context, valueNamed(sent, "members"));
   const made = insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs });
-  await namingTakenGroup(namingQuota(ownTable, uid, made));
+  await namingTaken(namingQuota(ownTable, uid, made), taken);
   const added = users.length === 0 ? [] : await insertScimMembers(rows, uid, users);
   const row = await findScimGroup(rows, uid);
   if (!row) throw noGroup(context);
@@ -119,8 +111,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
   const row = await lockScimGroup(context.rows, groupUidOf(context));
   if (!row) throw noGroup(context);
-  const ifMatch = text(context.request, "ifMatch");
-  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  requireSeen(text(context.request, "ifMatch"), weakVersionOf(row));
   return row;
 };
 
@@ -128,7 +119,7 @@ const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
 const writeGroup = async (context: WriteContext, before: ScimGroupRow, { document, ...group }: ReadGroup, moves: Moves): Promise<ScimGroupRow | undefined> => {
   const { rows, nowMs } = context;
   if (moves.added.length + moves.removed.length === 0 && isSameJson(document, documentOf(before))) return undefined;
-  const row = await namingTakenGroup(updateScimGroup(rows, { ...group, uid: before.uid, document: JSON.stringify(document), nowMs }));
+  const row = await namingTaken(updateScimGroup(rows, { ...group, uid: before.uid, document: JSON.stringify(document), nowMs }), taken);
   if (!row) throw noGroup(context);
   return row;
 };
