@@ -65,6 +65,10 @@ test("a user is made, read, replaced, patched and deleted, with an ETag that cha
   assert.deepEqual([got.status, got.body], [200, created.body]);
   assert.equal((await idp.ask("GET", `/Users/${id}`, undefined, { "if-none-match": 'W/"1"' })).status, 304);
 
+  // RFC 7643, 3.1: meta.location is the same as Content-Location.
+  for (const { headers, body } of [created, got]) assert.equal(headers.get("content-location"), text(part(body, "meta"), "location"));
+  assert.equal((await idp.ask("GET", "/Users")).headers.get("content-location"), null);
+
   world.clock.now += 1000;
   const renamed = await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "displayName", value: "Ada L." }] }, { "if-match": 'W/"1"' });
   assert.deepEqual([renamed.status, renamed.body.displayName, renamed.headers.get("etag")], [200, "Ada L.", 'W/"2"']);

@@ -102,10 +102,11 @@ const scimCall = (
   );
 };
 
-/** Where a new resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
-const createdAddress = (template: string, uid: string): string => {
+/** Where a resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
+const addressOf = (template: string, uid: string): string => {
   const at = uid.lastIndexOf("/");
-  return `${template.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
+  const collection = template.replace("/{id}", "");
+  return `${collection.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
 };
 
 const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Reply, publicUrl: string): HttpResponse => {
@@ -115,7 +116,12 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
   const document = message.document === undefined ? undefined : part(message, "document");
   if (!document) return { status: 204, headers: headers.slice(2), body: "" };
   const isCreated = method.scim?.verb === "POST";
-  if (isCreated) headers.push("location", `${publicUrl.replace(/\/$/, "")}${createdAddress(method.scim?.template ?? "", uid)}`);
+  if (uid !== "") {
+    const address = `${publicUrl.replace(/\/$/, "")}${addressOf(method.scim?.template ?? "", uid)}`;
+    // RFC 7643, 3.1: what `meta` says of it, too.
+    headers.push("content-location", address);
+    if (isCreated) headers.push("location", address);
+  }
   // RFC 7644, 3.14.
   if (!method.writes && version !== "" && matchesEtag(headerOf(request, "if-none-match"), version)) return { status: 304, headers: headers.slice(2), body: "" };
   return { status: isCreated ? 201 : 200, headers, body: JSON.stringify(document) };
