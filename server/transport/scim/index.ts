@@ -103,7 +103,7 @@ const scimCall = (
 };
 
 /** Where a resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
-const addressOf = (template: string, uid: string): string => {
+const resourceAddress = (template: string, uid: string): string => {
   const at = uid.lastIndexOf("/");
   const collection = template.replace("/{id}", "");
   return `${collection.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
@@ -117,7 +117,7 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
   if (!document) return { status: 204, headers: headers.slice(2), body: "" };
   const isCreated = method.scim?.verb === "POST";
   if (uid !== "") {
-    const address = `${publicUrl.replace(/\/$/, "")}${addressOf(method.scim?.template ?? "", uid)}`;
+    const address = `${publicUrl.replace(/\/$/, "")}${resourceAddress(method.scim?.template ?? "", uid)}`;
     // RFC 7643, 3.1: what `meta` says of it, too.
     headers.push("content-location", address);
     if (isCreated) headers.push("location", address);
