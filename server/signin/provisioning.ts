@@ -15,6 +15,7 @@ import {
   insertRevokedGrant,
   listBindingsBelow,
   lockRow,
+  lockScimPerson,
   lockScimStanding,
   type Provider,
   writeScimArrival,
@@ -82,6 +83,7 @@ export const checkProvisioning = async (
   externalId: string,
 ): Promise<{ readonly isProvisioned: boolean }> => {
   const { rows } = context;
+  await lockScimPerson(rows, provider.uid, externalId);
   // By its subject a person has one identity, as long as the provider has its issuer, which it keeps (attack 207).
   const isByOid = isKnownByOid(provider);
   if (isByOid) await writeScimArrival(rows, provider.uid, externalId, identityUid);

@@ -16,7 +16,7 @@ import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
-import { deleteRefreshToken, insertRefreshToken, insertRevokedGrant, replaceRefreshTokenSecret, type Write } from "#store";
+import { deleteRefreshToken, insertRefreshToken, insertRevokedGrant, isDismissedBy, replaceRefreshTokenSecret, type Write } from "#store";
 import { oauthFault } from "./oauth-parameters.ts";
 import { audienceOfResource } from "./resources.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
@@ -139,11 +139,13 @@ export const renew = async (
     nowMs,
     expireTimeMs: wholeSeconds(nowMs + limits.refreshTokenLifetimeMs),
   });
-  if (!family) {
-    authn.clientLimits.addFailure("refused-refresh-tokens", address);
+  // Families end with a dismissal by SCIM; one that began at the same moment, and that it did not see, ends here (attack 222).
+  const isDismissed = family !== undefined && (await isDismissedBy(rows, family.identityProviderUid, family.identityUid));
+  if (!family || isDismissed) {
+    if (!isDismissed) authn.clientLimits.addFailure("refused-refresh-tokens", address);
     const ended = await deleteRefreshToken(rows, id, nowMs);
     if (ended?.client !== undefined) await insertRevokedGrant(rows, id, nowMs);
-    if (ended?.isLive) log("signin.refresh.reused", { identity: ended.identityUid });
+    if (ended?.isLive && !isDismissed) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };
   }
   // RFC 8707, 2.2: for nothing else than the person has agreed to. Thrown, it leaves the token as it was.

@@ -38,8 +38,10 @@ const literalPattern = (value: string): string => value.replace(/[\\%_]/g, "\\$&
 const patternOf = (operator: ScimOperator, value: string): string => `${operator === "sw" ? "" : "%"}${literalPattern(value)}${operator === "ew" ? "" : "%"}`;
 
 /** A condition on one column in SQL. Never null: `not` is the opposite of it. */
-export const scimComparison = (column: string, operator: ScimOperator, value: string | boolean, add: Add): string => {
-  if (operator === "pr") return column === "display_name" ? "display_name <> ''" : `${column} is not null`;
+export const scimComparison = (kept: string, operator: ScimOperator, value: string | boolean, add: Add): string => {
+  // A name that nobody has said is kept as an empty one, which is smaller than others and in all of them.
+  const column = kept === "display_name" ? "nullif(display_name, '')" : kept;
+  if (operator === "pr") return `${column} is not null`;
   const sign = comparators[operator];
   if (sign) return `coalesce(${column} ${sign} ${add(value)}, false)`;
   if (operator === "eq") return `coalesce(${column} = ${add(value)}, false)`;

@@ -156,6 +156,17 @@ export const { list: listScimUsers, count: countScimUsers } = scimLists<ScimUser
 
 // ---- who may sign in --------------------------------------------------------------------------------------------
 
+// Any number that no other lock has (lock.ts); with whom it is about.
+const personKey = 730_141_293;
+
+/**
+ * Whoever says something new of whom the provider knows by this external id, and whoever signs in as them, goes on when the other has
+ * ended: as long as there is no row of them, there is no other lock (attack 222).
+ */
+export const lockScimPerson = async (rows: Write, identityProviderUid: string, externalId: string): Promise<void> => {
+  await rows.query(`select pg_advisory_xact_lock(${personKey}, hashtext($1))`, [`${identityProviderUid} ${externalId}`]);
+};
+
 /**
  * Remembers that the provider has removed whom it knew by this external id. There is room for it where a user, or another removal, went
  * in the same transaction; else what the trigger raises is thrown (exceededQuota).
@@ -237,6 +248,18 @@ export const isDismissedAt = async (rows: Write, identityUid: string, group: str
   return removed.length > 0;
 };
 
+/** Whether this provider has deactivated the person by SCIM or removed them. Waits for nobody: what is dismissed behind this look ends what was there. */
+export const isDismissedBy = async (rows: Read, identityProviderUid: string, identityUid: string): Promise<boolean> => {
+  const [found] = await rows.query(
+    `select coalesce(
+       (select not active from scim_users where identity_provider_uid = provider.uid and identity_uid = $2 order by active limit 1),
+       exists (select from scim_removals where identity_provider_uid = provider.uid and identity_uid = $2))
+     from identity_providers as provider where uid = $1 and scim_enabled`,
+    [identityProviderUid, identityUid],
+  );
+  return found?.[0] === "t";
+};
+
 /**
  * What SCIM says of a person who comes through this provider; undefined where SCIM is off, or says nothing. Who is "active" stays so until the
  * transaction ends.
@@ -248,7 +271,7 @@ export const lockScimStanding = async (
 ): Promise<"active" | "inactive" | "removed" | undefined> => {
   const enabled = await rows.query("select 1 from identity_providers where uid = $1 and scim_enabled", [identityProviderUid]);
   if (enabled.length === 0) return undefined;
-  const [found] = await rows.query("select active from scim_users where identity_provider_uid = $1 and identity_uid = $2 for share", [
+  const [found] = await rows.query("select active from scim_users where identity_provider_uid = $1 and identity_uid = $2 order by active for share", [
     identityProviderUid,
     identityUid,
   ]);

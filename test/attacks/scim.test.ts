@@ -37,6 +37,8 @@ after(async () => {
 });
 
 const service = "iam.IdentityProvidersService";
+const core = "urn:ietf:params:scim:schemas:core:2.0:User";
+const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const paths = ["/Users", "/Users/0123456789abcdef", "/ServiceProviderConfig", "/Schemas", "/ResourceTypes"];
 const touched = ["identity_providers", "outbox", "role_bindings", "scim_arrivals", "scim_groups", "scim_removals", "scim_users"];
 const personOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
@@ -342,13 +344,25 @@ test("attack 171: an organization that is suspended, and a provider that is dele
 
 test("attack 172: no password and no token of SCIM is kept, told or logged", async () => {
   const password = `pass-${"w0rd".repeat(5)}`;
+  const places: readonly JsonObject[] = [
+    { [core]: { password } },
+    { [`${core}:password`]: password },
+    { [enterprise]: { Password: password } },
+    { [`${enterprise}:password`]: password },
+    { credentials: [{ password }] },
+  ];
   const { body } = await idp.ask("POST", "/Users", { userName: "secretive", externalId: "secretive", PASSWORD: password });
   await idp.ask("PATCH", `/Users/${text(body, "id")}`, {
     Operations: [
       { op: "replace", path: "password", value: password },
       { op: "add", value: { password } },
+      ...places.map((value) => ({ op: "add", value })),
+      { op: "add", path: core, value: { password } },
+      { op: "add", path: `${enterprise}:password`, value: password },
     ],
   });
+  for (const [index, place] of places.entries())
+    assert.equal((await idp.ask("POST", "/Users", { userName: `secretive-${index}`, ...place })).status, 201, JSON.stringify(Object.keys(place)));
   const answer = JSON.stringify((await idp.ask("GET", `/Users/${text(body, "id")}`)).body);
   const { read } = world.server.application.services.store;
   const tables = ["outbox", "scim_users", "identity_providers"];
@@ -358,6 +372,53 @@ test("attack 172: no password and no token of SCIM is kept, told or logged", asy
   for (const secret of [password, idp.token]) {
     assert.doesNotMatch(answer, new RegExp(secret));
     assert.ok(!contents.includes(secret));
+  }
+});
+
+test("attack 220: who is deactivated in other words of the protocol has no right left, and no 2xx says so of somebody who has", async () => {
+  const no = [{ $ref: null, value: "False" }];
+  const patch = (operation: JsonObject): JsonObject => ({ Operations: [operation] });
+  const ways: readonly (readonly [verb: string, body: JsonObject])[] = [
+    ["PUT", { [core]: { active: false } }],
+    ["PUT", { [`${core}:active`]: false }],
+    ["PUT", { active: ["False"] }],
+    ["PATCH", patch({ op: "replace", value: { [core]: { active: false } } })],
+    ["PATCH", patch({ op: "Replace", path: core.toUpperCase(), value: { ACTIVE: "false" } })],
+    ["PATCH", patch({ op: "replace", value: { [`${core}:active`]: false } })],
+    ["PATCH", patch({ op: "Replace", path: "active", value: no })],
+    ["PATCH", patch({ op: "Replace", path: ` ${core}:active`, value: "False" })],
+  ];
+  for (const [index, [verb, body]] of ways.entries()) {
+    const names = { userName: `leaver-${index}`, externalId: `leaver-${index}` };
+    const made = await idp.ask("POST", "/Users", names);
+    const bindings = async (): Promise<unknown[]> =>
+      objectList(await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: personOf(names.externalId) }), "roleBindings");
+    assert.equal((await bindings()).length, 1);
+    const { status, body: shown } = await idp.ask(verb, `/Users/${text(made.body, "id")}`, verb === "PUT" ? { ...names, ...body } : body);
+    assert.deepEqual([status, shown.active, (await bindings()).length], [200, false, 0], JSON.stringify(body));
+  }
+  const announced = await idp.ask("POST", "/Users", { externalId: "leaver", [core]: { userName: "leaver", active: false } });
+  assert.deepEqual([announced.status, announced.body.active, announced.body[core]], [201, false, undefined]);
+});
+
+test("attack 221: who is taken out of a group in other words of the protocol is out, and a write behind another version is none", async () => {
+  const { body: user } = await idp.ask("POST", "/Users", { userName: "member" });
+  const members = [{ value: text(user, "id") }];
+  const urn = "urn:ietf:params:scim:schemas:core:2.0:Group";
+  const ways: readonly JsonObject[] = [
+    { op: "remove", path: "members", value: null },
+    { op: "remove", path: "members", value: members[0] ?? null },
+    { op: "replace", value: { [urn]: { members: [] } } },
+    { op: "replace", path: urn, value: { members: null } },
+  ];
+  for (const operation of ways) {
+    const { body: group } = await idp.ask("POST", "/Groups", { [urn]: { displayName: "group", members } });
+    const path = `/Groups/${text(group, "id")}`;
+    assert.equal(objectList(group, "members").length, 1);
+    const stale = await idp.ask("PATCH", path, { Operations: [operation] }, { "if-match": "" });
+    assert.equal(stale.status, 412, "a list of no version");
+    assert.equal((await idp.ask("PATCH", path, { Operations: [operation] })).status, 204);
+    assert.deepEqual(objectList((await idp.ask("GET", path)).body, "members"), [], JSON.stringify(operation));
   }
 });
 

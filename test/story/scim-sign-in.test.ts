@@ -150,6 +150,79 @@ for (const way of ["a POST", "another externalId", "a PUT"]) {
   });
 }
 
+/** Holds a table against writers until it is released. */
+const holdTable = async (table: string): Promise<() => Promise<void>> => {
+  const { store } = world.server.application.services;
+  const [held, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = store.write(async (rows) => {
+    await rows.query(`lock table ${table} in share mode`);
+    held.resolve();
+    await gate.promise;
+  });
+  await held.promise;
+  return () => {
+    gate.resolve();
+    return holding;
+  };
+};
+
+/** Resolves when so many statements of such a text wait for a lock. */
+const waiting = async (count: number, pattern: string): Promise<string> => {
+  const { read } = world.server.application.services.store;
+  for (;;) {
+    const [found] = await read.query(
+      "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ilike $1",
+      [pattern],
+    );
+    if (Number(found?.[0]) >= count) return "waits";
+  }
+};
+
+test("attack 222: a refresh token that is given while its person is announced as inactive gives nothing, and ends", async () => {
+  const at = await enableScim(world, await registerProvider(world, provider));
+  const come = () => signIn(world, provider, at.uid, { sub: "refreshing" }, { create_refresh_token: "true" });
+  await come();
+  for (const { uid } of await bindingsOf(personOf("refreshing"))) await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: uid ?? "" });
+  // Both are behind what they ask of each other, and before their end.
+  const release = await holdTable("outbox");
+  const coming = come();
+  await waiting(1, "%insert into outbox%");
+  const announcing = at.ask("POST", "/Users", { userName: "refreshing", externalId: "refreshing", active: false });
+  await waiting(2, "%insert into outbox%");
+  await release();
+  const { refreshToken } = await coming;
+  const id = text((await announcing).body, "id");
+  assert.notEqual(refreshToken, "");
+  assert.equal(await refresh(refreshToken), 400);
+  await activate(id, true, at);
+  assert.equal(await refresh(refreshToken), 400, "what has ended does not come back");
+});
+
+for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"]) {
+  for (const way of ["a POST", "another externalId"]) {
+    test(`attack 222: who is signing in while ${way} announces them as inactive has nothing left behind it (${rule})`, async () => {
+      const at = await enableScim(world, await registerProvider(world, provider, { oidc: { correlationRule: rule } }));
+      const name = `hurrying-${way.length}-${rule.length}-${rule.charAt("CORRELATION_RULE_".length)}`.toLowerCase();
+      const user = { userName: `${name}@example.com`, active: false };
+      const path = way === "a POST" ? "" : `/Users/${text((await at.ask("POST", "/Users", user)).body, "id")}`;
+      // Where a sign-in is behind its question to SCIM and before its end.
+      const release = await holdTable("memberships");
+      const signingIn = signIn(world, provider, at.uid, { sub: name, oid: name }, { create_refresh_token: "true" });
+      await waiting(1, "%into memberships%");
+      const add = { Operations: [{ op: "add", path: "externalId", value: name }] };
+      const announcing = path === "" ? at.ask("POST", "/Users", { ...user, externalId: name }) : at.ask("PATCH", path, add);
+      await Promise.race([announcing, waiting(1, "%pg_advisory_xact_lock%")]);
+      await release();
+      const { token, refreshToken } = await signingIn;
+      const { status, body } = await announcing;
+      assert.deepEqual([status, body.active], [way === "a POST" ? 201 : 200, false]);
+      assert.deepEqual(await bindingsOf(personOf(name)), []);
+      if (token !== "") assert.deepEqual(await seen(token), forbidden);
+      if (refreshToken !== "") assert.equal(await refresh(refreshToken), 400);
+    });
+  }
+}
+
 test("a sign-in that waits for its terminal gives nothing to whoever was deactivated meanwhile", async () => {
   const id = await announce("waiting");
   const waiting = await requestDeviceCodes(world, { idp_id: idp.uid });

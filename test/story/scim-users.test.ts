@@ -66,6 +66,10 @@ test("a user is made, read, replaced, patched and deleted, with an ETag that cha
   assert.deepEqual([got.status, got.body], [200, created.body]);
   assert.equal((await idp.ask("GET", `/Users/${id}`, undefined, { "if-none-match": 'W/"1"' })).status, 304);
 
+  // RFC 7643, 3.1: meta.location is the same as Content-Location.
+  for (const { headers, body } of [created, got]) assert.equal(headers.get("content-location"), text(part(body, "meta"), "location"));
+  assert.equal((await idp.ask("GET", "/Users")).headers.get("content-location"), null);
+
   world.clock.now += 1000;
   const renamed = await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "displayName", value: "Ada L." }] }, { "if-match": 'W/"1"' });
   assert.deepEqual([renamed.status, renamed.body.displayName, renamed.headers.get("etag")], [200, "Ada L.", 'W/"2"']);
@@ -208,6 +212,10 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     ['(userName sw "a" or userName sw "b") and not (active eq "False")', "a"],
     ['userName sw "a" or userName sw "b" and active eq true', "a"],
     ["displayName pr", "ab"],
+    ['displayName lt "b"', "a"],
+    ['displayName co ""', "ab"],
+    ['displayName eq ""', ""],
+    ['displayName ne "barbara_l"', "ac"],
     ["not (displayName pr)", "c"],
     ['displayName co "_"', "b"],
     ["active eq false", "b"],
@@ -260,6 +268,10 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     objectList(searched.body, "Resources").map((each) => [each.userName, each.externalId]),
     [["carol@y.example", undefined]],
   );
+  // Names in any case, and null is nothing (RFC 7643, 2.1 and 2.5).
+  const inAnyCase = await own.ask("POST", "/Users/.search/", { FILTER: 'userName eq "carol@y.example"', Count: 1, startIndex: null, sortBy: null });
+  assert.deepEqual([inAnyCase.status, inAnyCase.body.totalResults], [200, 1]);
+  assert.equal((await own.ask("GET", "/Users?startindex=3&COUNT=5")).body.itemsPerPage, 1);
   const wrong = [
     'title eq "x"',
     'emails[type eq "work" or value co "x"]',
@@ -280,6 +292,7 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
     'meta.created eq "yesterday"',
     'userName eq "a" userName',
     "__proto__ pr",
+    'userName eq "\\u0000"',
   ];
   for (const filter of wrong) {
     const { status, body } = await own.ask("GET", `/Users?filter=${encodeURIComponent(filter)}`);
@@ -297,6 +310,10 @@ test("lists are filtered, sorted and paged by what is indexed, and anything else
   await make({ externalId: "d", emails: [{ value: "dora@home.example", type: "home" }], note: "\0\ud800" }, own);
   assert.deepEqual(await found('emails[type eq "home"].value co "home"', "", own), ["a"]);
   assert.deepEqual(await found('emails.value eq "dora@home.example"', "", own), ["d"]);
+  // A value without quotation marks is what is written, and no number.
+  await make({ externalId: "00123" }, own);
+  assert.deepEqual(await found("externalId eq 00123", "", own), ["00123"]);
+  assert.deepEqual(await found("externalId eq 123", "", own), []);
 });
 
 test("attributes and excludedAttributes choose what is shown, of a single user too", async () => {
@@ -393,6 +410,79 @@ const patches: readonly (readonly [what: string, operations: readonly JsonObject
   ["`active` that is not said any more", [{ op: "remove", path: "active" }], { active: null }],
   ["an external id that is empty", [{ op: "replace", path: "externalId", value: "" }], { externalId: null }],
   ["all addresses", [{ op: "replace", path: "emails.value", value: "z@x" }], { emails: [{ value: "z@x", type: "work", primary: true }] }],
+  // RFC 7644, 3.5.2: whichever way it became primary.
+  [
+    "another address that becomes primary, said as Entra ID says true",
+    [
+      { op: "add", path: "emails", value: [{ value: "h@x", type: "home" }] },
+      { op: "replace", path: 'emails[type eq "home"].primary', value: "True" },
+    ],
+    {
+      emails: [
+        { value: "w@x", type: "work", primary: false },
+        { value: "h@x", type: "home", primary: true },
+      ],
+    },
+  ],
+  [
+    "two primary addresses",
+    [
+      {
+        op: "replace",
+        path: "emails",
+        value: [
+          { value: "a@x", primary: "True" },
+          { value: "b@x", primary: true },
+        ],
+      },
+    ],
+    {
+      emails: [
+        { value: "a@x", primary: true },
+        { value: "b@x", primary: false },
+      ],
+    },
+  ],
+  ["an address that is there already, in another spelling", [{ op: "add", path: "emails", value: { VALUE: "w@x", Primary: "true", type: "work" } }], {}],
+  ["another address that is to be removed", [{ op: "remove", path: "emails", value: { value: "other@x" } }], {}],
+  ["addresses removed with null", [{ op: "remove", path: "emails", value: null }], { emails: null }],
+  ["single values in lists", [{ op: "Replace", path: "displayName", value: [{ $ref: null, value: "D" }] }], { displayName: "D" }],
+  [
+    "the value of an address in a list",
+    [{ op: "Replace", path: 'emails[type eq "work"].value', value: [{ value: "n@x" }] }],
+    { emails: [{ value: "n@x", type: "work", primary: true }] },
+  ],
+  [
+    "a manager without what is around it",
+    [{ op: "Add", path: `${enterprise}:manager`, value: "m" }],
+    { [enterprise]: { department: "D", manager: { value: "m" } } },
+  ],
+  [
+    "a manager in a list",
+    [{ op: "Add", path: `${enterprise}:manager`, value: [{ value: "m" }] }],
+    { [enterprise]: { department: "D", manager: { value: "m" } } },
+  ],
+  [
+    "a manager in the extension, and none with an empty text",
+    [
+      { op: "add", value: { [enterprise]: { Manager: "m", employeeNumber: 7 } } },
+      { op: "replace", path: `${enterprise}:manager`, value: "" },
+    ],
+    { [enterprise]: { department: "D", employeeNumber: 7 } },
+  ],
+  ["an extension in any case", [{ op: "add", value: { [enterprise.toLowerCase()]: { DEPARTMENT: "N" } } }], { [enterprise]: { department: "N" } }],
+  ["what stands under the core schema", [{ op: "replace", value: { [core]: { displayName: "D" } } }], { displayName: "D" }],
+  [
+    "the core schema as a path",
+    [{ op: "replace", path: core, value: { displayName: "D", "name.givenName": "K" } }],
+    { displayName: "D", name: { givenName: "K", familyName: "F" } },
+  ],
+  ["an extension that nobody knows", [{ op: "add", value: { "urn:example:1.0:User": { badge: "7" } } }], { "urn:example:1.0:User": { badge: "7" } }],
+  [
+    "a value of an extension that nobody knows",
+    [{ op: "add", path: 'urn:example:1.0:User:keys[type eq "a:b"].value', value: "7" }],
+    { "urn:example:1.0:User": { keys: [{ type: "a:b", value: "7" }] } },
+  ],
 ];
 
 for (const [what, Operations, wanted] of patches) {
@@ -448,6 +538,12 @@ test("what cannot be understood is a 400 in RFC 7644's words, and changes nothin
     ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: 'emails[type ne "work"].value', value: "x" }] }, "noTarget"],
     ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", path: "emails[", value: "x" }] }, "invalidPath"],
     ["PATCH", `/Users/${id}`, { Operations: [{ op: "remove", path: "userName" }] }, "invalidValue"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: ["add"], path: "title", value: "x" }] }, "invalidValue"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "add", path: 'displayName[value eq "x"]', value: "y" }] }, "invalidPath"],
+    ["PATCH", `/Users/${id}`, { Operations: [{ op: "add", path: 'roles[type eq "x"]', value: 7 }] }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", [core]: { userName: "y" } }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", [core]: "y" }, "invalidValue"],
+    ["POST", "/Users", { userName: "x", [enterprise]: { department: "y", Department: "z" } }, "invalidValue"],
     ["PATCH", `/Users/${id}`, { Operations: [{ op: "replace", value: "x" }] }, "invalidValue"],
   ];
   for (const [verb, path, body, scimType] of cases) {

@@ -2,8 +2,7 @@
 // members have in the sessions of their sign-ins. A change touches the rows of those members alone who come or go.
 
 import { ScimGroupSchema, ScimGroupsService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
-import { matchesEtag } from "#base/etag.ts";
-import { Fault } from "#base/fault.ts";
+import type { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
@@ -27,12 +26,13 @@ import {
 } from "#store";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
 import { documentOf, idOf, weakVersionOf } from "./documents/document.ts";
-import { changedSince, noResource, notUnique, scimFault } from "./documents/faults.ts";
-import { valueNamed } from "./documents/filter.ts";
-import { isGroupList, memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
+import { namingTaken, noResource, requireSeen, scimFault } from "./documents/faults.ts";
+import { valueNamed, withCoreNames } from "./documents/names.ts";
+import { memberIdsOf, type ReadGroup, readGroup, shownGroup } from "./documents/group-document.ts";
 import { memberFilterOf, type Operation, patched, readOperations } from "./documents/patch.ts";
 import { groupQueryOf } from "./documents/query.ts";
 import { isSameJson } from "./documents/same-json.ts";
+import { groupAttributes } from "./documents/schemas.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 
@@ -79,14 +79,7 @@ const answered = async (context: WriteContext | ReadContext, row: ScimGroupRow, 
   return toldGroup(context, row, moves, shownGroup(row, await membersOf(context.rows, [row], shown), baseOf(context), shown));
 };
 
-const namingTakenGroup = async <T>(statement: Promise<T>): Promise<T> => {
-  try {
-    return await statement;
-  } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") throw notUnique("another group of this identity provider has the same externalId");
-    throw thrown;
-  }
-};
+const taken = "another group of this identity provider has the same externalId";
 
 /** The uids of members by their ids. Throws 400 invalidValue where the provider has no such user. */
 const usersOf = async ({ rows, request }: WriteContext, members: Json | undefined): Promise<string[]> => {
@@ -104,13 +97,13 @@ const addMembers = async ({ rows }: WriteContext, groupUid: string, users: reado
 
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const sent = part(request, "document");
+  const sent = withCoreNames(part(request, "document"));
   const { document, ...group } = readGroup(sent);
   const { uid: provider } = await holdProvider(context);
   const uid = newChild(provider);
   const users = await usersOf(context, valueNamed(sent, "members"));
   const made = insertScimGroup(rows, provider, { ...group, uid, document: JSON.stringify(document), nowMs });
-  await namingTakenGroup(namingQuota(uid, made));
+  await namingTaken(namingQuota(uid, made), taken);
   const added = await addMembers(context, uid, users);
   const row = await findScimGroup(rows, uid);
   if (!row) throw noGroup(context);
@@ -120,8 +113,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
   const row = await lockScimGroup(context.rows, groupUidOf(context));
   if (!row) throw noGroup(context);
-  const ifMatch = text(context.request, "ifMatch");
-  if (ifMatch !== "" && !matchesEtag(ifMatch, weakVersionOf(row))) throw changedSince();
+  requireSeen(text(context.request, "ifMatch"), weakVersionOf(row));
   return row;
 };
 
@@ -129,14 +121,14 @@ const lockSeenGroup = async (context: WriteContext): Promise<ScimGroupRow> => {
 const writeGroup = async (context: WriteContext, before: ScimGroupRow, { document, ...group }: ReadGroup, moves: Moves): Promise<ScimGroupRow | undefined> => {
   const { rows, nowMs } = context;
   if (moves.added.length + moves.removed.length === 0 && isSameJson(document, documentOf(before))) return undefined;
-  const row = await namingTakenGroup(updateScimGroup(rows, { ...group, uid: before.uid, document: JSON.stringify(document), nowMs }));
+  const row = await namingTaken(updateScimGroup(rows, { ...group, uid: before.uid, document: JSON.stringify(document), nowMs }), taken);
   if (!row) throw noGroup(context);
   return row;
 };
 
 const replaceGroup = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const sent = part(request, "document");
+  const sent = withCoreNames(part(request, "document"));
   const kept = valueNamed(sent, "externalId");
   await holdProvider(context);
   const before = await lockSeenGroup(context);
@@ -175,7 +167,7 @@ const moveMembers = async (context: WriteContext, uid: string, { op, filter, val
   const { rows, request } = context;
   const provider = text(request, "identityProviderUid");
   if (op === "remove") {
-    if (filter === undefined && value === undefined) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
+    if (filter === undefined && (value ?? null) === null) return { added: [], removed: await deleteOtherScimMembers(rows, uid, []) };
     const gone = (filter === undefined ? memberIdsOf(value) : [filter]).map((id) => `${provider}/${id}`);
     return { added: [], removed: await deleteScimMembers(rows, uid, gone) };
   }
@@ -200,7 +192,7 @@ const patchGroup = async (context: WriteContext): Promise<Outcome> => {
     patched(
       documentOf(before),
       operations.flatMap((each) => withoutMembers(each) ?? []),
-      isGroupList,
+      groupAttributes,
     ),
   );
   const [added, removed] = [new Set<string>(), new Set<string>()];

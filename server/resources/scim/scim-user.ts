@@ -2,8 +2,7 @@
 // with `active: false`, and when the user is deleted, all that the provider's sign-ins gave ends with the next request.
 
 import { ScimUserSchema, ScimUsersService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
-import { matchesEtag } from "#base/etag.ts";
-import { Fault } from "#base/fault.ts";
+import type { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
@@ -21,6 +20,7 @@ import {
   listGroupsOfScimUsers,
   listScimUsers,
   lockGroupsOfScimUser,
+  lockScimPerson,
   lockScimUser,
   type Provider,
   type Read,
@@ -29,12 +29,14 @@ import {
   writeScimRemoval,
 } from "#store";
 import { type Asked, baseOf, listResponse } from "./documents/answer.ts";
-import { changedSince, noResource, notUnique } from "./documents/faults.ts";
+import { namingTaken, noResource, requireSeen } from "./documents/faults.ts";
+import { withCoreNames } from "./documents/names.ts";
 import { patched, readOperations } from "./documents/patch.ts";
 import { isSameJson } from "./documents/same-json.ts";
+import { userAttributes } from "./documents/schemas.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { documentOf, weakVersionOf } from "./documents/document.ts";
-import { isUserList, type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
+import { type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from "./documents/user-document.ts";
 import { userQueryOf } from "./documents/query.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 import { namingPeopleQuota } from "./rules/people-quota.ts";
@@ -68,25 +70,21 @@ const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown)
       )
     : [];
 
+/** From here on whom the provider knows by this external id signs in behind this transaction (attack 222). */
+const lockPerson = async ({ rows, request }: WriteContext, externalId: string | undefined): Promise<void> => {
+  if (externalId !== undefined) await lockScimPerson(rows, text(request, "identityProviderUid"), externalId);
+};
+
 /**
- * The identity of whom the provider knows by this external id; undefined: not known yet. By the provider's correlation rule it is the
- * subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
+ * The identity of whom the provider knows by this external id, who is locked; undefined: not known yet. By the provider's correlation
+ * rule it is the subject, from which the identity follows; or the claim `oid`, and then only a sign-in tells whose it is.
  */
 const identityOf = async ({ rows, services }: WriteContext, provider: Provider, externalId: string | undefined): Promise<string | undefined> => {
   if (externalId === undefined) return undefined;
   return isKnownByOid(provider) ? findScimIdentity(rows, provider.uid, externalId) : services.authn.personUid(provider.oidc.issuer, externalId);
 };
 
-/** Runs a statement that writes a user; a name or external id that another has is 409 uniqueness. */
-const namingTaken = async <T>(statement: Promise<T>): Promise<T> => {
-  try {
-    return await statement;
-  } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS")
-      throw notUnique("another user of this identity provider has the same userName or externalId");
-    throw thrown;
-  }
-};
+const taken = "another user of this identity provider has the same userName or externalId";
 
 /** What a person has of the provider who is announced, or whose `active` is another than before. Who came before they were announced may have had more. */
 const applyActive = (context: WriteContext, provider: Provider, identityUid: string, active: boolean): Promise<void> =>
@@ -94,16 +92,17 @@ const applyActive = (context: WriteContext, provider: Provider, identityUid: str
 
 const createUser = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const user = readUser(part(request, "document"));
-  const provider = await holdProvider(context);
+  const user = readUser(withCoreNames(part(request, "document")));
   const { externalId, active = true, document, ...keys } = user;
+  // Sent together.
+  const [provider] = await Promise.all([holdProvider(context), lockPerson(context, externalId)]);
   const identityUid = await identityOf(context, provider, externalId);
   const uid = newChild(provider.uid);
   const kept = JSON.stringify({ ...document, active });
   const row = { ...keys, uid, identityProviderUid: provider.uid, externalId, identityUid, active, document: kept, nowMs };
   // Sent together: where the first is refused the transaction is over, and nothing of the second counts.
   const [made] = await Promise.all([
-    namingTaken(namingPeopleQuota(uid, insertScimUser(rows, row))),
+    namingTaken(namingPeopleQuota(uid, insertScimUser(rows, row)), taken),
     identityUid === undefined ? undefined : applyActive(context, provider, identityUid, active),
   ]);
   if (!made) throw noUser(context);
@@ -114,8 +113,7 @@ const createUser = async (context: WriteContext): Promise<Outcome> => {
 const lockSeen = async (context: WriteContext): Promise<ScimUserRow> => {
   const row = await lockScimUser(context.rows, uidOf(context));
   if (!row) throw noUser(context);
-  const ifMatch = text(context.request, "ifMatch");
-  if (ifMatch !== "" && !matchesEtag(rowVersionsIn(ifMatch), weakVersionOf(row))) throw changedSince();
+  requireSeen(rowVersionsIn(text(context.request, "ifMatch")), weakVersionOf(row));
   return row;
 };
 
@@ -133,8 +131,12 @@ const writeUser = async (context: WriteContext, provider: Provider, before: Scim
   const { externalId, active = before.active, document: kept, ...keys } = wanted;
   if (isSameJson(kept, documentOf(before))) return { reply: toldUser(context, before, await groupsOf(rows, [before], shown), shown), unchanged: true };
   const isOther = externalId !== before.externalId;
+  if (isOther) await lockPerson(context, externalId);
   const identityUid = isOther ? await identityOf(context, provider, externalId) : before.identityUid;
-  const row = await namingTaken(updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }));
+  const row = await namingTaken(
+    updateScimUser(rows, { ...keys, uid: before.uid, externalId, identityUid, active, document: JSON.stringify(kept), nowMs }),
+    taken,
+  );
   if (!row) throw noUser(context);
   // Who comes back makes room for the removal of who was here before.
   if (isOther && externalId !== undefined) await deleteScimRemoval(rows, provider.uid, externalId);
@@ -150,7 +152,7 @@ const keptByReplace = ({ externalId, active }: JsonObject): JsonObject => ({
 });
 
 const replaceUser = async (context: WriteContext): Promise<Outcome> => {
-  const wanted = readUser(part(context.request, "document"));
+  const wanted = readUser(withCoreNames(part(context.request, "document")));
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
   const document = { ...keptByReplace(documentOf(before)), ...wanted.document };
@@ -161,7 +163,7 @@ const patchUser = async (context: WriteContext): Promise<Outcome> => {
   const operations = readOperations(part(context.request, "document"));
   const provider = await holdProvider(context);
   const before = await lockSeen(context);
-  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, isUserList)));
+  return writeUser(context, provider, before, readUser(patched(documentOf(before), operations, userAttributes)));
 };
 
 const removeUser = async (context: WriteContext): Promise<Outcome> => {

@@ -25,10 +25,14 @@ const searchEnd = "/.search";
 
 const scimHeaders = (requestId: string): string[] => operationHeaders("application/scim+json", requestId);
 
-/** One parameter, by its name in RFC 7644, as a field of the message; what is not known is passed over (RFC 7644, 3.4.2). */
-const setParameter = (message: MessageFact, fields: JsonObject, name: string, value: Json, problems: Violation[]): void => {
-  const field: FieldFact | undefined = message.byName.get(name);
-  if (!field || field.uid || field.json !== name || ["id", "document", "ifMatch"].includes(name)) return;
+/**
+ * One parameter, by its name in RFC 7644 in any case (RFC 7643, 2.1), as a field of the message. What is not known, and null, is passed
+ * over (RFC 7644, 3.4.2; RFC 7643, 2.5).
+ */
+const setParameter = (message: MessageFact, fields: JsonObject, sent: string, value: Json, problems: Violation[]): void => {
+  const field: FieldFact | undefined = message.fields.find(({ json }) => json.toLowerCase() === sent.toLowerCase());
+  if (!field || field.uid || value === null || ["id", "document", "ifMatch"].includes(field.json)) return;
+  const name = field.json;
   if (field.kind !== "int32") {
     const written = Array.isArray(value) ? value.filter((each) => typeof each === "string").join(",") : value;
     if (typeof written === "string") fields[name] = written;
@@ -59,7 +63,8 @@ const scimCall = (
   const { input } = method;
   const inPath: JsonObject = Object.fromEntries([...fields].map(([name, value]) => [input.byName.get(name)?.json ?? name, value]));
   const ifMatch = input.byName.has("if_match") ? headerOf(request, "if-match") : undefined;
-  if (ifMatch !== undefined) inPath.ifMatch = ifMatch;
+  // A list without a version has none that is there (RFC 9110, 13.1.1); absent it would mean any.
+  if (ifMatch !== undefined) inPath.ifMatch = ifMatch || '""';
 
   const reading = (found: JsonObject, problems: Violation[]): RequestReading => ({ ...readingOf({ ...found, ...inPath }), problems });
   const inQuery = (): { fields: JsonObject; problems: Violation[] } => {
@@ -97,10 +102,11 @@ const scimCall = (
   );
 };
 
-/** Where a new resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
-const createdAddress = (template: string, uid: string): string => {
+/** Where a resource is: in its collection (`/scim/v2/{identity_provider_uid}/Users`) by the last segment of its uid. */
+const resourceAddress = (template: string, uid: string): string => {
   const at = uid.lastIndexOf("/");
-  return `${template.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
+  const collection = template.replace("/{id}", "");
+  return `${collection.replace("{identity_provider_uid}", uid.slice(0, at))}/${uid.slice(at + 1)}`;
 };
 
 const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Reply, publicUrl: string): HttpResponse => {
@@ -110,7 +116,12 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
   const document = message.document === undefined ? undefined : part(message, "document");
   if (!document) return { status: 204, headers: headers.slice(2), body: "" };
   const isCreated = method.scim?.verb === "POST";
-  if (isCreated) headers.push("location", `${publicUrl.replace(/\/$/, "")}${createdAddress(method.scim?.template ?? "", uid)}`);
+  if (uid !== "") {
+    const address = `${publicUrl.replace(/\/$/, "")}${resourceAddress(method.scim?.template ?? "", uid)}`;
+    // RFC 7643, 3.1: what `meta` says of it, too.
+    headers.push("content-location", address);
+    if (isCreated) headers.push("location", address);
+  }
   // RFC 7644, 3.14.
   if (!method.writes && version !== "" && matchesEtag(headerOf(request, "if-none-match"), version)) return { status: 304, headers: headers.slice(2), body: "" };
   return { status: isCreated ? 201 : 200, headers, body: JSON.stringify(document) };
@@ -131,7 +142,8 @@ export const scimTransport = (context: ServerContext): ((request: HttpRequest) =
   const { bounds, config, dependencies } = context;
 
   const answer = async (request: HttpRequest): Promise<HttpResponse> => {
-    const { path, query } = splitTarget(request.target);
+    const { path: target, query } = splitTarget(request.target);
+    const path = target.replace(/\/$/, "");
     if (request.fault) throw request.fault;
     if (request.target.length > bounds.urlBytesMax)
       throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });

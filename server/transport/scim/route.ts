@@ -23,7 +23,7 @@ interface Route {
 const prefix = "/scim/v2/";
 
 /** Segments of a path below /scim/v2/. */
-const segmentsOf = (path: string): string[] => path.slice(prefix.length).replace(/\/$/, "").split("/");
+const segmentsOf = (path: string): string[] => path.slice(prefix.length).split("/");
 
 const routesOf = (method: MethodFact): Route[] => {
   if (!method.scim) return [];
@@ -51,7 +51,7 @@ const match = ({ method, suffix }: Route, segments: readonly string[]): ScimMatc
   return { method, fields };
 };
 
-/** Finds operations by verb and path. `path` begins with /scim/v2/. */
+/** Finds operations by verb and path. `path` begins with /scim/v2/, and does not end with a slash. */
 export const scimRouter = (methods: readonly MethodFact[]): ((verb: string, path: string) => ScimRoute | undefined) => {
   // The longest first: "Users/x" is a user, and no end of a provider's uid.
   const routes = methods.flatMap(routesOf).sort((one, other) => other.suffix.length - one.suffix.length);

@@ -4,7 +4,8 @@
 import { isObject, type Json, type JsonObject, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { scimFault } from "./faults.ts";
-import { valueNamed } from "./filter.ts";
+import { valueNamed } from "./names.ts";
+import { innerNames, type Known } from "./schemas.ts";
 
 export const invalidAttribute = (name: string, why: string): Error => scimFault("invalidValue", `${name} ${why}`);
 
@@ -15,50 +16,58 @@ const readBoolean = (name: string, value: Json): boolean => {
   throw invalidAttribute(name, "must be true or false");
 };
 
-interface Named {
-  readonly name: string;
-  readonly kind?: string;
-  readonly multi?: boolean;
-  readonly inner?: readonly Named[];
-}
-
 const isUnassigned = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0);
 
 /** The object with the names of these attributes as RFC 7643 writes them, and their values in their kinds. */
-const withNames = (object: JsonObject, known: ReadonlyMap<string, Named>, at: string): JsonObject => {
+const withNames = (object: JsonObject, known: ReadonlyMap<string, Known>, at: string): JsonObject => {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {
     if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is no attribute");
     const attribute = known.get(key.toLowerCase());
     const name = attribute?.name ?? key;
     if (Object.hasOwn(out, name)) throw invalidAttribute(at + name, "is given twice");
-    if (!isUnassigned(value)) out[name] = attribute ? readKnown(attribute, value, at + name) : value;
+    const read = attribute && !isUnassigned(value) ? readKnown(attribute, value, at + name) : value;
+    if (!isUnassigned(read)) out[name] = read;
   }
   return out;
 };
 
-const innerNames = new WeakMap<readonly Named[], ReadonlyMap<string, Named>>();
-const namesOf = (inner: readonly Named[]): ReadonlyMap<string, Named> => {
-  const found = innerNames.get(inner) ?? new Map(inner.map((each) => [each.name.toLowerCase(), each]));
-  innerNames.set(inner, found);
-  return found;
+/**
+ * A value in the form of its attribute, whichever way clients have sent it: the only value of a list by itself, or without what is around
+ * it, as Entra ID sends managers; a single value in a list, or in Entra ID's older manner as [{"$ref": null, "value": "False"}].
+ */
+export const inForm = (attribute: Known, value: Json): Json => {
+  if (attribute.multi) return (Array.isArray(value) ? value : [value]).map((each) => (typeof each === "string" ? { value: each } : each));
+  const only = Array.isArray(value) && value.length === 1 ? (value[0] ?? null) : value;
+  if (attribute.kind !== "complex") return only === value ? value : (valueNamed(only, "value") ?? only);
+  if (!innerNames(attribute).has("value") || (typeof only !== "string" && typeof only !== "number")) return only;
+  return only === "" ? null : { value: only };
 };
 
-const readSingle = ({ kind, inner }: Named, value: Json, at: string): Json => {
+const readSingle = (attribute: Known, value: Json, at: string): Json => {
+  const { kind, asSent } = attribute;
+  if (asSent) return value;
   if (kind === "boolean") return readBoolean(at, value);
   if (kind !== "complex") {
     if (typeof value !== "string") throw invalidAttribute(at, "must be a text");
     return value;
   }
   if (!isObject(value)) throw invalidAttribute(at, "must be an object");
-  return withNames(value, namesOf(inner ?? []), `${at}.`);
+  return withNames(value, innerNames(attribute), `${at}.`);
 };
 
-const readKnown = (attribute: Named, value: Json, at: string): Json => {
-  if (!attribute.multi) return readSingle(attribute, value, at);
-  // Some clients send the only value by itself, or without what is around it.
-  const list = Array.isArray(value) ? value : [value];
-  return list.map((each) => readSingle(attribute, typeof each === "string" ? { value: each } : each, at));
+/** RFC 7643, 2.4: one value of a list is primary at most. The first stays: to refuse the others would keep somebody who leaves. */
+const withOnePrimary = (list: readonly JsonObject[]): JsonObject[] => {
+  const first = list.findIndex(({ primary }) => primary === true);
+  return list.map((each, index) => (each.primary === true && index > first ? { ...each, primary: false } : each));
+};
+
+/** A value of an attribute that is known. Throws 400 invalidValue. */
+export const readKnown = (attribute: Known, value: Json, at: string): Json => {
+  const formed = inForm(attribute, value);
+  if (isUnassigned(formed)) return null;
+  if (!attribute.multi || !Array.isArray(formed)) return readSingle(attribute, formed, at);
+  return withOnePrimary(formed.map((each) => readSingle(attribute, each, at)).filter(isObject));
 };
 
 const isPrintable = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
@@ -93,14 +102,26 @@ export interface ReadDocument {
   readonly externalId: string | undefined;
 }
 
+/** In whichever place, and behind whichever URN: none is kept (attack 172). */
+const isPassword = (name: string): boolean => /(?:^|[.:])password(?:$|[.:])/i.test(name);
+
+const withoutPasswords = (object: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(object).flatMap(([name, value]): [string, Json][] => (isPassword(name) ? [] : [[name, withoutPasswordsIn(value)]])));
+
+const withoutPasswordsIn = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(withoutPasswordsIn);
+  return isObject(value) ? withoutPasswords(value) : value;
+};
+
 /**
  * Reads a document as a client has sent it. `leftOut`: names, in lower case, of what is never kept. Throws 400 invalidValue.
  */
-export const readScimDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Named>, leftOut: ReadonlySet<string>): ReadDocument => {
-  const names: ReadonlyMap<string, Named> = new Map([...attributes, ["externalid", { name: "externalId" }]]);
-  const kept = withNames(Object.fromEntries(Object.entries(sent).filter(([key]) => !leftOut.has(key.toLowerCase()))), names, "");
+export const readScimDocument = (sent: JsonObject, schema: string, attributes: ReadonlyMap<string, Known>, leftOut: ReadonlySet<string>): ReadDocument => {
+  const names: ReadonlyMap<string, Known> = new Map([...attributes, ["externalid", { name: "externalId" }]]);
+  const own = Object.entries(sent).filter(([name]) => !leftOut.has(name.toLowerCase()));
+  const kept = withNames(withoutPasswords(Object.fromEntries(own)), names, "");
   const schemas = texts({ schemas: valueNamed(sent, "schemas") ?? [] }, "schemas");
-  const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key));
+  const extensions = Object.keys(kept).filter((key) => /^urn:/i.test(key) && isObject(kept[key]));
   const externalId = externalIdOf(kept);
   // An empty one is none.
   if (externalId === undefined) delete kept.externalId;

@@ -1,5 +1,6 @@
 // What is wrong with a SCIM request, in RFC 7644's words (3.12). Transport turns the reason into `scimType`.
 
+import { matchesEtag } from "#base/etag.ts";
 import { Fault } from "#base/fault.ts";
 
 /** 400 with this scimType. */
@@ -10,7 +11,20 @@ export const scimFault = (scimType: "invalidFilter" | "invalidPath" | "invalidVa
 export const noResource = (kind: string, id: string): Fault => new Fault("NOT_FOUND", `${kind} ${JSON.stringify(id.slice(0, 100))} not found`);
 
 /** 409: another has the same. */
-export const notUnique = (message: string): Fault => new Fault("ALREADY_EXISTS", message, { details: [{ kind: "reason", reason: "uniqueness" }] });
+const notUnique = (message: string): Fault => new Fault("ALREADY_EXISTS", message, { details: [{ kind: "reason", reason: "uniqueness" }] });
 
-/** 412: it has changed since. */
-export const changedSince = (): Fault => new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412 });
+/** Runs a statement that writes a row; what another row has already is 409, told in these words. */
+export const namingTaken = async <T>(statement: Promise<T>, message: string): Promise<T> => {
+  try {
+    return await statement;
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") throw notUnique(message);
+    throw thrown;
+  }
+};
+
+/** Throws 412 where a client has seen other versions than this one; "": it does not say. */
+export const requireSeen = (ifMatch: string, version: string): void => {
+  if (ifMatch !== "" && !matchesEtag(ifMatch, version))
+    throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412 });
+};

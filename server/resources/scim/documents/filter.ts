@@ -1,10 +1,11 @@
 // Filters of SCIM (RFC 7644, 3.4.2.2): read into a tree, and asked of a value. Values without quotation marks are read as Entra ID
 // writes them (`externalId eq jyoung`). Bounded in length by the request, and here in depth and terms. Pure.
 
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { ScimOperator } from "#store";
 import { scimFault } from "./faults.ts";
+import { valueNamed } from "./names.ts";
 
 export interface Comparison {
   readonly kind: "compare";
@@ -56,15 +57,18 @@ const tokensOf = (filter: string): Token[] => {
 const readValue = ({ kind, text }: Token): Comparison["value"] => {
   if (kind === "text") {
     try {
-      return String(JSON.parse(text));
+      const value = String(JSON.parse(text));
+      if (!value.includes("\0")) return value;
     } catch {
-      throw invalidFilter(`${text.slice(0, 50)} is no JSON text`);
+      // As below.
     }
+    throw invalidFilter(`${text.slice(0, 50)} is no JSON text that could be kept`);
   }
   if (kind !== "word") throw invalidFilter("a value is missing");
   if (/^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (text === "null") return null;
-  return /^-?\d{1,15}(?:\.\d{1,15})?$/.test(text) ? Number(text) : text;
+  // What another number would be written as is a text without its quotation marks: an external id such as 00123.
+  return /^-?\d/.test(text) && String(Number(text)) === text ? Number(text) : text;
 };
 
 /** Reads one filter. Throws 400 invalidFilter. */
@@ -154,20 +158,6 @@ const compare = (held: Json | undefined, operator: ScimOperator, wanted: Compari
     case "le":
       return isPresent(held) && one <= other;
   }
-};
-
-/** The key under which an object has this name, whatever the case of its letters. Throws 400 tooMany for an object of too many (attack 199). */
-export const keyNamed = (object: JsonObject, name: string): string | undefined => {
-  const wanted = name.toLowerCase();
-  const keys = Object.keys(object);
-  if (keys.length > limits.scimNamesMax) throw scimFault("tooMany", `an object may have at most ${limits.scimNamesMax} names`);
-  return keys.find((each) => each.toLowerCase() === wanted);
-};
-
-/** The value at this name. Throws as keyNamed does. */
-export const valueNamed = (object: Json | undefined, name: string): Json | undefined => {
-  const key = isObject(object) ? keyNamed(object, name) : undefined;
-  return isObject(object) && key !== undefined ? object[key] : undefined;
 };
 
 /** Whether one of the values of an attribute fits a filter on them: texts are compared whatever the case of their letters. */

@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { ScimGroupRow, ScimMember } from "#store";
 import { idOf, invalidAttribute, type ReadDocument, readScimDocument, requireName, serversOwn, weakVersionOf, withMeta } from "./document.ts";
-import { valueNamed } from "./filter.ts";
+import { valueNamed } from "./names.ts";
 import { groupAttributes, groupSchema } from "./schemas.ts";
 import { type Shown, withShown } from "./shown.ts";
 
@@ -25,9 +25,6 @@ export const readGroup = (sent: JsonObject): ReadGroup => {
   requireName("displayName", displayName);
   return { document, externalId, displayName: displayName.toLowerCase(), mappedAs: externalId ?? displayName };
 };
-
-/** Only members are a list of a group. */
-export const isGroupList = (name: string): boolean => groupAttributes.get(name.toLowerCase())?.multi === true;
 
 /** The ids in a list of members, or in what stands for one. Throws 400 invalidValue. */
 export const memberIdsOf = (members: Json | undefined): string[] => {

@@ -4,10 +4,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { requireSmall } from "./document.ts";
+import { inForm, readKnown, requireSmall } from "./document.ts";
 import { scimFault } from "./faults.ts";
-import { type Filter, fits, keyNamed, readFilter, valueNamed } from "./filter.ts";
-import { enterpriseSchema } from "./schemas.ts";
+import { type Filter, fits, readFilter } from "./filter.ts";
+import { keyNamed, valueNamed, withCoreNames, withoutCoreUrn } from "./names.ts";
+import { enterpriseSchema, innerNames, type Known } from "./schemas.ts";
 
 type Op = "add" | "replace" | "remove";
 
@@ -39,22 +40,24 @@ export const readOperations = (document: JsonObject): Operation[] => {
   if (!Array.isArray(operations) || operations.length === 0) throw scimFault("invalidValue", "Operations must be a list of operations");
   if (operations.length > limits.scimOperationsMax) throw scimFault("tooMany", `Operations must be at most ${limits.scimOperationsMax}`);
   return operations.map((each, index) => {
-    const op = String(valueNamed(each, "op") ?? "").toLowerCase();
-    const path = valueNamed(each, "path") ?? undefined;
+    const sentOp = valueNamed(each, "op");
+    const op = typeof sentOp === "string" ? sentOp.toLowerCase() : "";
+    const sentPath = valueNamed(each, "path") ?? "";
     if (!isOp(op)) throw scimFault("invalidValue", `Operations[${index}].op must be add, replace or remove`);
-    if (path !== undefined && typeof path !== "string") throw scimFault("invalidPath", `Operations[${index}].path must be a text`);
+    if (typeof sentPath !== "string") throw scimFault("invalidPath", `Operations[${index}].path must be a text`);
+    const path = withoutCoreUrn(sentPath.trim());
     const value = valueNamed(each, "value");
     if (op !== "remove" && value === undefined) throw scimFault("invalidValue", `Operations[${index}].value is missing`);
-    if (op === "remove" && !path) throw scimFault("noTarget", `Operations[${index}] removes nothing: it has no path`);
-    return { op, path: path === "" ? undefined : path, value };
+    if (path !== "") return { op, path, value };
+    if (op === "remove") throw scimFault("noTarget", `Operations[${index}] removes nothing: it has no path`);
+    return { op, path: undefined, value: isObject(value) ? withCoreNames(value) : value };
   });
 };
 
-const corePrefix = /^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):/i;
 const pathForm = /^([A-Za-z$][\w$-]*)(?:\[(.*)\])?(?:\.([A-Za-z$][\w$-]*))?$/s;
 
-/** Splits the URN of an extension from what stands behind it. */
-const splitExtension = (path: string, document: JsonObject): readonly [extension: string, rest: string] => {
+/** Splits the URN of an extension from what stands behind it. `isName`: what the path names is an object in a value, as extensions are. */
+const splitExtension = (path: string, document: JsonObject, isName: boolean): readonly [extension: string, rest: string] => {
   if (!/^urn:/i.test(path)) return ["", path];
   const known = [enterpriseSchema, ...Object.keys(document).filter((key) => /^urn:/i.test(key))];
   const lower = path.toLowerCase();
@@ -63,14 +66,16 @@ const splitExtension = (path: string, document: JsonObject): readonly [extension
     if (lower.startsWith(`${urn.toLowerCase()}:`)) return [urn, path.slice(urn.length + 1)];
   }
   // Of one that nobody has named yet the last part is an attribute.
-  const colon = path.lastIndexOf(":");
+  if (isName) return [path, ""];
+  const [named = ""] = path.split("[", 1);
+  const colon = named.lastIndexOf(":");
   return colon === path.length - 1 ? ["", path] : [path.slice(0, colon), path.slice(colon + 1)];
 };
 
-const readPath = (path: string, document: JsonObject): Target => {
+const readPath = (path: string, document: JsonObject, isName = false): Target => {
   const invalidPath = scimFault("invalidPath", `the path ${JSON.stringify(path.slice(0, 100))} cannot be read`);
   if (path.length > pathLengthMax) throw invalidPath;
-  const [extension, rest] = splitExtension(path.trim().replace(corePrefix, ""), document);
+  const [extension, rest] = splitExtension(path, document, isName);
   if (extension !== "" && rest === "") return { extension, attribute: "", filter: undefined, inner: "" };
   const [, attribute, filter, inner] = pathForm.exec(rest) ?? [];
   if (attribute === undefined || [attribute, inner].includes("__proto__")) throw invalidPath;
@@ -91,11 +96,13 @@ const merge = (object: JsonObject, more: JsonObject): void => {
   for (const [name, value] of Object.entries(more)) if (name !== "__proto__") put(object, name, value);
 };
 
-/** RFC 7644, 3.5.2: with a new primary value the others are none. */
-const withPrimary = (list: readonly Json[], added: readonly Json[]): Json[] => {
-  if (!added.some((each) => valueNamed(each, "primary") === true)) return [...list, ...added];
-  for (const each of list) if (isObject(each) && valueNamed(each, "primary") === true) put(each, "primary", false);
-  return [...list, ...added];
+const isPrimary = (value: Json): boolean => String(valueNamed(value, "primary")).toLowerCase() === "true";
+
+/** RFC 7644, 3.5.2: where one of the values that were written is primary, the others are not. */
+const makeOnlyPrimary = (list: readonly Json[], written: readonly Json[]): void => {
+  const primary = written.find(isPrimary);
+  if (primary === undefined) return;
+  for (const each of list) if (each !== primary && isObject(each) && isPrimary(each)) put(each, "primary", false);
 };
 
 /** What the values have in common that a filter asks for, where it says so alone: of `type eq "work"` {type: "work"}. */
@@ -118,10 +125,15 @@ const listAt = (object: JsonObject, name: string): Json[] => {
   return list;
 };
 
+/** One value of a list: some clients send it in a list, or without what is around it. */
+const elementOf = (given: Json | undefined): Json | undefined => {
+  const only = Array.isArray(given) && given.length === 1 ? given[0] : given;
+  return typeof only === "string" ? { value: only } : only;
+};
+
 /** Changes those of an attribute's values that a filter fits. */
 const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter: Filter, op: Op, given: Json | undefined): void => {
-  // Some clients send the only value in a list.
-  const value = inner === "" && Array.isArray(given) && given.length === 1 ? given[0] : given;
+  const value = inner === "" ? elementOf(given) : given;
   const list = listAt(object, attribute);
   const chosen = list.filter((each) => fits(filter, each));
   if (op === "remove") {
@@ -136,21 +148,18 @@ const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter:
     for (const each of chosen) if (isObject(each)) put(each, inner, undefined);
     return;
   }
-  if (chosen.length === 0) {
-    const implied = impliedBy(filter);
-    if (!implied) throw scimFault("noTarget", `nothing fits the filter of ${attribute}`);
-    const made: JsonObject = implied;
-    if (inner !== "") put(made, inner, value);
-    else if (isObject(value)) merge(made, value);
-    put(object, attribute, withPrimary(list, [made]));
-    return;
-  }
-  for (const each of chosen) {
-    if (!isObject(each)) continue;
+  const made = chosen.length === 0 ? impliedBy(filter) : undefined;
+  if (chosen.length === 0 && !made) throw scimFault("noTarget", `nothing fits the filter of ${attribute}`);
+  const written = made ? [made] : chosen.filter(isObject);
+  for (const each of written) {
     if (inner !== "") put(each, inner, value);
     else if (isObject(value)) merge(each, value);
     else throw scimFault("invalidValue", `the value of ${attribute} must be an object`);
   }
+  const all = made ? [...list, made] : list;
+  requireFew(attribute, all);
+  makeOnlyPrimary(all, written);
+  if (made) put(object, attribute, all);
 };
 
 /** Entra ID removes members so: what is in the list of `value`, by their own `value`. */
@@ -159,15 +168,28 @@ const withoutListed = (list: readonly Json[], listed: readonly Json[]): Json[] =
   return list.filter((each) => !gone.includes(JSON.stringify(valueNamed(each, "value") ?? each)));
 };
 
-const applyToAttribute = (object: JsonObject, name: string, op: Op, value: Json | undefined, isMulti: boolean): void => {
+const removeAttribute = (object: JsonObject, name: string, value: Json | undefined): void => {
   const held = valueNamed(object, name);
-  for (const each of [held, value]) if (Array.isArray(each)) requireFew(name, each);
-  if (op === "remove") put(object, name, Array.isArray(held) && Array.isArray(value) ? withoutListed(held, value) : undefined);
-  else if (isMulti || Array.isArray(held)) {
+  if (!Array.isArray(held) || value === undefined || value === null || value === "") return put(object, name, undefined);
+  const listed = Array.isArray(value) ? value : [value];
+  for (const each of [held, listed]) requireFew(name, each);
+  put(object, name, withoutListed(held, listed));
+};
+
+/** `known`: what is known of the attribute; undefined: nothing. */
+const applyToAttribute = (object: JsonObject, name: string, op: Op, sent: Json | undefined, known: Known | undefined): void => {
+  if (op === "remove") return removeAttribute(object, name, sent);
+  const held = valueNamed(object, name);
+  for (const each of [held, sent]) if (Array.isArray(each)) requireFew(name, each);
+  const value = sent === undefined || known === undefined ? sent : known.multi ? readKnown(known, sent, name) : inForm(known, sent);
+  if (known?.multi || Array.isArray(held)) {
     const given = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
     const list = Array.isArray(held) ? held : [];
-    const added = given.filter((each) => !list.some((known) => isDeepStrictEqual(known, each)));
-    put(object, name, op === "add" ? withPrimary(list, added) : given);
+    const added = given.filter((each) => !list.some((other) => isDeepStrictEqual(other, each)));
+    const wanted = op === "add" ? [...list, ...added] : given;
+    requireFew(name, wanted);
+    makeOnlyPrimary(wanted, op === "add" ? added : given);
+    put(object, name, wanted);
   } else if (isObject(held) && isObject(value)) merge(held, value);
   else put(object, name, value);
 };
@@ -181,24 +203,38 @@ const objectAt = (object: JsonObject, name: string): JsonObject => {
   return made;
 };
 
-const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | undefined, isMulti: (name: string) => boolean): void => {
+const knownInside = (known: Known | undefined, name: string): Known | undefined => known && innerNames(known).get(name.toLowerCase());
+
+const applyTo = (document: JsonObject, target: Target, op: Op, value: Json | undefined, attributes: ReadonlyMap<string, Known>): void => {
   const { extension, attribute, filter, inner } = target;
   if (extension !== "" && attribute === "") {
-    applyToAttribute(document, extension, op, value, false);
+    applyToExtension(document, extension, op, value, attributes);
     return;
   }
   const object = extension === "" ? document : objectAt(document, extension);
-  if (filter) applyToValues(object, target, filter, op, value);
-  else if (inner === "") applyToAttribute(object, attribute, op, value, extension === "" && isMulti(attribute));
+  const known = extension === "" ? attributes.get(attribute.toLowerCase()) : knownInside(attributes.get(extension.toLowerCase()), attribute);
+  const knownInner = knownInside(known, inner);
+  const innerValue = value === undefined || knownInner === undefined ? value : inForm(knownInner, value);
+  if (filter && known && !known.asSent && known.kind !== "complex") throw scimFault("invalidPath", `${known.name} has no values to choose from`);
+  if (filter) applyToValues(object, target, filter, op, inner === "" ? value : innerValue);
+  else if (inner === "") applyToAttribute(object, attribute, op, value, known);
   else {
     const held = valueNamed(object, attribute);
     if (Array.isArray(held)) {
       requireFew(attribute, held);
-      for (const each of held) if (isObject(each)) put(each, inner, op === "remove" ? undefined : value);
-    } else if (op !== "remove") applyToAttribute(objectAt(object, attribute), inner, op, value, false);
+      for (const each of held) if (isObject(each)) put(each, inner, op === "remove" ? undefined : innerValue);
+    } else if (op !== "remove") applyToAttribute(objectAt(object, attribute), inner, op, value, knownInner);
     else if (isObject(held)) put(held, inner, undefined);
   }
   if (extension !== "" && Object.keys(object).length === 0) put(document, extension, undefined);
+};
+
+/** An extension's attributes by their names, each as by a path of its own. */
+const applyToExtension = (document: JsonObject, extension: string, op: Op, value: Json | undefined, attributes: ReadonlyMap<string, Known>): void => {
+  if (op === "remove" || !isObject(value)) return applyToAttribute(document, extension, op, value, attributes.get(extension.toLowerCase()));
+  for (const [attribute, each] of Object.entries(value)) {
+    if (attribute !== "__proto__") applyTo(document, { extension, attribute, filter: undefined, inner: "" }, op, each, attributes);
+  }
 };
 
 /**
@@ -218,20 +254,20 @@ export const memberFilterOf = (path: string): { readonly id: string | undefined 
 const readOnlyNames: ReadonlySet<string> = new Set(["id", "meta", "schemas", "groups"]);
 
 /**
- * The document after these operations. `isMulti`: which core attributes hold lists, by name.
+ * The document after these operations. `attributes`: what is known, by name.
  * Throws 400 invalidPath, invalidFilter, invalidValue, mutability or noTarget.
  */
-export const patched = (document: JsonObject, operations: readonly Operation[], isMulti: (name: string) => boolean): JsonObject => {
+export const patched = (document: JsonObject, operations: readonly Operation[], attributes: ReadonlyMap<string, Known>): JsonObject => {
   requireSmall("what a PATCH says of attributes", operations);
   const copy = structuredClone(document);
   for (const { op, path, value } of operations) {
     if (path !== undefined) {
       const target = readPath(path, copy);
       if (target.extension === "" && readOnlyNames.has(target.attribute.toLowerCase())) throw scimFault("mutability", `${target.attribute} is read-only`);
-      applyTo(copy, target, op, value, isMulti);
+      applyTo(copy, target, op, value, attributes);
     } else if (isObject(value)) {
       for (const [name, each] of Object.entries(value)) {
-        if (!readOnlyNames.has(name.toLowerCase())) applyTo(copy, readPath(name, copy), op, each, isMulti);
+        if (!readOnlyNames.has(name.toLowerCase())) applyTo(copy, readPath(name, copy, isObject(each)), op, each, attributes);
       }
     } else throw scimFault("invalidValue", "an operation without a path has an object as its value");
   }

@@ -6,6 +6,7 @@ import { readTimestamp, timestamp } from "#base/time.ts";
 import type { ScimCondition, ScimGroupAttribute, ScimGroupQuery, ScimPartTerm, ScimUserAttribute, ScimUserQuery } from "#store";
 import { scimFault } from "./faults.ts";
 import { type Comparison, type Filter, readFilter } from "./filter.ts";
+import { withoutCoreUrn } from "./names.ts";
 
 /** How the values of an attribute are compared: texts whatever the case of their letters or as they are, ids, flags, times. */
 type Kind = "text" | "exact text" | "id" | "flag" | "time";
@@ -43,12 +44,10 @@ const operatorsOf: Readonly<Record<Kind, readonly string[]>> = {
   time: ["eq", "ne", "gt", "ge", "lt", "le"],
 };
 
-const coreName = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/;
-
 const namesOf = <Attribute extends string>({ attributes }: Searchable<Attribute>): Attribute[] => Object.keys(attributes) as Attribute[];
 
 const attributeOf = <Attribute extends string>(searchable: Searchable<Attribute>, name: string): Attribute | undefined => {
-  const wanted = name.toLowerCase().replace(coreName, "");
+  const wanted = withoutCoreUrn(name).toLowerCase();
   if (Object.hasOwn(searchable.aliases, wanted)) return searchable.aliases[wanted];
   return namesOf(searchable).find((each) => each.toLowerCase() === wanted);
 };

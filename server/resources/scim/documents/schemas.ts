@@ -134,9 +134,31 @@ const enterprise: Schema = {
 
 export const schemas: readonly Schema[] = [user, group, enterprise];
 
-/** Every name of a core attribute of users, and of what is inside it, by its lower case: names are compared so (RFC 7643, 2.1). */
-export const userAttributes: ReadonlyMap<string, Attribute> = new Map(user.attributes.map((each) => [each.name.toLowerCase(), each]));
-export const groupAttributes: ReadonlyMap<string, Attribute> = new Map(group.attributes.map((each) => [each.name.toLowerCase(), each]));
+/** What reading knows of an attribute. */
+export interface Known extends Pick<Traits, "kind" | "multi"> {
+  readonly name: string;
+  /** Any value is kept as it was sent. */
+  readonly asSent?: boolean;
+  readonly inner?: readonly Known[];
+}
+
+/** By their lower case: names are compared so (RFC 7643, 2.1). */
+const byName = (known: readonly Known[]): ReadonlyMap<string, Known> => new Map(known.map((each) => [each.name.toLowerCase(), each]));
+
+const inners = new WeakMap<readonly Known[], ReadonlyMap<string, Known>>();
+
+/** What is known inside of an attribute, by name. */
+export const innerNames = ({ inner = [] }: Pick<Known, "inner">): ReadonlyMap<string, Known> => {
+  const found = inners.get(inner) ?? byName(inner);
+  inners.set(inner, found);
+  return found;
+};
+
+/** Of an extension nothing is done: its names and its form are known, and values of another kind refuse nobody. */
+const formOf = ({ name, inner }: Attribute): Known => (inner ? { name, kind: "complex", inner: inner.map(formOf) } : { name, asSent: true });
+
+export const userAttributes = byName([...user.attributes, { name: enterpriseSchema, kind: "complex", inner: enterprise.attributes.map(formOf) }]);
+export const groupAttributes = byName(group.attributes);
 
 const hasCase = (kind: Kind): boolean => kind !== "boolean" && kind !== "complex";
 

@@ -3,6 +3,7 @@
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { scimFault } from "./faults.ts";
+import { withoutCoreUrn } from "./names.ts";
 
 export interface Shown {
   /** Undefined: all. Lower case. */
@@ -13,13 +14,11 @@ export interface Shown {
 /** RFC 7643, 3 and 3.1: what is returned always. The version and the address of what was written stand in headers, too. */
 const always: ReadonlySet<string> = new Set(["schemas", "id"]);
 
-const corePrefix = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/;
-
 // Entra ID's reference asks for `emails[type eq "work"]`: of a list all values are shown.
 const namesOf = (list: string): string[] => {
   const names = list.replace(/\[[^[\]]*\]/g, "").split(",", limits.scimShownNamesMax + 1);
   if (names.length > limits.scimShownNamesMax) throw scimFault("invalidValue", `at most ${limits.scimShownNamesMax} attributes may be named`);
-  return names.map((each) => each.trim().toLowerCase().replace(corePrefix, "")).filter((each) => each !== "");
+  return names.map((each) => withoutCoreUrn(each.trim()).toLowerCase()).filter((each) => each !== "");
 };
 
 /** What a request asks to be shown. Throws 400 invalidValue. */

@@ -14,9 +14,7 @@ export interface ReadUser extends ScimUserKeys, ReadDocument {
   readonly active: boolean | undefined;
 }
 
-export const isUserList = (name: string): boolean => userAttributes.get(name.toLowerCase())?.multi === true;
-
-const leftOut: ReadonlySet<string> = new Set([...serversOwn, "groups", "password"]);
+const leftOut: ReadonlySet<string> = new Set([...serversOwn, "groups"]);
 
 /** Reads a user's document as a client has sent it. Throws 400 invalidValue. */
 export const readUser = (sent: JsonObject): ReadUser => {
