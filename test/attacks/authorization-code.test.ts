@@ -420,6 +420,9 @@ test("attack 155: what a client calls itself stays text, bounded, and beside the
   assert.match(page, new RegExp(`<strong>${new URL(host.url).host}</strong>`));
   assert.match(page, /It calls itself <bdi>&lt;\/strong&gt;/);
   assert.ok(page.length < 12_000, String(page.length));
+  // A name of signs that no screen shows is none (attack 231).
+  const blank = host.put("/blank.json", { client_name: "\u3164\u115f\u2800\ufe0f" });
+  assert.doesNotMatch((await openBrowser().get(askedFor({}, undefined, blank))).text, /It calls itself|\u3164|\u2800/);
   // A name that looks like another host's is shown as it is written in the address.
   const lookalike = await openBrowser().get(askedFor({ client_id: "https://аpple.example/client.json" }));
   assert.equal(lookalike.status, 400);
