@@ -47,10 +47,10 @@ const readClient = (id: string, document: JsonObject): Client | string => {
 };
 
 /** A name may end in a dot. */
-const nameOf = ({ hostname }: URL): string => withoutTrailing(hostname, ".");
+const hostWithoutDot = ({ hostname }: URL): string => withoutTrailing(hostname, ".");
 
 /** Host and port, one for all that lead to the same: a port answers with TLS and without. */
-const hostAndPortOf = (url: URL): string => `${nameOf(url)}:${url.port.replace(/^(?:80|443)$/, "")}`;
+const hostAndPortOf = (url: URL): string => `${hostWithoutDot(url)}:${url.port.replace(/^(?:80|443)$/, "")}`;
 
 /**
  * Whether what lies at the address is this server's. Of its further names nobody has said the port: each of them counts. At the public URL's
@@ -58,7 +58,7 @@ const hostAndPortOf = (url: URL): string => `${nameOf(url)}:${url.port.replace(/
  */
 const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string): boolean => {
   const url = URL.parse(address);
-  return url !== null && (hostAndPortOf(url) === hostAndPortOf(new URL(publicUrl)) || furtherNamesOf(audiences).has(nameOf(url)));
+  return url !== null && (hostAndPortOf(url) === hostAndPortOf(new URL(publicUrl)) || furtherNamesOf(audiences).has(hostWithoutDot(url)));
 };
 
 /** The client of that id. Throws INVALID_ARGUMENT for whatever is none, RESOURCE_EXHAUSTED. */
