@@ -12,7 +12,7 @@ export interface EndpointRequest extends RequestSource {
   readonly form: URLSearchParams;
   /** Reads the body of an endpoint that takes JSON, as text; of any other it is empty. */
   readonly readText: () => Promise<string>;
-  /** Any header by its name in lower case; "host": whom the request names as its host, in either protocol. */
+  /** Any header by its name in lower case; "host": whom the request names as its host, wherever it does. */
   readonly headerOf: (name: string) => string | undefined;
   readonly headers: {
     readonly cookie: string | undefined;

@@ -2,6 +2,8 @@
 // image or address of anybody else's, for wide and narrow windows, light and dark. Who serves a page says in its
 // content security policy that this style is its only one.
 
+import { withUnseenAs } from "./unseen.ts";
+
 const htmlEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
 /** Text that stays text inside HTML, in quoted attributes too. */
@@ -9,9 +11,8 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (ch
 
 /** A text of somebody else's on one line: without marks that are not seen or that turn what stands around them, and bounded. */
 export const visibleText = (text: string, lengthMax: number): string => {
-  const visible = text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Z}]+/gu, " ")
+  const visible = withUnseenAs(text.toWellFormed(), () => " ")
+    .replaceAll(/[\n\r\t\p{Z}]+/gu, " ")
     .trim();
   return visible.length > lengthMax ? `${visible.slice(0, lengthMax).toWellFormed()}…` : visible;
 };

@@ -94,6 +94,12 @@ const settled = (value: Json, isDocument: boolean): Json => {
   return visit(value, "");
 };
 
+/** Lists that show nothing: two that are empty by what the contract says of them, and one of people who have been invited nowhere. */
+const emptyLists = ["MembershipsService_ListMemberships", "Registry_ListBuildReports", "Registry_ListManifestMetadata"];
+
+const showsNothing = ({ answer }: JsonObject): boolean =>
+  isObject(answer) && (Object.values(answer).some((each) => Array.isArray(each) && each.length === 0) || answer.count === "0");
+
 interface Found {
   readonly id: string;
   readonly example: JsonObject;
@@ -178,9 +184,23 @@ for (const [version, from, address, file] of [
   ["version 2", methods, "/openapi.json", "test/golden/openapi-examples.json"],
   ["version 1", version1, "/openapi/v1.json", "test/golden/openapi-examples-version-1.json"],
 ] as const) {
+  test(`the error answers of ${version} that a run makes have examples of it`, async () => {
+    const responses = part(part(await fetchDocument(world.url, address), "components"), "responses");
+    const shown = (name: string): readonly string[] => Object.keys(part(part(part(part(responses, name), "content"), "application/json"), "examples"));
+    for (const name of ["BadRequest", "Unauthenticated", "PermissionDenied", "NotFound", "Conflict", "PreconditionFailed"])
+      assert.notDeepEqual(shown(name), [], name);
+    for (const name of ["ContentTooLarge", "UnsupportedMediaType", "Unimplemented"]) assert.notDeepEqual(shown(name), [], name);
+  });
+
   test(`the examples of the documents of ${version} are what a run asked and was answered`, async () => {
     const judge = judgeOf(await fetchDocument(world.url, address));
     const made = { ...(await examplesOf(from, judge)), ...(from === methods ? await examplesBeside(judge) : {}) };
+    const empty = Object.entries(made).flatMap(([id, example]) => (isObject(example) && showsNothing(example) ? [id] : []));
+    assert.deepEqual(
+      empty.filter((id) => !emptyLists.includes(id)),
+      [],
+      "a list of nothing is no example",
+    );
     if (process.env.GANTRY_GOLDEN === "accept") await writeFile(file, `${JSON.stringify(made, undefined, 1)}\n`);
     assert.deepEqual(made, JSON.parse(await readFile(file, "utf8")), "npm run golden, then npm run gen");
   });

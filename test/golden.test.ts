@@ -200,7 +200,15 @@ test("the matrix is no theory: each operation with a place, asked by whoever is 
   }
 });
 
-test("errors come out word for word as in test/golden/errors.json, on REST", async () => {
+/** What is refused by its name, the request, and who sends what. */
+type ErrorCase = readonly [
+  title: string,
+  verb: string,
+  path: string,
+  sent: { readonly token?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> },
+];
+
+test("errors come out word for word as in test/golden/errors.json and errors-version-1.json, on REST", async () => {
   const group = await folder(stage);
   await stage.make("chainguard.platform.registry.v2.Repo", { parent: group, body: { name: "nginx" } });
   const stranger = await stage.stranger(world.organization);
@@ -211,7 +219,7 @@ test("errors come out word for word as in test/golden/errors.json, on REST", asy
   const role = text(await stage.make("chainguard.platform.iam.v2.Role", { parent: beside }), "uid");
   await stage.bind(beside, stranger.uid, role);
   const repo = await stage.make("chainguard.platform.registry.v2.Repo", { parent: group, body: { name: "taken" } });
-  const cases: [string, string, string, { readonly token?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }][] = [
+  const cases: readonly ErrorCase[] = [
     ["requirement: POST identity with a body that lacks a valid name", "POST", `/iam/v2/identities/${group}`, { body: "{}" }],
     ["requirement: delete of a group that still has child resources", "DELETE", `/iam/v2/groups/${group}`, {}],
     ["requirement: a resource that does not exist", "GET", `/registry/v2/repos/${absent}`, {}],
@@ -237,29 +245,53 @@ test("errors come out word for word as in test/golden/errors.json, on REST", asy
     ["a body of another type", "POST", `/registry/v2/repos/${group}`, { body: "<a/>", headers: { "content-type": "text/xml" } }],
     ["a body that is too large", "POST", `/registry/v2/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
   ];
+  const repoUid = text(repo, "uid");
+  await world.ok("chainguard.platform.iam.GroupAccountAssociations/Create", { group: beside, name: "accounts" });
+  const casesOfVersion1: readonly ErrorCase[] = [
+    ["a body that lacks what is required", "POST", `/iam/v1/identities/${group}`, { body: "{}" }],
+    ["several fields at once", "POST", `/registry/v1/tags/${repoUid}`, { body: '{"name":"/","digest":"sha256:x","nonsense":1}' }],
+    ["delete of a group that still has child resources", "DELETE", `/iam/v1/groups/${group}`, {}],
+    ["a uid that is none", "DELETE", "/registry/v1/repos/nginx", {}],
+    ["no token", "GET", "/registry/v1/repos", { headers: { authorization: "" } }],
+    ["a token that is none", "GET", "/registry/v1/repos", { token: "garbage" }],
+    ["a stranger", "DELETE", `/registry/v1/repos/${repoUid}`, { token: stranger.token }],
+    ["a caller who may see the group", "DELETE", `/registry/v1/repos/${repoUid}`, { token: seer.token }],
+    ["a resource that does not exist", "DELETE", `/registry/v1/repos/${absent}`, {}],
+    // A repo of a name that is taken would become what the request says.
+    ["what a group has already", "POST", `/iam/v1/account_associations/${beside}`, { body: '{"name":"accounts"}' }],
+    ["an ETag of before", "PUT", `/registry/v1/repos/${repoUid}`, { body: '{"name":"taken"}', headers: { "if-match": '"old"' } }],
+    ["a body that is too large", "POST", `/registry/v1/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
+    ["a body of another type", "POST", `/registry/v1/repos/${group}`, { body: "<a/>", headers: { "content-type": "text/xml" } }],
+    ["an operation that is not served", "GET", `/registry/v1/repos/${repoUid}:syncstatus`, {}],
+  ];
   const named: readonly (readonly [string, string])[] = [
     [absent, "<absent>"],
     [text(repo, "uid"), "<repo>"],
     [role, "<role>"],
+    [beside, "<another group>"],
     [group, "<group>"],
     [world.organization, "<organization>"],
   ];
   const plain = (value: string): string => named.reduce((out, [uid, name]) => out.replaceAll(uid, name), value);
-  const shown: Record<string, Json> = {};
-  for (const [title, verb, path, { token = operator, body, headers }] of cases) {
-    const answer = await callHttp(world.url, verb, path, { token, body, ...(headers ? { headers } : {}) });
-    assert.ok((answer.status ?? 0) >= 400, `${title}: ${answer.status}`);
-    const kept = Object.fromEntries(
-      ["allow", "www-authenticate"].flatMap((name) => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])),
-    );
-    shown[title] = {
-      request: plain(`${verb} ${path}${body === undefined ? "" : ` ${body.length > 100 ? `(${body.length} bytes)` : body}`}`),
-      status: answer.status ?? 0,
-      ...(Object.keys(kept).length > 0 ? { headers: kept } : {}),
-      body: JSON.parse(plain(answer.raw)) as JsonObject,
-    };
-  }
-  assertGolden("errors.json", `${JSON.stringify(shown, undefined, 2)}\n`);
+  const shownOf = async (each: readonly ErrorCase[]): Promise<string> => {
+    const shown: Record<string, Json> = {};
+    for (const [title, verb, path, { token = operator, body, headers }] of each) {
+      const answer = await callHttp(world.url, verb, path, { token, body, ...(headers ? { headers } : {}) });
+      assert.ok((answer.status ?? 0) >= 400, `${title}: ${answer.status} ${answer.raw}`);
+      const kept = Object.fromEntries(
+        ["allow", "www-authenticate"].flatMap((name) => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])),
+      );
+      shown[title] = {
+        request: plain(`${verb} ${path}${body === undefined ? "" : ` ${body.length > 100 ? `(${body.length} bytes)` : body}`}`),
+        status: answer.status ?? 0,
+        ...(Object.keys(kept).length > 0 ? { headers: kept } : {}),
+        body: JSON.parse(plain(answer.raw)) as JsonObject,
+      };
+    }
+    return `${JSON.stringify(shown, undefined, 2)}\n`;
+  };
+  assertGolden("errors.json", await shownOf(cases));
+  assertGolden("errors-version-1.json", await shownOf(casesOfVersion1));
 });
 
 /** One line for each clause, so that a change shows where it is. */

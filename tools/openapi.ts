@@ -14,9 +14,10 @@ const readObject = (path: string): Record<string, JsonObject> => JSON.parse(read
 const examples = readObject("test/golden/openapi-examples.json");
 const earlierExamples = readObject("test/golden/openapi-examples-version-1.json");
 const errors = readObject("test/golden/errors.json");
+const earlierErrors = readObject("test/golden/errors-version-1.json");
 
 const folder = join(process.argv[2] ?? ".", "contract/gen/openapi");
 mkdirSync(folder, { recursive: true });
-for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, earlierExamples, errors })) {
+for (const [name, document] of openApiDocuments({ comments: contractTexts, examples, earlierExamples, errors, earlierErrors })) {
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(document, undefined, 1)}\n`);
 }

@@ -5,6 +5,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { withoutTrailing } from "#base/trailing.ts";
+import { withUnseenAs } from "#base/unseen.ts";
 
 export interface JsonResponse {
   readonly status: number;
@@ -22,7 +23,10 @@ export interface Issuer {
 }
 
 /** A server's text without what it could do to a terminal. */
-export const printable = (untrusted: string): string => untrusted.replaceAll(/[\p{Cc}\p{Cf}]/gu, " ").slice(0, 500);
+export const printable = (untrusted: string): string =>
+  withUnseenAs(untrusted, () => " ")
+    .replaceAll(/[\n\r\t]/g, " ")
+    .slice(0, 500);
 
 const untrustedCertificateCodes = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",

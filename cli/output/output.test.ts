@@ -18,6 +18,10 @@ test("nothing that a terminal obeys is left in a text, and plain text stays as i
     ["\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"],
     ["\u{e0001}", "\\udb40\\udc01"],
     ["\ud800", "\ufffd"],
+    // Fillers, the empty pattern of Braille, selectors that select nothing: blank, and no controls.
+    ["\u115f\u1160\u3164\uffa0\u2800\u034f\u180b", "\\u115f\\u1160\\u3164\\uffa0\\u2800\\u034f\\u180b"],
+    ["a\ufe06\ufe04\u{e0100}", "a\\ufe06\\ufe04\\udb40\\udd00"],
+    ["می\u200cخواهم 👩\u200d💻 ❤\ufe0f 1\ufe0f\u20e3", "می\u200cخواهم 👩\u200d💻 ❤\ufe0f 1\ufe0f\u20e3"],
   ];
   for (const [text, shown] of cases) assert.equal(onOneLine(text), shown);
   assert.equal(onItsLines("one\r\ntwo\u0000"), "one\ntwo\\u0000");
@@ -38,6 +42,7 @@ test("whatever the text: it is printable, and JSON still means the same", () => 
 test("YAML reads back as the same JSON, with nothing in it that a terminal obeys, and readers of YAML 1.1 misread nothing", () => {
   const values: readonly Json[] = [
     { name: "yes", time: "2026-11-23T08:00:00.000Z", number: "0o17", empty: "", nothing: {}, list: [] },
+    { blank: "\u3164", "\u2800": "a\ufe06", picture: "👩\u200d💻 ❤\ufe0f" },
     { text: "two\nlines\n", escape: "\u001b[31m", c1: "\u009b", bidi: "\u202e" },
     ["a", { b: [1, true, null] }],
     "\u0007",

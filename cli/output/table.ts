@@ -2,7 +2,7 @@
 
 /** Characters that a terminal shows over two columns: those of East Asia, and pictures. */
 const wide = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
-const combining = /\p{M}/u;
+const combining = /[\p{M}\u200c\u200d]/u;
 
 const columnsOfCharacter = (character: string): number => (combining.test(character) ? 0 : wide.test(character) ? 2 : 1);
 

@@ -210,11 +210,14 @@ type ErrorName = keyof typeof errorAnswers;
 
 const standingHeaders = { "X-Request-Id": headerReference("RequestId") };
 
+/** Errors of a run, by what they are of. */
+export type Errors = Readonly<Record<string, JsonObject>>;
+
 /** How many errors of one status are shown. */
 const shownExamples = 4;
 
 /** Errors of a run with this status, by a name that a document takes. */
-const examplesOf = (errors: Readonly<Record<string, JsonObject>>, status: string): JsonObject =>
+const examplesOf = (errors: Errors, status: string): JsonObject =>
   Object.fromEntries(
     Object.entries(errors)
       .filter(([, error]) => String(error.status) === status && error.body !== undefined)
@@ -225,11 +228,11 @@ const examplesOf = (errors: Readonly<Record<string, JsonObject>>, status: string
       ]),
   );
 
-/** The error answers as components. `errors`: of a run, by what they are of. */
-export const errorResponses = (isVersion1: boolean, errors: Readonly<Record<string, JsonObject>>): JsonObject =>
+/** The error answers as components. */
+export const errorResponses = (errors: Errors): JsonObject =>
   Object.fromEntries(
     Object.values(errorAnswers).map(({ status, name, description, ...rest }): [string, Json] => {
-      const found = isVersion1 ? {} : examplesOf(errors, status);
+      const found = examplesOf(errors, status);
       const own = "headers" in rest ? Object.fromEntries(rest.headers.map(([header, component]) => [header, headerReference(component)])) : {};
       return [
         name,

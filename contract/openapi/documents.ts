@@ -4,7 +4,7 @@
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { methods, version1 } from "../catalog.ts";
 import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
-import { addErrorSchemas, answersOf, errorResponses, sharedHeaders } from "./answers.ts";
+import { addErrorSchemas, answersOf, type Errors, errorResponses, sharedHeaders } from "./answers.ts";
 import { pathsBeside, tagsBeside } from "./beside.ts";
 import { fieldsWithRules } from "./earlier-fields.ts";
 import { withEarlierTexts } from "./earlier-texts.ts";
@@ -40,7 +40,9 @@ export interface Sources {
   /** Those of version 1, whose operations may be called like those of version 2. */
   readonly earlierExamples: Examples;
   /** Errors of a run by what they are of, each with `status` and `body` (test/golden/errors.json). */
-  readonly errors: Readonly<Record<string, JsonObject>>;
+  readonly errors: Errors;
+  /** The same of version 1 (test/golden/errors-version-1.json). */
+  readonly earlierErrors: Errors;
 }
 
 /** One binding of an operation. */
@@ -302,11 +304,11 @@ const tagTexts = (texts: Texts, from: readonly MethodFact[]): Record<string, str
   ...tagsBeside,
 });
 
-const componentsOf = (schemas: Schemas, isVersion1: boolean, { errors }: Sources): JsonObject => ({
+const componentsOf = (schemas: Schemas, errors: Errors): JsonObject => ({
   schemas: schemas.all(),
   parameters: sharedParameters,
   headers: sharedHeaders,
-  responses: errorResponses(isVersion1, errors),
+  responses: errorResponses(errors),
   securitySchemes,
 });
 
@@ -324,7 +326,7 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   }));
   const entries = [...operations, ...beside];
   requireDistinctIds(entries);
-  const components = componentsOf(current, false, sources);
+  const components = componentsOf(current, sources.errors);
   const tags = tagTexts(texts, methods);
   documents.set("whole", documentFrom("whole", entries, components, tags));
   for (const name of names.filter((each) => each !== version1Document)) {
@@ -342,6 +344,6 @@ export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObje
   addErrorSchemas(earlier, true);
   const earlierEntries = entriesOf(earlier, texts, sources.earlierExamples, version1);
   requireDistinctIds(earlierEntries);
-  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, true, sources), tagTexts(texts, version1)));
+  documents.set(version1Document, documentFrom(version1Document, earlierEntries, componentsOf(earlier, sources.earlierErrors), tagTexts(texts, version1)));
   return documents;
 };

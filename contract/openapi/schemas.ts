@@ -155,6 +155,15 @@ const freeForms: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Value": {},
 };
 
+/** A zero that stands for absence is left out of answers, and nobody need send it. Of these it is what a scanner's report says. */
+const shownUnknowns: ReadonlySet<string> = new Set([
+  "chainguard.platform.registry.Scanner.Name",
+  "chainguard.platform.registry.Vulnerability.Fix.State",
+  "chainguard.platform.registry.Vulnerability.Severity",
+  "chainguard.platform.tenant.Fix.State",
+  "chainguard.platform.tenant.VulnerabilityRecord.Severity",
+]);
+
 /** `withRules`: a field with all that binds it, where its own contract does not say it. */
 export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => FieldFact = (field) => field): Schemas => {
   const made = new Map<string, JsonObject>();
@@ -170,8 +179,8 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
     const name = schemaNameOf(fact);
     claim(name, fact.name);
     if (!made.has(name)) {
-      // A zero that stands for absence is left out, and nobody need send it.
-      const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !/(?:UNSPECIFIED|UNKNOWN)$/.test(value)).map(([value]) => value);
+      const isAbsence = (value: string): boolean => /(?:UNSPECIFIED|UNKNOWN)$/.test(value) && !shownUnknowns.has(fact.name);
+      const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !isAbsence(value)).map(([value]) => value);
       const explained = names.flatMap((value) => {
         const capability = capabilityBySymbol(value);
         const text = texts[`${fact.name}.${value}`] ?? (capability && `\`${capability.name}\``);

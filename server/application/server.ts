@@ -129,7 +129,15 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
-    const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, clients: settings.clients, statusOf: httpStatusOf });
+    const signIn = openSignIn({
+      ...services,
+      kernel,
+      vault: services.seal,
+      audiences: settings.audiences,
+      origins: settings.corsOrigins,
+      clients: settings.clients,
+      statusOf: httpStatusOf,
+    });
     const mcp = openMcpEndpoints(application, settings, options.log);
     const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
     const metricsListen = settings.metrics?.listen;

@@ -5,6 +5,7 @@ import { compactVerify, errors, type CompactVerifyGetKey } from "jose";
 import { Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { jsonEscapeOf, withUnseenAs } from "#base/unseen.ts";
 
 export interface Token {
   readonly text: string;
@@ -64,21 +65,15 @@ export const isClean = (value: string): boolean => value.isWellFormed() && !/\p{
 
 const quotedLengthMax = 200;
 
-/** Marks that are not seen, or that turn the text around them, as JSON may write them: an error is read in a terminal or on a page. */
-const escapeInvisible = (json: string): string =>
-  json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (mark) =>
-    Array.from({ length: mark.length }, (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
-  );
-
 /** A text from outside as an error carries it: in quotes, visible, and never so long that the error cannot be sent. */
 export const quoteForError = (value: string): string =>
-  escapeInvisible(JSON.stringify(value.length > quotedLengthMax ? `${value.slice(0, quotedLengthMax)}…` : value));
+  withUnseenAs(JSON.stringify(value.length > quotedLengthMax ? `${value.slice(0, quotedLengthMax)}…` : value), jsonEscapeOf);
 
 /** A claim's value as an error carries it: its JSON, as bounded as a text. */
 export const quoteClaim = (value: Json): string => {
   const json = JSON.stringify(value);
-  if (json.length <= quotedLengthMax) return escapeInvisible(json);
-  return typeof value === "string" ? quoteForError(value) : `${escapeInvisible(json.slice(0, quotedLengthMax).toWellFormed())}…`;
+  if (json.length <= quotedLengthMax) return withUnseenAs(json, jsonEscapeOf);
+  return typeof value === "string" ? quoteForError(value) : `${withUnseenAs(json.slice(0, quotedLengthMax).toWellFormed(), jsonEscapeOf)}…`;
 };
 
 const textClaim = (claims: JsonObject, name: string): string => {

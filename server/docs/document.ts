@@ -19,7 +19,9 @@ export interface Parameter {
 }
 
 export interface Content {
-  readonly type: string;
+  /** The media types that it may have; what is said here is of the first. */
+  readonly types: readonly [string, ...string[]];
+  /** Without a key where it is a file, whose bytes nobody describes. */
   readonly schema: JsonObject;
   /** As text: JSON in its lines. */
   readonly example: string | undefined;
@@ -87,11 +89,11 @@ const exampleOf = (media: JsonObject, schema: JsonObject): string | undefined =>
 };
 
 const describedContent = (resolve: Reference["resolve"], owner: JsonObject): Content | undefined => {
-  const found = Object.entries(part(owner, "content"))[0];
-  if (!found || !isObject(found[1])) return undefined;
-  const [type, media] = found;
+  const [first, ...others] = Object.entries(part(owner, "content"));
+  if (!first || !isObject(first[1])) return undefined;
+  const [type, media] = first;
   const schema = part(media, "schema");
-  return { type, schema, example: exampleOf(media, resolve(schema).schema) };
+  return { types: [type, ...others.map(([other]) => other)], schema, example: exampleOf(media, resolve(schema).schema) };
 };
 
 const parameterOf = (parameter: JsonObject): Parameter[] => {

@@ -2,7 +2,7 @@
 // try it. All of it is read from the OpenAPI documents, so that nothing is said here that the server does not say of itself.
 
 import { escapeHtml } from "#base/html.ts";
-import { type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
+import { type Content, type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
 import { renderMarkdown } from "./markdown.ts";
 import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
 import { tryFormHtml } from "./try-form.ts";
@@ -60,13 +60,26 @@ const places: readonly (readonly [Parameter["place"], string])[] = [
 const codeHtml = (label: string, code: string): string =>
   `<p class="label">${escapeHtml(label)}</p><div class="code"><pre tabindex="0"><code>${escapeHtml(code)}</code></pre></div>`;
 
+const typeHtml = (type: string): string => `<code>${escapeHtml(type)}</code>`;
+
+const isFile = ({ schema }: Content): boolean => Object.keys(schema).length === 0;
+
+/** What a body is that has no fields. */
+const fileHtml = ({ types }: Content): string => {
+  if (types.length === 1)
+    return types[0] === "text/html" ? `<p>A page, as ${typeHtml(types[0])}.</p>` : `<p>The bytes of a file, as ${typeHtml(types[0])}.</p>`;
+  return `<p>The bytes of a file. Its <code>Content-Type</code> says which of these it is: ${types.map(typeHtml).join(", ")}.</p>`;
+};
+
 const answerHtml = ({ resolve }: Reference, { status, description, content }: OperationAnswer): string =>
   describe(description) +
   (content === undefined
     ? ""
-    : `${content.type === "application/json" ? "" : `<p class="quiet">As <code>${escapeHtml(content.type)}</code></p>`}` +
-      `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}` +
-      schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
+    : isFile(content)
+      ? fileHtml(content) + (content.example === undefined ? "" : codeHtml(`An example of ${status}, as ${content.types[0]}`, content.example))
+      : `${content.types[0] === "application/json" ? "" : `<p class="quiet">As ${typeHtml(content.types[0])}</p>`}` +
+        `${content.example === undefined ? "" : codeHtml(`An example of ${status}`, content.example)}` +
+        schemaHtml({ resolve, describe, requiredWord: "" }, content.schema));
 
 const isGood = ({ status }: OperationAnswer): boolean => /^[23]/.test(status);
 

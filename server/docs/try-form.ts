@@ -72,11 +72,11 @@ export const tryFormHtml = (reference: Reference, operation: Operation): string 
   const shown = [...(first ?? [])];
   const hidden = [...(more ?? [])];
   if (hidden.length <= shownAtOnce) shown.push(...hidden.splice(0));
-  const isJson = body !== undefined && /[/+]json$/.test(body.type);
+  const isJson = body !== undefined && /[/+]json$/.test(body.types[0]);
   return (
     `<noscript><p>Requests are made by a script of this page, which your browser does not run.</p></noscript>` +
     `<form class="try" hidden data-verb="${verb}" data-path="${escapeHtml(path)}"` +
-    `${body ? ` data-type="${escapeHtml(body.type)}"` : ""}${operation.open ? " data-open" : ""}>` +
+    `${body ? ` data-type="${escapeHtml(body.types[0])}"` : ""}${operation.open ? " data-open" : ""}>` +
     shown.join("") +
     (hidden.length > 0 ? `<details><summary>${hidden.length} more parameters</summary>${hidden.join("")}</details>` : "") +
     (body === undefined

@@ -9,6 +9,7 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault, invalid, toFault, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { furtherNamesOf } from "#base/own-audiences.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { unreadCall } from "#contract/call.ts";
 import { readArguments } from "#contract/read.ts";
@@ -52,13 +53,10 @@ const isAddressOrLocal = (name: string): boolean => name === "localhost" || name
 
 const hostNameOf = (authority: string): string | undefined => URL.parse(`http://${authority}`)?.hostname;
 
-/** An audience that is an address or a host names this server. */
-const hostNameOfAudience = (audience: string): string | undefined => (audience.includes("://") ? URL.parse(audience)?.hostname : hostNameOf(audience));
-
 /** Which requests may have been meant for this server. Throws PERMISSION_DENIED for any other. */
 const addressGuard = ({ publicUrl, audiences, corsOrigins }: McpEndpointOptions): ((request: EndpointRequest) => void) => {
   const own = new URL(publicUrl);
-  const names = new Set([own.hostname, ...audiences.map(hostNameOfAudience)]);
+  const names = new Set([own.hostname, ...furtherNamesOf(audiences)]);
   const origins = new Set([own.origin, ...corsOrigins.map((origin) => withoutTrailing(origin, "/"))]);
   return ({ headers: { origin }, headerOf }) => {
     const name = hostNameOf(headerOf("host") ?? "");

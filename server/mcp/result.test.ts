@@ -30,6 +30,7 @@ test("what is not seen is written out, and letters, lines and joiners stay", () 
     ["م\u200c\u200d\u200c", "م\u200c\\u200d\\u200c"],
     ["👩\u200d\u200d👩", "👩\\u200d\\u200d👩"],
     ["\u200d", "\\u200d"],
+    ["a\ufe0f\u200d👩", "a\\ufe0f\\u200d👩"],
     // Fillers are letters and signs by their category.
     ["\u3164\u115f\u1160\uffa0\u2800\u034f\u17b4\u180b\u2065", "\\u3164\\u115f\\u1160\\uffa0\\u2800\\u034f\\u17b4\\u180b\\u2065"],
   ] as const)

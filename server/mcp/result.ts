@@ -4,34 +4,11 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { withUnseenAs } from "#base/unseen.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 
-/** Line ends and tabs are seen. Fillers, variation selectors and joiners are of other categories, and the empty pattern of Braille is a sign. */
-const unseen = /(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-
-const picture = /^\p{Extended_Pictographic}$/u;
-/** What a joiner may stand behind to make one picture of several. */
-const beforePicture = /^(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f)$/u;
-/** Letters and marks from Hebrew to Vedic, and those of the blocks that some of these scripts have besides: joiners shape them. */
-const shapedLetter = /^(?!\p{Default_Ignorable_Code_Point})(?=[\u0590-\u1cff\ua800-\uabff])[\p{L}\p{M}]$/u;
-
-/**
- * True for a joiner or a selector that changes how the sign before it looks. Several in a row, or behind any other sign, show
- * nothing, and a text can be written with them alone.
- */
-const isPartOfSign = (mark: string, offset: number, text: string): boolean => {
-  const before = [...text.slice(Math.max(0, offset - 2), offset)].at(-1) ?? "";
-  const after = String.fromCodePoint(text.codePointAt(offset + 1) ?? 0);
-  if (mark === "\ufe0e" || mark === "\ufe0f") return picture.test(before) || (/^[0-9#*]$/.test(before) && after === "\u20e3");
-  if (mark === "\u200d" && beforePicture.test(before)) return picture.test(after);
-  return (mark === "\u200c" || mark === "\u200d") && shapedLetter.test(before);
-};
-
 /** The text with what cannot be seen written as escapes ("\u202e"). */
-export const seenText = (text: string): string =>
-  text.replaceAll(unseen, (mark, offset: number) =>
-    isPartOfSign(mark, offset, text) ? mark : `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
-  );
+export const seenText = (text: string): string => withUnseenAs(text, (mark) => `\\u${(mark.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`);
 
 const encoder = new TextEncoder();
 

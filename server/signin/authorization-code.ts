@@ -106,9 +106,20 @@ interface Presented {
   readonly client: string;
   readonly redirectUri: string;
   readonly verifier: string;
-  /** Undefined: not said again. */
-  readonly audience: string | undefined;
+  /** Undefined: not said again; a Fault: what it asks for is no one part of this server. */
+  readonly audience: string | Fault | undefined;
 }
+
+const readAudience = (settings: SignInSettings, form: URLSearchParams): Presented["audience"] => {
+  // RFC 6749, 3.2: without a value it is not there.
+  const resources = form.getAll("resource").filter((each) => each !== "");
+  if (resources.length === 0) return undefined;
+  try {
+    return audienceOfResource(settings, resources);
+  } catch (thrown) {
+    return toFault(thrown);
+  }
+};
 
 const readPresented = (settings: SignInSettings, form: URLSearchParams): Presented => {
   const { values, violations } = readSingleParameters(form, {
@@ -127,7 +138,7 @@ const readPresented = (settings: SignInSettings, form: URLSearchParams): Present
     client: values.client_id,
     redirectUri: values.redirect_uri,
     verifier: values.code_verifier,
-    audience: form.has("resource") ? audienceOfResource(settings, form.getAll("resource")) : undefined,
+    audience: readAudience(settings, form),
   };
 };
 
@@ -145,9 +156,18 @@ const scopeGiven = ({ scope }: CodeCompletion, refreshes: boolean): { readonly s
   return given.length === 0 ? {} : { scope: given.join(" ") };
 };
 
+/** Why a code gives nothing that comes with this; undefined where it is what the code was given for. */
+const misuseOf = ({ client, redirectUri, verifier, audience }: Presented, completion: CodeCompletion): Fault | undefined => {
+  if (completion.client !== client || completion.redirectUri !== redirectUri || !isVerifierOf(verifier, completion.challenge)) return refusedCode();
+  // Its client alone learns which of the two it is (RFC 8707, 2.2).
+  if (audience instanceof Fault) return audience;
+  if (audience === undefined || completion.requestedToken.audience.includes(audience)) return undefined;
+  return oauthFault("invalid_target", "the code was given for another resource");
+};
+
 /** Tokens for a code that is locked; a Fault is what must be said after what was written. */
 const redeem = async (settings: SignInSettings, rows: Write, presented: Presented, nowMs: number): Promise<JsonObject | Fault> => {
-  const { codeHash, client, redirectUri, verifier, audience } = presented;
+  const { codeHash, client } = presented;
   const row = await lockAuthorizationCode(rows, codeHash, nowMs);
   if (!row) return refusedCode();
   if (row.grantId !== undefined) {
@@ -159,15 +179,13 @@ const redeem = async (settings: SignInSettings, rows: Write, presented: Presente
   if (row.isExpired || opened === undefined) return refusedCode();
   const { completion, signedIn } = JSON.parse(opened) as Granted;
   const grant = { id: newGrantId(), client: completion.client };
-  if (completion.client !== client || completion.redirectUri !== redirectUri || !isVerifierOf(verifier, completion.challenge)) {
+  const misuse = misuseOf(presented, completion);
+  await useAuthorizationCode(rows, codeHash, grant.id);
+  if (misuse) {
     // In whose hands it is, nobody can tell: it is spent.
     settings.log("signin.code.misused", { client: completion.client });
-    await useAuthorizationCode(rows, codeHash, grant.id);
-    return refusedCode();
+    return misuse;
   }
-  if (audience !== undefined && !completion.requestedToken.audience.includes(audience))
-    return oauthFault("invalid_target", "the code was given for another resource");
-  await useAuthorizationCode(rows, codeHash, grant.id);
   // Since the sign-in the provider that vouched for it may have gone, or the person itself.
   if (!(await lockPersonAndProvider(rows, signedIn.uid, signedIn.identityProviderUid))) return refusedCode();
   const { token, expireTimeMs, refreshToken } = await issueTokens(settings, rows, signedIn, completion.requestedToken, completion.refresh, grant);

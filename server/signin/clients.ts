@@ -9,6 +9,7 @@
 import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { furtherNamesOf } from "#base/own-audiences.ts";
 import { isLoopbackAddress, isRedirectAddress } from "#base/redirect-address.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
@@ -45,10 +46,19 @@ const readClient = (id: string, document: JsonObject): Client | string => {
   return { kind: "document", id, name: text(document, "client_name"), host: new URL(id).host, redirectUris: redirectUris.filter(isRedirectAddress) };
 };
 
-/** Host and port, one for all that lead to the same: a name may end in a dot, and a port answers with TLS and without. */
-const hostAndPortOf = (address: string): string | undefined => {
+/** A name may end in a dot. */
+const hostWithoutDot = ({ hostname }: URL): string => withoutTrailing(hostname, ".");
+
+/** Host and port, one for all that lead to the same: a port answers with TLS and without. */
+const hostAndPortOf = (url: URL): string => `${hostWithoutDot(url)}:${url.port.replace(/^(?:80|443)$/, "")}`;
+
+/**
+ * Whether what lies at the address is this server's. Of its further names nobody has said the port: each of them counts. At the public URL's
+ * another port is another program's, as on a machine where both are tried.
+ */
+const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string): boolean => {
   const url = URL.parse(address);
-  return url === null ? undefined : `${withoutTrailing(url.hostname, ".")}:${url.port.replace(/^(?:80|443)$/, "")}`;
+  return url !== null && (hostAndPortOf(url) === hostAndPortOf(new URL(publicUrl)) || furtherNamesOf(audiences).has(hostWithoutDot(url)));
 };
 
 /** The client of that id. Throws INVALID_ARGUMENT for whatever is none, RESOURCE_EXHAUSTED. */
@@ -58,7 +68,7 @@ export const findClient = async (settings: SignInSettings, id: string, address: 
   const listed = settings.clients.filter((each) => each.id === id);
   if (listed.length > 0) return { kind: "listed", id, name: "", host: "", redirectUris: listed.map(({ redirectUri }) => redirectUri) };
   // What lies at this server's own addresses may say what somebody has written, in this server's name: records of feeds go out as they came in.
-  if (hostAndPortOf(id) === hostAndPortOf(settings.publicUrl)) throw unfitDocument("this server vouches for its own pages alone");
+  if (isOwnAddress(settings, id)) throw unfitDocument("this server vouches for its own pages alone");
   const client = readClient(id, await settings.authn.clientDocument(id, address));
   if (typeof client === "string") throw unfitDocument(client);
   return client;

@@ -10,6 +10,7 @@ import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { withUnseenAs } from "#base/unseen.ts";
 import {
   approveDeviceCode,
   deleteDeviceCode,
@@ -90,7 +91,8 @@ const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { 
   const { values, violations } = readSingleParameters(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
   const { client_id: client, idp_id: idp } = values;
   // It is shown to people, who must read it as it is.
-  if (/[\p{C}\p{Z}]/u.test(client.replaceAll(" ", ""))) violations.push({ field: "client_id", description: "must be a name in visible characters" });
+  if (/[\p{C}\p{Z}]/u.test(withUnseenAs(client.replaceAll(" ", ""), () => "\n")))
+    violations.push({ field: "client_id", description: "must be a name in visible characters" });
   if (violations.length > 0) throw invalid(violations);
   const scope = form
     .getAll("scope")

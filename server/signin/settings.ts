@@ -22,6 +22,8 @@ export interface SignInSettings {
   readonly log: Log;
   /** GANTRY_PUBLIC_URL: where browsers find this server. */
   readonly publicUrl: string;
+  /** GANTRY_AUDIENCES: further names of this server. */
+  readonly audiences: readonly string[];
   /** GANTRY_CORS_ORIGINS: pages that a sign-in may end at, besides this server's own. */
   readonly origins: readonly string[];
   /** GANTRY_CLIENTS: whom the operator lets ask for authorization codes, one entry for each address. */

@@ -13,6 +13,8 @@ export interface HttpRequest {
   readonly verb: string;
   /** Path and query as they were sent. */
   readonly target: string;
+  /** Whom it names as its host: a request line that is a whole URL, or `:authority`, goes before the header (RFC 9112, 3.2.2; RFC 9113, 8.3.1). */
+  readonly host: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The peer's IP address, as the socket has it. */
   readonly address: string;
@@ -112,6 +114,8 @@ const targetFault = (target: string): Fault | undefined =>
 /** The authority of a target that is a whole URL (RFC 9112, 3.2.2). */
 const urlAuthority = /^https?:\/\/([^/?]*)/i;
 
+const authorityOfTarget = (target: string): string | undefined => (target.startsWith("/") ? undefined : urlAuthority.exec(target)?.[1]);
+
 /** Why an HTTP/1.1 request is refused whatever it asks for. */
 const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMessage): Fault | undefined => {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
@@ -119,7 +123,7 @@ const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMes
   const repeated = repeatedHeader(rawHeaders);
   if (repeated !== undefined) return refusedRequest(`the request has more than one ${repeated} header`);
   if (headers.host !== undefined && !isHost(headers.host)) return refusedRequest("the Host header names no host (RFC 9112, 3.2)");
-  const authority = url.startsWith("/") ? undefined : urlAuthority.exec(url)?.[1];
+  const authority = authorityOfTarget(url);
   if (authority !== undefined && !isHost(authority)) return refusedRequest("the URL in the request line names no host, or a user (RFC 9110, 4.2)");
   const encoding = headers["transfer-encoding"];
   // A coding that is not undone, or framing that HTTP/1.0 does not know: whoever stands in front may see another body.
@@ -130,12 +134,13 @@ const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMes
 
 /** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
 export const requestOfHttp1 = (message: IncomingMessage, call: CallRecord, progress: () => void, sendContinue?: () => void): HttpRequest => {
-  const { headers } = message;
+  const { headers, url: target = "/" } = message;
   const length = headers["content-length"];
   const fault = http1Fault(message);
   return {
     verb: message.method ?? "GET",
-    target: message.url ?? "/",
+    target,
+    host: authorityOfTarget(target) ?? headers.host,
     headers,
     // Known since the connection came (listen.ts), also when it is gone.
     address: message.socket.remoteAddress ?? "",
@@ -233,12 +238,14 @@ export const http2Fault = (headers: IncomingHttpHeaders, raw: readonly string[],
   if (headerListBytes(raw) > headerBytesMax) return headersTooLarge(headerBytesMax);
   const repeated = repeatedHeader(raw);
   if (repeated !== undefined) return refusedRequest(`the request has more than one ${repeated} header`);
-  const { host, ":authority": authority } = headers;
+  const { host, ":authority": authority, ":path": path = "/" } = headers;
   const named = authority ?? host;
   if (named !== undefined && !isHost(named)) return refusedRequest("the request names no host (RFC 9113, 8.3.1)");
   if (authority !== undefined && host !== undefined && comparedHost(authority) !== comparedHost(host))
     return refusedRequest("Host and :authority name different hosts (RFC 9113, 8.3.1)");
-  return targetFault(headers[":path"] ?? "/");
+  // A whole URL there would name a host beside the one in :authority.
+  if (authorityOfTarget(path) !== undefined) return refusedRequest("the request's :path is a whole URL (RFC 9113, 8.3.1)");
+  return targetFault(path);
 };
 
 export const requestOfHttp2 = (
@@ -251,6 +258,7 @@ export const requestOfHttp2 = (
 ): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
+  host: headers[":authority"] ?? headers.host,
   headers,
   address,
   source: stream,

@@ -60,7 +60,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
           form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
           // Only when it is asked for: whoever is refused has nothing read of it.
           readText: async () => (textBytesMax === undefined ? "" : readRequestText(context, request, textBytesMax)),
-          headerOf: (name) => (name === "host" ? headerOf(request, ":authority") : undefined) ?? headerOf(request, name),
+          headerOf: (name) => (name === "host" ? request.host : headerOf(request, name)),
           headers: {
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),

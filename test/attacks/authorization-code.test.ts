@@ -123,13 +123,43 @@ for (const [how, formOf] of misuses)
     assert.ok(["invalid_grant", "invalid_request", "invalid_target"].includes(text(body, "error")), text(body, "error"));
   });
 
-test("attack 151: a code that somebody presented with a wrong verifier, client or address is spent, and the log says so", async () => {
+test("attack 151: a code that somebody presented with a wrong verifier, client, address or resource is spent, and the log says so", async () => {
   for (const wrong of [{ code_verifier: makeVerifier().verifier }, { client_id: host.put("/other.json") }, { redirect_uri: "http://127.0.0.1:10/answer" }]) {
     const { code, verifier } = await newCode();
     assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier, wrong))), [400, "invalid_grant"]);
     assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
   }
   assert.ok(logged.includes("signin.code.misused"));
+  // Its client alone is told that it is the resource.
+  for (const resource of [`${world.url}/mcp`, "https://other.example", "nonsense"]) {
+    const { code, verifier } = await newCode();
+    logged.length = 0;
+    assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier, { resource }))), [400, "invalid_target"]);
+    assert.deepEqual(
+      logged.filter((event) => event.startsWith("signin.code")),
+      ["signin.code.misused"],
+    );
+    assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier, { resource: world.url }))), [400, "invalid_grant"]);
+    const other = await newCode();
+    const wrong = codeForm(client, other.code, makeVerifier().verifier, { resource });
+    assert.deepEqual(refusal(await askForTokens(world, wrong)), [400, "invalid_grant"]);
+  }
+  // The one that it was given for, and none at all.
+  for (const resource of [`${world.url}/mcp/iam`, ""]) {
+    const { code, verifier } = await newCode({ resource: `${world.url}/mcp` });
+    assert.equal((await askForTokens(world, codeForm(client, code, verifier, { resource }))).status, 200, resource);
+  }
+});
+
+test("attack 151: what an access token shows of its grant ends the grant, and gives nothing", async () => {
+  const { token, refreshToken } = await tokensFor({ scope: "offline_access" });
+  const id = String(claimsOf(token).gantry_grant);
+  const madeUp = Buffer.from(JSON.stringify({ exp: 4_000_000_000, id, secret: "of nobody" })).toString("base64");
+  const got = await refresh(madeUp);
+  assert.deepEqual(refusal(got), [400, "invalid_grant"]);
+  assert.deepEqual([got.body.access_token, got.body.refresh_token], [undefined, undefined]);
+  assert.equal(await mayUse(token), false);
+  assert.deepEqual(refusal(await refresh(refreshToken)), [400, "invalid_grant"]);
 });
 
 test("attack 151: a second use of a code ends what the first was given: its tokens, at once, and what was made from them", async () => {
@@ -390,6 +420,9 @@ test("attack 155: what a client calls itself stays text, bounded, and beside the
   assert.match(page, new RegExp(`<strong>${new URL(host.url).host}</strong>`));
   assert.match(page, /It calls itself <bdi>&lt;\/strong&gt;/);
   assert.ok(page.length < 12_000, String(page.length));
+  // A name of signs that no screen shows is none (attack 231).
+  const blank = host.put("/blank.json", { client_name: "\u3164\u115f\u2800\ufe0f" });
+  assert.doesNotMatch((await openBrowser().get(askedFor({}, undefined, blank))).text, /It calls itself|\u3164|\u2800/);
   // A name that looks like another host's is shown as it is written in the address.
   const lookalike = await openBrowser().get(askedFor({ client_id: "https://аpple.example/client.json" }));
   assert.equal(lookalike.status, 400);
@@ -470,8 +503,22 @@ test("attack 211: a record of the open feed that describes a client is none: nob
   }
   await rm(folder, { recursive: true });
   // Other spellings that lead here: with the dot of a whole name, and by the port of the other scheme.
-  const named = await openWorld({ GANTRY_PUBLIC_URL: "https://gantry.example.test" });
-  for (const origin of ["https://gantry.example.test", "https://gantry.example.test.", "http://gantry.example.test", "http://gantry.example.test:443"]) {
+  const named = await openWorld({
+    GANTRY_PUBLIC_URL: "https://gantry.example.test",
+    GANTRY_AUDIENCES: "https://inner.example.test,node.example.test:8443,10.1.2.3,not a host",
+  });
+  for (const origin of [
+    "https://gantry.example.test",
+    "https://gantry.example.test.",
+    "http://gantry.example.test",
+    "http://gantry.example.test:443",
+    // The further names that it goes by, at whichever port they lead here.
+    "https://inner.example.test",
+    "http://inner.example.test.:8080",
+    "https://node.example.test",
+    "https://node.example.test:8443",
+    "http://10.1.2.3:8080",
+  ]) {
     const { status, text: page } = await openBrowser().get(authorizeUrl(named, `${origin}${path}`, makeVerifier().challenge));
     assert.equal(status, 400, origin);
     answers.add(/<main>.*<\/main>/s.exec(page)?.[0] ?? "");

@@ -62,6 +62,20 @@ test("attack 142: no form of output and no error brings to a terminal what it wo
   assert.ok(!isUnprintable(asked.err.replaceAll("\n", "")), JSON.stringify(asked.err));
 });
 
+test("attack 231: a name of signs that no screen shows is not blank, nor like another's, in any form of output", async () => {
+  const blank = "\u3164\u115f\u1160\uffa0\u2800";
+  const hidden = "harbour\ufe06\ufe04\u{e0100}";
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "harbour" } }), "uid");
+  for (const description of [blank, hidden]) {
+    await world.ok("iam.GroupsService/UpdateGroup", { group: { uid: group, description }, updateMask: "description" });
+    for (const format of ["table", "wide", "json", "yaml", "jsonl"]) {
+      const { out } = await runGantry(["iam", "groups", "get", group, "-o", format], { environment, columns: 200 });
+      assert.doesNotMatch(out, /[\u2800\p{Default_Ignorable_Code_Point}]/u, format);
+      if (format !== "table") assert.match(out, description === blank ? /\\u3164\\u115f\\u1160\\uffa0\\u2800/ : /harbour\\ufe06\\ufe04\\udb40\\udd00/, format);
+    }
+  }
+});
+
 test("attack 142: a line break in a name makes no second line for the program that reads names or uids", async () => {
   const at = { ...environment, GANTRY_SERVER: hostileUrl };
   for (const format of ["uid", "name", "jsonl"] as const) {

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
@@ -32,14 +32,15 @@ interface Sent {
   readonly body: string;
 }
 
-/** A POST whose Host can be chosen, which fetch does not let anybody do. */
-const post = async (path: string, headers: Readonly<Record<string, string>>, body: string | Buffer): Promise<Sent> => {
+/** A POST whose Host can be chosen, which fetch does not let anybody do; `target`: what its request line says instead of the path. */
+const post = async (path: string, headers: Readonly<Record<string, string>>, body: string | Buffer, target?: string): Promise<Sent> => {
   const authorization = "authorization" in headers ? {} : { authorization: `Bearer ${await world.token()}` };
   return new Promise((resolve, reject) => {
     const sent = httpRequest(
       `${world.url}${path}`,
       {
         method: "POST",
+        ...(target === undefined ? {} : { path: target }),
         headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...authorization, ...headers },
       },
       (response) => {
@@ -54,6 +55,21 @@ const post = async (path: string, headers: Readonly<Record<string, string>>, bod
     sent.on("error", reject);
     sent.end(body);
   });
+};
+
+/** The statuses of the same POST over HTTP/2, each with these fields besides. */
+const http2Statuses = async (each: readonly OutgoingHttpHeaders[], body: string): Promise<unknown[]> => {
+  const session = connectHttp2(world.url);
+  const shared = { authorization: `Bearer ${await world.token()}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const statuses: unknown[] = [];
+  for (const fields of each) {
+    const stream = session.request({ ":method": "POST", ":path": "/mcp", ...shared, ...stated("tools/list"), ...fields });
+    stream.end(body);
+    statuses.push(await new Promise((resolve, reject) => stream.on("error", reject).on("response", ({ ":status": code }) => resolve(code))));
+    stream.close();
+  }
+  session.close();
+  return statuses;
 };
 
 const revision = "2026-07-28";
@@ -90,20 +106,32 @@ test("attack 159: a page of another origin, or one whose name was turned to this
   for (const origin of ["https://evil.example", "null", `https://${name}`, `http://${name}:81`, "http://127.0.0.1", "https://tools.example.evil.example"])
     assert.equal(await statusFor({ origin }), 403, origin);
   // HTTP/2 names the host otherwise.
-  const session = connectHttp2(world.url);
-  const token = await world.token();
-  for (const [authority, status] of [
-    [name, 200],
-    ["evil.example", 403],
-  ] as const) {
-    const fields = { authorization: `Bearer ${token}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const stream = session.request({ ":method": "POST", ":path": "/mcp", ":authority": authority, ...fields, ...stated("tools/list") });
-    stream.end(list);
-    const answered = new Promise((resolve, reject) => stream.on("error", reject).on("response", ({ ":status": code }) => resolve(code)));
-    assert.equal(await answered, status, authority);
-    stream.close();
+  assert.deepEqual(await http2Statuses([{ ":authority": name }, { ":authority": "evil.example" }], list), [200, 403]);
+});
+
+test("attack 230: the host of a request line that is a whole URL, or of HTTP/2, counts, whatever a Host header says beside it", async () => {
+  const list = message("tools/list");
+  const statusFor = async (target: string, host: string): Promise<number> => (await post("/mcp", { ...stated("tools/list"), host }, list, target)).status;
+  for (const scheme of ["http", "https", "HTTP"]) {
+    assert.equal(await statusFor(`${scheme}://evil.example/mcp`, name), 403);
+    assert.equal(await statusFor(`${scheme}://evil.example:80/mcp?x=${name}`, "localhost"), 403);
   }
-  session.close();
+  // As whoever stands in front of the server reads it: the header is ignored (RFC 9112, 3.2.2).
+  assert.equal(await statusFor(`http://${name}/mcp`, "evil.example"), 200);
+  assert.equal(await statusFor(`http://${name}:8443/mcp`, name), 200);
+  for (const target of [`http://${name}@evil.example/mcp`, `http://evil.example\\@${name}/mcp`]) assert.equal(await statusFor(target, name), 400, target);
+  const statuses = await http2Statuses(
+    [
+      { ":authority": "evil.example", host: name },
+      { ":authority": name, host: "evil.example" },
+      { ":authority": `${name}:80`, host: name },
+      // With http as its scheme, node's own parser ends the stream.
+      { ":authority": name, ":scheme": "other", ":path": "http://evil.example/mcp" },
+    ],
+    list,
+  );
+  assert.deepEqual(statuses, [400, 400, 200, 400]);
+  await assert.rejects(http2Statuses([{ ":authority": name, ":path": "http://evil.example/mcp" }], list), /PROTOCOL_ERROR/);
 });
 
 test("attack 160: only tokens of this server for itself or for /mcp are taken at /mcp, and those for /mcp nowhere else", async () => {

@@ -1,11 +1,14 @@
 // What no operation by itself makes, for real answers of those that read it: records of every feed, imported as an operator does, a pushed
-// image with what it is made of, a deployment, the lifecycle of a product, a person of an identity provider.
+// image with what it is made of and what a scanner says of it, a deployment, the lifecycle of a product and a tag of it, documents that
+// were accepted, a person of an identity provider.
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JsonObject, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import type { MethodFact } from "#contract/facts.ts";
+import { importReports } from "#feeds";
 import { configType } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { groupMessage, type Stage } from "../conformance/stage.ts";
@@ -74,7 +77,13 @@ const records: readonly JsonObject[] = [
   csaf("DOCK-1", "dock"),
 ];
 
-const lifecycle: JsonObject = { product: "lantern", releases: [{ releaseCycle: "1.1", releaseDate: "2025-01-01", eol: "2027-01-01", latest: "1.1.0" }] };
+const lifecycle: JsonObject = {
+  product: "lantern",
+  releases: [
+    { releaseCycle: "1.1", releaseDate: "2025-01-01", eol: "2027-01-01", latest: "1.1.0" },
+    { releaseCycle: "1.0", releaseDate: "2024-01-01", eol: "2025-03-01", latest: "1.0.4" },
+  ],
+};
 
 const imageConfig = {
   architecture: "amd64",
@@ -92,6 +101,17 @@ const imageConfig = {
 };
 
 const bom = { bomFormat: "CycloneDX", specVersion: "1.6", components: [{ type: "library", name: "lantern", version: "1.1.0", purl: "pkg:npm/lantern@1.1.0" }] };
+
+/** Of grype. */
+const reportAt = (timeMs: number): JsonObject => ({
+  matches: [
+    {
+      vulnerability: { id: "CVE-2025-0001", severity: "High" },
+      artifact: { name: "lantern", version: "1.1.0", purl: "pkg:npm/lantern@1.1.0" },
+    },
+  ],
+  descriptor: { name: "grype", version: "1", timestamp: timestamp(timeMs) },
+});
 
 const lanternQuery: JsonObject = { package: { name: "lantern", ecosystem: "npm" }, version: "1.0.0" };
 
@@ -130,6 +150,20 @@ const seenByOperator = "chainguard.platform.iam.Identities/Lookup";
 /** Imports and pushes what operations find that are asked then. */
 export const fillStage = async (stage: Stage): Promise<Filled> => {
   const { world } = stage;
+  const newRepoCalled = async (name: string, parent = world.organization, more: JsonObject = {}): Promise<string> =>
+    text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name, ...more } }), "uid");
+  const repo = await newRepoCalled("filled");
+  const pusher = openPusher(world, repo, () => world.token(), "filled");
+  const config = await pusher.blob(JSON.stringify(imageConfig), configType);
+  const layer = await pusher.blob("a layer", "application/vnd.oci.image.layer.v1.tar");
+  const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
+  await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
+  await world.server.sboms.turn();
+  const ofImage: JsonObject = { repoId: repo, digest: image.digest };
+  // A tag that says which release of the product it is.
+  const lantern = await newRepoCalled("lantern");
+  await world.ok("registry.TagsService/CreateTag", { parent: lantern, tag: { name: "1.1", digest: image.digest } });
+
   const folder = await mkdtemp(join(tmpdir(), "gantry-filled-"));
   try {
     const advisories = join(folder, "advisories");
@@ -138,29 +172,47 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     const product = join(folder, "lifecycle.json");
     await writeFile(product, JSON.stringify(lifecycle));
     const summaries = [await runImport(world, "advisories", [advisories], { public: true, author: "Wolfi" }), await runImport(world, "lifecycle", [product])];
-    const problems = summaries.flatMap(({ failed, refused }) => [...failed, ...refused]);
+    const report = join(folder, "report.json");
+    await writeFile(report, JSON.stringify(reportAt(world.clock.now)));
+    const about = { group: world.organization, sources: [report], repo: lantern, digest: image.digest, progress: () => {} };
+    const reports = await importReports(world.server.application.services, about);
+    const problems = [...summaries.flatMap(({ failed, refused }) => [...failed, ...refused]), ...reports.refused];
     if (problems.length > 0) throw new Error(`an import refused: ${JSON.stringify(problems)}`);
   } finally {
     await rm(folder, { recursive: true });
   }
 
-  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "filled" } }), "uid");
-  const pusher = openPusher(world, repo, () => world.token(), "filled");
-  const config = await pusher.blob(JSON.stringify(imageConfig), configType);
-  const layer = await pusher.blob("a layer", "application/vnd.oci.image.layer.v1.tar");
-  const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
-  await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
-  await world.server.sboms.turn();
-  const ofImage: JsonObject = { repoId: repo, digest: image.digest };
-
   const newRepo = async (): Promise<string> => text(await stage.make("chainguard.platform.registry.v2.Repo"), "uid");
   const newOrganization = async (): Promise<string> => text(await stage.make(groupMessage, { parent: "" }), "uid");
+  const newGroupOfTerms = async (): Promise<string> => {
+    const group = await newOrganization();
+    await world.ok("iam.TermsService/AcceptTerms", { group, documentIds: ["sfdpa.v1"] });
+    return group;
+  };
   const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
     [seenByOperator]: async () => {
       const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
       await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "found", claimMatch: person } });
       return person;
     },
+    "chainguard.platform.iam.Terms/ListAccepted": async () => ({ group: await newGroupOfTerms() }),
+    "chainguard.platform.iam.v2.TermsService/ListTermsAcceptances": async () => {
+      const group = await newGroupOfTerms();
+      return { group, uidp: { descendantsOf: group } };
+    },
+    "chainguard.platform.registry.Registry/GetManifestDigestCount": async () => {
+      const parentId = await newOrganization();
+      await openPusher(world, await newRepoCalled("counted", parentId), () => world.token(), "counted").image("amd64", "1.1");
+      return { parentId };
+    },
+    "chainguard.platform.registry.Registry/GetRepoCountBySource": async () => {
+      const id = await newRepo();
+      await newRepoCalled("copied", await newOrganization(), { syncConfig: { source: id } });
+      return { id };
+    },
+    "chainguard.platform.registry.Registry/ListEolTags": async () => ({ uidp: { childrenOf: lantern } }),
+    "chainguard.platform.registry.Vulnerabilities/ListCumulativeVulnCountReports": async () => ({ repo: "lantern", tag: "1.1" }),
+    "chainguard.platform.registry.Vulnerabilities/ListVulnCountReports": async () => ({ repo: "lantern", tag: "1.1" }),
     "chainguard.platform.registry.Registry/GetDeployment": async () => {
       const repoId = await newRepo();
       const charts = [{ repo: "oci://charts.example.com/harbour", source: "https://example.com/harbour" }];
@@ -170,6 +222,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "chainguard.platform.registry.Registry/GetImageConfig": async () => ofImage,
     "chainguard.platform.registry.Registry/GetRawSbom": async () => ofImage,
     "chainguard.platform.registry.Registry/GetSbom": async () => ofImage,
+    "chainguard.platform.registry.Registry/GetVulnReport": async () => ({ repoId: lantern, digest: image.digest }),
     "chainguard.platform.registry.Registry/GetRegistrySettings": async () => ({ registryId: await newOrganization() }),
     "chainguard.platform.registry.Registry/UpdateRegistrySettings": async () => ({ registryId: await newOrganization() }),
   };

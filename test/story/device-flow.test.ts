@@ -157,6 +157,7 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
     ["client_id=a&client_id=b", /client_id: must be given once/],
     [`client_id=${"x".repeat(65)}`, /client_id: must have at most 64 characters/],
     ["client_id=evil%E2%80%AEname", /client_id: must be a name in visible characters/],
+    ["client_id=%E3%85%A4%E2%A0%80", /client_id: must be a name in visible characters/],
     ["scope=everything", /scopes: "everything" is not the uid of a group/],
     ["cap=fly", /cap: "fly" is not a capability/],
     ["audience=a%00b", /aud: .*control characters/],

@@ -151,6 +151,15 @@ test("the reference says of every operation what the documents say, and leaves n
       assert.ok(described.includes(` ${String(named)} `), `the page of ${id} does not describe ${String(named)}`);
     }
     for (const each of expected) assert.ok(shown.includes(each), `the page of ${id} does not say ${each}`);
+    // What has no fields is a file of some type.
+    const files = Object.values(part(operation, "responses")).flatMap((each) =>
+      Object.entries(part(followed(document, isObject(each) ? each : {}), "content")).flatMap(([type, media]) =>
+        isObject(media) && Object.keys(part(media, "schema")).length === 0 ? [type] : [],
+      ),
+    );
+    for (const type of files) assert.ok(html.includes(`<code>${type}</code>`), `the page of ${id} does not say ${type}`);
+    if (files.length > 0) assert.match(shown, /The bytes of a file|A page, as/, id);
+    assert.doesNotMatch(html, /<p>anything/, id);
   }
 });
 

@@ -1138,6 +1138,8 @@ export declare const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix, {jso
  */
 export enum Vulnerability_Fix_State {
   /**
+   * The scanner says nothing of it.
+   *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN = 0,
@@ -1183,6 +1185,8 @@ export declare const Vulnerability_Fix_StateSchema: GenEnum<Vulnerability_Fix_St
  */
 export enum Vulnerability_Severity {
   /**
+   * The scanner names none of these.
+   *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN = 0,

@@ -505,6 +505,8 @@ export declare const VulnerabilityRecord_RelatedVulnerabilitySchema: GenMessage<
  */
 export enum VulnerabilityRecord_Severity {
   /**
+   * The scanner names none of these.
+   *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN = 0,
@@ -605,6 +607,8 @@ export declare const FixSchema: GenMessage<Fix, {jsonType: FixJson}>;
  */
 export enum Fix_State {
   /**
+   * The scanner says nothing of it.
+   *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN = 0,
