@@ -1,11 +1,8 @@
 // The command line in this process: the same tree and the same commands as a terminal's, with streams of the test's own.
 
 import { PassThrough } from "node:stream";
-import { Fault } from "#base/fault.ts";
-import { silent } from "#base/log.ts";
-import { exitStatus, isWrongUsage } from "../cli/exit-status.ts";
-import { runCommand } from "../cli/program.ts";
-import type { Terminal } from "../cli/terminal.ts";
+import { jsonLog } from "#base/log.ts";
+import { run } from "../cli/run.ts";
 
 export interface Run {
   readonly status: number;
@@ -41,14 +38,6 @@ export const runGantry = async (args: readonly string[], { environment = {}, inp
   const [out, err] = [openSink(columns), openSink(columns)];
   const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
   typed.end(input);
-  const terminal: Terminal = { environment, log: silent, out: out.stream, err: err.stream, input: typed, status: 0 };
-  let status: number;
-  try {
-    status = await runCommand(args, terminal);
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    err.stream.write(`gantry: ${thrown.message}\n`);
-    status = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
-  }
+  const status = await run(args, { environment, log: jsonLog((line) => err.stream.write(line)), out: out.stream, err: err.stream, input: typed, status: 0 });
   return { status, out: out.text(), err: err.text() };
 };
