@@ -6,15 +6,16 @@ import { environmentOfProgram, type Exit, gantry, type StartOptions } from "./st
 
 const inItsOwn = inShares(6);
 
-/** What changes the process that it runs in: it listens to signals. */
-const isOfItsProcess = ([name = ""]: readonly string[]): boolean => name === "serve";
+/** What listens to signals, looks around in a folder, or trusts authorities besides, which count for all of a process. */
+const needsItsProcess = ([name = ""]: readonly string[], { env, cwd }: StartOptions): boolean =>
+  name === "serve" || cwd !== undefined || env?.GANTRY_CA_FILE !== undefined;
 
 /**
- * Runs `gantry` as a terminal does. Of a short run most commands run in this process, which comes to the same without a start of Node;
- * always in a process of their own what changes it, and what trusts authorities besides, which count for all of a process.
+ * Runs `gantry` as a terminal does. Of a short run most commands run in this process, which comes to the same without a start of Node
+ * (test/command-line.ts); one in six has a process of its own, and so has what needs one.
  */
 export const gantryAnywhere = async (args: readonly string[], options: StartOptions = {}): Promise<Exit> => {
-  if (isOfItsProcess(args) || options.env?.GANTRY_CA_FILE !== undefined || inItsOwn()) return gantry(args, options);
+  if (needsItsProcess(args, options) || inItsOwn()) return gantry(args, options);
   const { status, out, err } = await runGantry(args, { environment: environmentOfProgram(options.env) });
   return { code: status, signal: null, stdout: out, stderr: err };
 };

@@ -58,7 +58,7 @@ const jobToken = (claims: Readonly<Record<string, unknown>> = {}): Promise<strin
 interface Machine {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  run(args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Promise<Exit>;
+  run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Exit>;
   /** The same, and standard output. Throws where it fails. */
   ok(...args: readonly string[]): Promise<string>;
 }
@@ -67,7 +67,7 @@ interface Machine {
 const newMachine = async (): Promise<Machine> => {
   const home = await mkdtemp(join(folder, "home-"));
   const env = { HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_CONFIG_HOME: join(home, "config") };
-  const run: Machine["run"] = (args, more = {}, cwd = home) => gantryAnywhere(args, { env: { ...env, ...more }, cwd });
+  const run: Machine["run"] = (args, more = {}) => gantryAnywhere(args, { env: { ...env, ...more } });
   return {
     home,
     env,
