@@ -10,7 +10,7 @@ interface Described<Options extends Message> {
   readonly proto: { readonly options?: Options | undefined };
 }
 
-const partsOf = <Options extends Message>({ proto }: Described<Options>, { number }: GenExtension<Options, unknown>) =>
+const optionParts = <Options extends Message>({ proto }: Described<Options>, { number }: GenExtension<Options, unknown>) =>
   proto.options?.$unknown?.filter(({ no }) => no === number) ?? [];
 
 /** True where the option is set, to whatever. */
@@ -23,7 +23,7 @@ export const messageOption = <Options extends Message, Schema extends DescMessag
   option: GenExtension<Options, MessageShape<Schema>>,
   schema: Schema,
 ): MessageShape<Schema> | undefined => {
-  const parts = partsOf(descriptor, option);
+  const parts = optionParts(descriptor, option);
   if (parts.length === 0) return undefined;
   const message = create(schema);
   // One that is written field by field may lie there in as many parts.
@@ -33,19 +33,19 @@ export const messageOption = <Options extends Message, Schema extends DescMessag
 
 /** An option that is a flag; false where it is not set. */
 export const flagOption = <Options extends Message>(descriptor: Described<Options>, option: GenExtension<Options, boolean>): boolean => {
-  const part = partsOf(descriptor, option).at(-1);
+  const part = optionParts(descriptor, option).at(-1);
   return part !== undefined && new BinaryReader(part.data).bool();
 };
 
 /** An option that is a text; undefined where it is not set. */
 export const textOption = <Options extends Message>(descriptor: Described<Options>, option: GenExtension<Options, string>): string | undefined => {
-  const part = partsOf(descriptor, option).at(-1);
+  const part = optionParts(descriptor, option).at(-1);
   return part && new BinaryReader(part.data).string();
 };
 
 /** An option that is a list of numbers of an enum. */
 export const numbersOption = <Options extends Message>(descriptor: Described<Options>, option: GenExtension<Options, readonly number[]>): number[] =>
-  partsOf(descriptor, option).flatMap(({ data, wireType }) => {
+  optionParts(descriptor, option).flatMap(({ data, wireType }) => {
     const reader = new BinaryReader(data);
     if (wireType !== WireType.LengthDelimited) return [reader.int32()];
     const numbers: number[] = [];

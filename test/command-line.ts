@@ -2,7 +2,7 @@
 
 import { PassThrough } from "node:stream";
 import { jsonLog } from "#base/log.ts";
-import { run } from "../cli/run.ts";
+import { runToStatus } from "../cli/run-to-status.ts";
 
 export interface Run {
   readonly status: number;
@@ -33,11 +33,18 @@ const openSink = (columns: number | undefined): Sink => {
   return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(pieces).toString("utf8") };
 };
 
-/** Runs `gantry` with these arguments. What it throws is told as cli/main.ts tells it. */
+/** Runs `gantry` with these arguments. What it throws is told as to a process (cli/run-to-status.ts). */
 export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns }: RunOptions = {}): Promise<Run> => {
   const [out, err] = [openSink(columns), openSink(columns)];
   const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
   typed.end(input);
-  const status = await run(args, { environment, log: jsonLog((line) => err.stream.write(line)), out: out.stream, err: err.stream, input: typed, status: 0 });
+  const status = await runToStatus(args, {
+    environment,
+    log: jsonLog((line) => err.stream.write(line)),
+    out: out.stream,
+    err: err.stream,
+    input: typed,
+    status: 0,
+  });
   return { status, out: out.text(), err: err.text() };
 };

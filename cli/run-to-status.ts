@@ -31,7 +31,7 @@ const failAsClient = async (thrown: unknown, args: readonly string[], { err }: T
 };
 
 /** @param prepare what the process itself is to do before a command runs */
-export const run = async (args: readonly string[], terminal: Terminal, prepare: () => void = () => {}): Promise<number> => {
+export const runToStatus = async (args: readonly string[], terminal: Terminal, prepare: () => void = () => {}): Promise<number> => {
   // Without the parser, which takes longer to load than all the rest of it.
   if (args[0] === "--version" || args[0] === "-v") {
     terminal.out.write(`gantry ${version}\n`);
