@@ -1,9 +1,9 @@
 // Capabilities by their names: the symbol that roles show in v2 (CAP_REPO_LIST) and the string that the contract's
 // options, tokens and the command line use (repo.list).
 
-import { getOption, hasOption } from "@bufbuild/protobuf";
 import { CapabilitySchema } from "./gen/chainguard/capabilities/capabilities_pb.js";
-import { capability } from "./gen/gantry/annotations/v1/annotations_pb.js";
+import { capability, CapabilityFactSchema } from "./gen/gantry/annotations/v1/annotations_pb.js";
+import { messageOption } from "./options.ts";
 
 export interface CapabilityFact {
   readonly symbol: string;
@@ -15,10 +15,9 @@ export interface CapabilityFact {
 
 /** Every capability that can be granted, by number. UNKNOWN is none. */
 export const capabilities: readonly CapabilityFact[] = CapabilitySchema.values
-  .filter((value) => hasOption(value, capability))
-  .map((value) => {
-    const { name, internalOnly } = getOption(value, capability);
-    return { symbol: value.name, name, number: value.number, internalOnly };
+  .flatMap((value): CapabilityFact[] => {
+    const option = messageOption(value, capability, CapabilityFactSchema);
+    return option ? [{ symbol: value.name, name: option.name, number: value.number, internalOnly: option.internalOnly }] : [];
   })
   .sort((one, other) => one.number - other.number);
 

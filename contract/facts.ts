@@ -1,11 +1,13 @@
 // Descriptors, read once into plain facts. After this file nobody touches protobuf options: path, capability,
 // event, field behaviour, patterns and sort fields are read from these values alone.
 
-import { create, type DescEnum, type DescField, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { create, type DescEnum, type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import type { Json } from "#base/json.ts";
 import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
 import { field_behavior as fieldBehavior, FieldBehavior } from "./gen/google/api/field_behavior_pb.js";
 import { http as httpOption } from "./gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "./gen/google/api/http_pb.js";
+import { flagOption, hasOption, messageOption, numbersOption, textOption } from "./options.ts";
 
 export type Kind = "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "enum" | "message" | "timestamp" | "duration" | "mask" | "any";
 
@@ -287,9 +289,10 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
     numbers: new Map(descriptor.values.map((value) => [value.name, value.number])),
     names: new Map(descriptor.values.map((value) => [value.number, value.name])),
     written: new Map(
-      descriptor.values.flatMap((value) =>
-        value.proto.options && hasOption(value, options.written) ? [[value.name, getOption(value, options.written)] as const] : [],
-      ),
+      descriptor.values.flatMap((value) => {
+        const written = textOption(value, options.written);
+        return written === undefined ? [] : [[value.name, written] as const];
+      }),
     ),
   };
   enums.set(descriptor.typeName, fact);
@@ -344,14 +347,13 @@ const counterpartFact = ({ path, absent, partial, atRoot, negated, optional }: o
 
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueTypeOf(field);
-  // Each getOption makes a message of its own, and each hasOption reads through all options: by so many the memory grows at a start.
-  const isPlain = field.proto.options === undefined;
-  const behaviours = !isPlain && hasOption(field, fieldBehavior) ? getOption(field, fieldBehavior) : [];
-  const ours = !isPlain && hasOption(field, options.field) ? getOption(field, options.field) : noFieldOption;
+  const behaviours: readonly FieldBehavior[] = numbersOption(field, fieldBehavior);
+  const ours = messageOption(field, options.field, options.FieldSchema) ?? noFieldOption;
   const where = `${field.parent.typeName}.${field.name}`;
   if (ours.refersTo === "" && (ours.deletedWithReference || ours.inUseAs !== "")) throw new Error(`${where} says what a deletion does, but not refers_to`);
   if (ours.deletedWithReference && ours.inUseAs !== "") throw new Error(`${where} is deleted along, so it cannot stand in the way: not both`);
-  const filter = !isPlain && hasOption(field, options.filter) ? getOption(field, options.filter) : undefined;
+  const filter = messageOption(field, options.filter, options.FilterSchema);
+  const counterpart = messageOption(field, options.counterpart, options.CounterpartSchema);
   return {
     name: field.name,
     json: field.jsonName,
@@ -363,14 +365,14 @@ const fieldFact = (field: DescField): FieldFact => {
     message: value.message && value.kind === "message" ? messageFact(value.message) : undefined,
     enum: value.enum && enumFact(value.enum),
     oneof: field.oneof?.name,
-    oneRequired: field.oneof?.proto.options !== undefined && getOption(field.oneof, options.one_required),
+    oneRequired: field.oneof !== undefined && flagOption(field.oneof, options.one_required),
     presence: field.proto.proto3Optional,
     required: behaviours.includes(FieldBehavior.REQUIRED),
     outputOnly: behaviours.includes(FieldBehavior.OUTPUT_ONLY),
     inputOnly: behaviours.includes(FieldBehavior.INPUT_ONLY),
     immutable: behaviours.includes(FieldBehavior.IMMUTABLE),
     additive: field.number >= 1000,
-    scope: !isPlain && hasOption(field, options.scope) && getOption(field, options.scope),
+    scope: flagOption(field, options.scope),
     pattern: ours.pattern || undefined,
     maxLength: ours.maxLength,
     minItems: ours.minItems,
@@ -391,7 +393,7 @@ const fieldFact = (field: DescField): FieldFact => {
     inUseAs: ours.inUseAs,
     version1Only: ours.version1Only,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
-    counterpart: !isPlain && hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
+    counterpart: counterpart && counterpartFact(counterpart),
   };
 };
 
@@ -399,8 +401,9 @@ const fieldFact = (field: DescField): FieldFact => {
 const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
-  if (!hasOption(descriptor, options.resource)) return undefined;
-  const { unique, deletedWithParent, counted, deletedForGood } = getOption(descriptor, options.resource);
+  const option = messageOption(descriptor, options.resource, options.ResourceSchema);
+  if (!option) return undefined;
+  const { unique, deletedWithParent, counted, deletedForGood } = option;
   const unknown = unique.find((name) => !descriptor.fields.some((field) => field.name === name));
   if (unknown !== undefined) throw new Error(`${descriptor.typeName} is said to be unique by ${unknown}, which is none of its fields`);
   return { unique, deletedWithParent, counted, deletedForGood };
@@ -438,8 +441,8 @@ export const messageFact = (descriptor: DescMessage): MessageFact => {
 };
 
 const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
-  if (!hasOption(descriptor, httpOption)) return [];
-  const rule = getOption(descriptor, httpOption);
+  const rule = messageOption(descriptor, httpOption, HttpRuleSchema);
+  if (!rule) return [];
   return [rule, ...rule.additionalBindings].flatMap(({ pattern, body }): HttpFact[] => {
     const bodyField = body === "*" || body === "" ? body : (input.byName.get(body)?.json ?? body);
     switch (pattern.case) {
@@ -460,15 +463,15 @@ const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
 };
 
 const distributionFact = (descriptor: DescMethod): DistributionFact | undefined => {
-  if (!hasOption(descriptor, options.distribution)) return undefined;
-  const { verb, path, takesContent, givesContent, makesRepo } = getOption(descriptor, options.distribution);
+  const option = messageOption(descriptor, options.distribution, options.DistributionSchema);
+  if (!option) return undefined;
+  const { verb, path, takesContent, givesContent, makesRepo } = option;
   return { verb, template: path, takesContent, givesContent, makesRepo };
 };
 
 const scimFact = (descriptor: DescMethod): ScimFact | undefined => {
-  if (!hasOption(descriptor, options.scim)) return undefined;
-  const { verb, path } = getOption(descriptor, options.scim);
-  return { verb, template: path };
+  const option = messageOption(descriptor, options.scim, options.ScimSchema);
+  return option && { verb: option.verb, template: option.path };
 };
 
 const scopePathOf = (input: MessageFact): string[] | undefined => {
@@ -507,8 +510,9 @@ const rightsHandedOn = {
 } as const;
 
 const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | undefined => {
-  if (!hasOption(descriptor, options.hands_on)) return undefined;
-  const { rights: wanted, end, fromSessions } = getOption(descriptor, options.hands_on);
+  const option = messageOption(descriptor, options.hands_on, options.HandsOnSchema);
+  if (!option) return undefined;
+  const { rights: wanted, end, fromSessions } = option;
   const rights = rightsHandedOn[wanted];
   if (rights === undefined) throw new Error(`${descriptor.name} hands on, but does not say which rights`);
   // Without an end it would be for good, which they may not give.
@@ -533,17 +537,20 @@ const eventFact = (event: options.Event, body: MessageFact, input: MessageFact):
 });
 
 /** The event that a message is the body of, where no operation's answer is. */
-export const toldEventOf = (message: MessageFact): EventFact | undefined =>
-  hasOption(message.descriptor, options.told) ? eventFact(getOption(message.descriptor, options.told), message, message) : undefined;
+export const toldEventOf = (message: MessageFact): EventFact | undefined => {
+  const told = messageOption(message.descriptor, options.told, options.EventSchema);
+  return told && eventFact(told, message, message);
+};
 
 /** The facts of one operation. Throws where the contract forgot to say who may call it. */
 export const methodFact = (descriptor: DescMethod): MethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
-  if (!hasOption(descriptor, options.access)) throw new Error(`${name} does not say who may call it: it has no option access`);
-  const access = getOption(descriptor, options.access);
+  const access = messageOption(descriptor, options.access, options.AccessSchema);
+  if (!access) throw new Error(`${name} does not say who may call it: it has no option access`);
   const input = messageFact(descriptor.input);
   const output = messageFact(descriptor.output);
-  const event = hasOption(descriptor, options.event) ? getOption(descriptor, options.event) : undefined;
+  const event = messageOption(descriptor, options.event, options.EventSchema);
+  const list = messageOption(descriptor, options.list, options.ListSchema);
   const body = output.name === "google.protobuf.Empty" ? input : output;
   const http = httpFacts(descriptor, input);
   const distribution = distributionFact(descriptor);
@@ -565,7 +572,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     http,
     distribution,
     scim,
-    givesFile: hasOption(descriptor, options.gives_file) && getOption(descriptor, options.gives_file),
+    givesFile: flagOption(descriptor, options.gives_file),
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
@@ -577,8 +584,8 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     event: event && eventFact(event, body, input),
     handsOn: handsOnFact(descriptor, input),
     writes: event !== undefined || (verb !== undefined && verb !== "GET" && !access.reads),
-    defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
-    totalMax: hasOption(descriptor, options.list) ? Number(getOption(descriptor, options.list).totalMax) || undefined : undefined,
+    defaultOrder: list?.defaultOrder || "uid",
+    totalMax: Number(list?.totalMax ?? 0) || undefined,
     descriptor,
     view: undefined,
   };
@@ -590,7 +597,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
  */
 export const viewedMethodFact = (descriptor: DescMethod, find: (name: string) => MethodFact | undefined): ViewedMethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
-  const { of: viewed, requestIn, tellsRequest } = getOption(descriptor, options.view);
+  const { of: viewed = "", requestIn = "", tellsRequest = false } = messageOption(descriptor, options.view, options.ViewSchema) ?? {};
   const of = find(viewed);
   if (!of) throw new Error(`${name} is a view of ${viewed}, which does not exist`);
   if (hasOption(descriptor, options.access) || hasOption(descriptor, options.event)) throw new Error(`${name} says what ${viewed} says already`);

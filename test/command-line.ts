@@ -1,11 +1,8 @@
 // The command line in this process: the same tree and the same commands as a terminal's, with streams of the test's own.
 
 import { PassThrough } from "node:stream";
-import { Fault } from "#base/fault.ts";
-import { silent } from "#base/log.ts";
-import { exitStatus, isWrongUsage } from "../cli/exit-status.ts";
-import { runCommand } from "../cli/program.ts";
-import type { Terminal } from "../cli/terminal.ts";
+import { jsonLog } from "#base/log.ts";
+import { runToStatus } from "../cli/run-to-status.ts";
 
 export interface Run {
   readonly status: number;
@@ -36,19 +33,18 @@ const openSink = (columns: number | undefined): Sink => {
   return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(pieces).toString("utf8") };
 };
 
-/** Runs `gantry` with these arguments. What it throws is told as cli/main.ts tells it. */
+/** Runs `gantry` with these arguments. What it throws is told as to a process (cli/run-to-status.ts). */
 export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns }: RunOptions = {}): Promise<Run> => {
   const [out, err] = [openSink(columns), openSink(columns)];
   const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
   typed.end(input);
-  const terminal: Terminal = { environment, log: silent, out: out.stream, err: err.stream, input: typed, status: 0 };
-  let status: number;
-  try {
-    status = await runCommand(args, terminal);
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    err.stream.write(`gantry: ${thrown.message}\n`);
-    status = isWrongUsage(thrown) ? exitStatus.usage : exitStatus.failed;
-  }
+  const status = await runToStatus(args, {
+    environment,
+    log: jsonLog((line) => err.stream.write(line)),
+    out: out.stream,
+    err: err.stream,
+    input: typed,
+    status: 0,
+  });
   return { status, out: out.text(), err: err.text() };
 };

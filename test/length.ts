@@ -17,6 +17,12 @@ export const shareOf = <T>(all: readonly T[], oneIn: number): readonly T[] =>
     all,
   );
 
+/** The same of what comes one after the other: true for one in so many; in a long run for all. */
+export const inShares = (oneIn: number): (() => boolean) => {
+  let count = seed;
+  return () => isLong || count++ % oneIn === 0;
+};
+
 /** Numbers from 0 up to 1 that look random and follow from the seed alone (mulberry32); `salt` tells sequences apart. */
 export const randomNumbers = (salt = 0): (() => number) => {
   let state = (seed ^ Math.imul(salt, 0x9e3779b9)) >>> 0;

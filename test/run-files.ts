@@ -30,6 +30,9 @@ export interface RunFilesOptions {
 /** A file in which there is no test counts as one with node, under its own path. So does one that was cut off. */
 const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
 
+/** Before each file. */
+const preloaded = ["without-promise-hooks.ts", "own-imports.ts"];
+
 /** Runs these files, several at once. Tells what node's runner tells in its words. */
 export const runFiles = async (paths: readonly string[], { testTimeoutMs, nodeOptions, signal, write }: RunFilesOptions): Promise<Outcome> => {
   let [ran, failed] = [0, false];
@@ -38,7 +41,7 @@ export const runFiles = async (paths: readonly string[], { testTimeoutMs, nodeOp
     files: [...paths],
     // Half of the work is PostgreSQL's, on the same cores; of two cores two files leave a third idle, waiting for timers and disks.
     concurrency: Math.max(4, Math.floor(availableParallelism() / 2)),
-    execArgv: [`--import=${pathToFileURL(join(import.meta.dirname, "without-promise-hooks.ts"))}`, `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
+    execArgv: [...preloaded.map((name) => `--import=${pathToFileURL(join(import.meta.dirname, name))}`), `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
     signal,
   });
   events.on("test:pass", ({ name, skip, todo }) => void (!skip && !todo && !isFile(name) && ran++));

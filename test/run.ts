@@ -48,7 +48,7 @@ const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong
 
 /** Whether a test has a long form: it imports what tells long runs from short ones. */
 const hasLongForm = (path: string): boolean =>
-  importsOf(readFileSync(path, "utf8")).some(({ specifier = "" }) => /(?:^|\/)(?:test\/|\.\/|\.\.\/)(?:length|property)\.ts$/.test(specifier));
+  importsOf(readFileSync(path, "utf8")).some(({ specifier = "" }) => /(?:^|\/)(?:test\/|\.\/|\.\.\/)(?:length|property|anywhere)\.ts$/.test(specifier));
 
 /** Wherever they stand: a list of folders would leave out a new one without a word. */
 const allFiles = (): string[] => globSync("*/**/*.test.ts", { cwd: root, exclude: ["node_modules", "dist", ".*"] }).map((path) => join(root, path));

@@ -112,7 +112,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   // Before anything is made, migrated or waited for.
   const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
-  const metrics = settings.metrics && openMetrics({ log: given.log });
+  const metrics = settings.metrics && (await openMetrics({ log: given.log }));
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;

@@ -18,7 +18,7 @@ test("names say the base unit, totals are counters, and no label is one that Pro
 });
 
 test("every metric that is declared stands in a scrape, also one that nobody has counted", async () => {
-  const families = readScrape(await openMetrics({ log: silent }).read());
+  const families = readScrape(await (await openMetrics({ log: silent })).read());
   for (const [name, { kind, help }] of Object.entries(declared)) {
     assert.equal(families.get(name)?.kind, kind, name);
     assert.equal(families.get(name)?.help, help);
@@ -27,7 +27,7 @@ test("every metric that is declared stands in a scrape, also one that nobody has
 });
 
 test("a call is counted once, by operation, code and protocol, with its sizes and the parts of its time", async () => {
-  const metrics = openMetrics({ log: silent });
+  const metrics = await openMetrics({ log: silent });
   const ended = openCallMetrics(metrics, () => 3);
   const call: FinishedCall = {
     protocol: "rest",
@@ -68,7 +68,7 @@ test("a call is counted once, by operation, code and protocol, with its sizes an
 
 test("what cannot be read is left out of a scrape, is told in the log, and keeps nothing else from it", async () => {
   const told: string[] = [];
-  const metrics = openMetrics({ log: (event) => void told.push(event) });
+  const metrics = await openMetrics({ log: (event) => void told.push(event) });
   metrics.watch("process_resident_memory_bytes", () => Promise.reject(new Error("no database")));
   metrics.watch("process_start_time_seconds", () => [{ labels: {}, value: 7 }]);
   const families = readScrape(await metrics.read());

@@ -1,7 +1,6 @@
 // What the parts of a server hand in what they count through, and what a scrape reads. Counting costs a map's look-up;
 // what a part knows anyway (lengths, sizes) is read when somebody scrapes.
 
-import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import type { FairQueue } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -68,7 +67,9 @@ const within = <T>(ms: number, work: Promise<T>): Promise<T> => {
 };
 
 /** Opens a registry with every metric that is declared. */
-export const openMetrics = ({ log }: { readonly log: Log }): OpenMetrics => {
+export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenMetrics> => {
+  // A tenth of all modules that a server loads, for those that somebody scrapes.
+  const { Counter, Gauge, Histogram, Registry } = await import("@prometheus-io/client");
   const registry = new Registry();
   const readers = new Map<string, Reader<MetricName>[]>();
 

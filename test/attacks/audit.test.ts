@@ -12,12 +12,13 @@ import { codes } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { type Entry, hashEntry } from "../../server/audit/chain.ts";
 import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/heads.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { shareOf } from "../length.ts";
 import { createIdentity, openInstallation, type Installation } from "../story/installation.ts";
-import { gantry, type Issuer, startIssuer, stopAll } from "../story/processes.ts";
+import { type Issuer, startIssuer, stopAll } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -418,7 +419,7 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
   const { world, environment } = installation;
   for (let step = 0; step < 4; step++) await change(world, world.organization);
   await sealAudit(world);
-  const run = (...args: string[]) => gantry(["audit", "verify", ...args], { env: environment });
+  const run = (...args: string[]) => gantryAnywhere(["audit", "verify", ...args], { env: environment });
   const clean = await run();
   assert.deepEqual([clean.code, clean.stderr], [0, ""]);
   assert.match(clean.stdout, new RegExp(`^${world.organization} .*whole: 5 entries, the last is 5 with hash [0-9a-f]{64}$`, "m"));
@@ -453,7 +454,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   const broken = [{ organization: "0".repeat(40), entries: 0, last: null, problems: ["the chain's seal is missing"] }, { problems: ["an earlier seal"] }]
     .map((line) => `${JSON.stringify(line)}\n`)
     .join("");
-  await writeFile(known, (await gantry(["audit", "verify", "--json"], { env: environment })).stdout + broken);
+  await writeFile(known, (await gantryAnywhere(["audit", "verify", "--json"], { env: environment })).stdout + broken);
   assert.equal((await verifyLogs(world, { known })).whole, true);
 
   const { store, seal: vault } = world.server.application.services;
@@ -476,7 +477,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   };
   await cut(4);
   assert.equal((await verifyLogs(world)).whole, true, "without what was kept elsewhere it cannot be told");
-  const { code, stdout } = await gantry(["audit", "verify", "--known", known], { env: environment });
+  const { code, stdout } = await gantryAnywhere(["audit", "verify", "--known", known], { env: environment });
   assert.equal(code, 1);
   assert.match(stdout, new RegExp(`^${root} .*NOT WHOLE: the chain ends at entry 4, and entry 6 was known before$`, "m"));
   // Filled up again it is as long as it was, and another one.

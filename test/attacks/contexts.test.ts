@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { gantryAnywhere } from "../anywhere.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Exit, gantry, stopAll } from "../story/processes.ts";
 
@@ -69,7 +70,7 @@ test("attack 144: a context file that another user can write, or put in its plac
   const { home, file, env } = await newHome();
   await writeFile(file, contextsWith(trap.url), { mode: 0o600 });
   await storeSignIn(home, trap.url, operator);
-  const whoami = (): Promise<Exit> => gantry(["api", "GET", "/iam/v2/groups"], { env });
+  const whoami = (): Promise<Exit> => gantryAnywhere(["api", "GET", "/iam/v2/groups"], { env });
   assert.equal((await whoami()).code, 0, "one of its owner's is read");
   assert.equal(trap.tokens.length, 1);
   trap.tokens.length = 0;
@@ -123,7 +124,7 @@ test("attack 144: a token goes to the server that is named beside it or that it 
   await writeFile(file, contextsWith(target.url), { mode: 0o600 });
   // The current context is one server, the token in the environment another's.
   for (const variables of [{ GANTRY_TOKEN: operator }, { GANTRY_TOKEN: "opaque" }, { GANTRY_IDENTITY: world.organization, GANTRY_IDENTITY_TOKEN: operator }]) {
-    const { code, stderr } = await gantry(["api", "GET", "/iam/v2/groups"], { env: { ...env, ...variables } });
+    const { code, stderr } = await gantryAnywhere(["api", "GET", "/iam/v2/groups"], { env: { ...env, ...variables } });
     assert.equal(code, 4, stderr);
     assert.match(
       stderr,
@@ -132,7 +133,7 @@ test("attack 144: a token goes to the server that is named beside it or that it 
   }
   assert.deepEqual([target.tokens, trap.tokens], [[], []]);
   for (const args of [["api", "GET", "/iam/v2/groups"], ["api", "GET", "/iam/v2/groups", "--paginate"], ["whoami"], ["iam", "groups", "list"]]) {
-    const { code, stdout } = await gantry(args, { env: { ...env, GANTRY_SERVER: trap.url, GANTRY_TOKEN: operator } });
+    const { code, stdout } = await gantryAnywhere(args, { env: { ...env, GANTRY_SERVER: trap.url, GANTRY_TOKEN: operator } });
     assert.deepEqual([code !== 0, stdout], [true, ""], args.join(" "));
   }
   assert.ok(trap.tokens.length > 0);
@@ -144,7 +145,7 @@ test("attack 144: a token goes to the server that is named beside it or that it 
     `@${new URL(target.url).host}/x`,
     `.${target.url}`,
   ]) {
-    const { code } = await gantry(["api", "GET", path], { env: { ...env, GANTRY_SERVER: world.url, GANTRY_TOKEN: operator } });
+    const { code } = await gantryAnywhere(["api", "GET", path], { env: { ...env, GANTRY_SERVER: world.url, GANTRY_TOKEN: operator } });
     assert.equal(code, 64, path);
   }
   assert.deepEqual(target.tokens, []);
@@ -156,7 +157,7 @@ test("attack 144: a token for another audience is refused, and the refusal says 
   const { authn } = world.server.application.services;
   const other = await authn.mint({ uid: world.organization, audience: ["registry.example.com"] });
   await storeSignIn(home, world.url, other);
-  const [kept, given] = await Promise.all([gantry(["whoami"], { env }), gantry(["whoami"], { env: { ...env, GANTRY_TOKEN: other } })]);
+  const [kept, given] = await Promise.all([gantryAnywhere(["whoami"], { env }), gantryAnywhere(["whoami"], { env: { ...env, GANTRY_TOKEN: other } })]);
   for (const { code, stdout } of [kept, given]) assert.deepEqual([code, stdout], [4, ""]);
   assert.match(kept.stderr, /audience.*; refused was the sign-in of gantry login at \S+ \(context acme\)/);
   assert.match(given.stderr, /audience.*; refused was the token of GANTRY_TOKEN, which comes before the sign-in of gantry login/);
@@ -188,7 +189,7 @@ test("attack 145: what a hostile server says reaches the terminal without what a
   });
   t.after(() => hostile.server.close());
   const { env } = await newHome();
-  const ask = (args: readonly string[]): Promise<Exit> => gantry(args, { env: { ...env, GANTRY_SERVER: hostile.url, GANTRY_TOKEN: operator } });
+  const ask = (args: readonly string[]): Promise<Exit> => gantryAnywhere(args, { env: { ...env, GANTRY_SERVER: hostile.url, GANTRY_TOKEN: operator } });
   const done = await Promise.all([
     ask(["whoami"]),
     ask(["whoami", "-o", "json"]),

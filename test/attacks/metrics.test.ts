@@ -55,7 +55,7 @@ test("attack 186: without the token nothing is told, and each wrong one is refus
 });
 
 test("attack 186: refused scrapes make nothing, and those that come at once are one", async () => {
-  const metrics = openMetrics({ log: silent });
+  const metrics = await openMetrics({ log: silent });
   let reads = 0;
   metrics.watch("process_start_time_seconds", () => [{ labels: {}, value: ++reads }]);
   const scrape = openMetricsDocument(metrics, token);
@@ -66,7 +66,7 @@ test("attack 186: refused scrapes make nothing, and those that come at once are 
 });
 
 test("attack 187: values of a label beyond those that it may have are one, and a long one is none", async () => {
-  const metrics: OpenMetrics = openMetrics({ log: silent });
+  const metrics: OpenMetrics = await openMetrics({ log: silent });
   for (let count = 0; count < 3_000; count++) metrics.count("gantry_refusals_total", { reason: `reason-${count}`, quota: "x".repeat(5_000) });
   const families = readScrape(await metrics.read());
   assert.equal(families.get("gantry_refusals_total")?.series.length, 1_001);

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Installation, openInstallation } from "../story/installation.ts";
-import { type Exit, gantryFile, start } from "../story/processes.ts";
+import { gantryAnywhere } from "../anywhere.ts";
+import type { Exit } from "../story/processes.ts";
 import { digestOf } from "../distribution.ts";
 import { openRegistryClient } from "./images.ts";
 
@@ -50,7 +51,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const gantry = (...args: readonly string[]): Promise<Exit> => start(gantryFile, args, { env: installation.environment }).ended;
+const gantry = (...args: readonly string[]): Promise<Exit> => gantryAnywhere(args, { env: installation.environment });
 
 interface Listed {
   readonly digest: string;

@@ -1,4 +1,4 @@
-// The command line, as whoever owns the machine meets it: real processes on an embedded database of their own.
+// The command line, as whoever owns the machine meets it: real processes on an embedded database of their own, but for most of what ends at once.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -12,13 +12,15 @@ import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { existsSync, readFileSync } from "node:fs";
 import { decodeJwt } from "jose";
-import { readSettings, settingNames } from "#application";
-import { runGantry } from "../command-line.ts";
+import { readSettings, settingNames, startServer } from "#application";
+import { Fault } from "#base/fault.ts";
+import { silent } from "#base/log.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { freshDatabase } from "../database.ts";
-import { shareOf } from "../length.ts";
 import { freePort } from "../free-port.ts";
+import { inShares } from "../length.ts";
 import { column, http, items } from "./protocols.ts";
-import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+import { type Exit, gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };
 
@@ -47,21 +49,24 @@ const serve = (options: { readonly group?: boolean; readonly node?: string } = {
 };
 const command = (...args: string[]) => gantry(args, { env: environment });
 
-/**
- * Runs each of these lines in a process of its own, as a terminal does; of a short run most in this one, which comes to the same
- * (test/command-line.ts) without a start of Node.
- */
-const runLines = (
-  lines: readonly (readonly string[])[],
-): Promise<readonly { readonly code: number | null; readonly stdout: string; readonly stderr: string }[]> => {
-  const alone = new Set(shareOf(lines, 6));
-  return Promise.all(
-    lines.map(async (args) => {
-      if (alone.has(args)) return command(...args);
-      const { status, out, err } = await runGantry(args, { environment });
-      return { code: status, stdout: out, stderr: err };
-    }),
-  );
+/** Runs each of these lines as a terminal does. */
+const runLines = (lines: readonly (readonly string[])[]): Promise<readonly Exit[]> =>
+  Promise.all(lines.map((args) => gantryAnywhere(args, { env: environment })));
+
+const startsServe = inShares(4);
+
+/** A start that is refused: a process of `gantry serve`, or, for most of a short run, the function that it calls. */
+const refusedStart = async (env: Readonly<Record<string, string>>): Promise<Pick<Exit, "code" | "stdout" | "stderr">> => {
+  if (startsServe()) return gantry(["serve"], { env });
+  const lines: string[] = [];
+  try {
+    const server = await startServer(readSettings(env), { log: silent, progress: (line) => void lines.push(line) });
+    await server.close();
+    return { code: 0, stdout: "", stderr: "it started" };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code === "INTERNAL") throw thrown;
+    return { code: 1, stdout: "", stderr: [...lines, `gantry: ${thrown.message}`, ""].join("\n") };
+  }
 };
 
 const commandNames = [
@@ -291,7 +296,7 @@ test("a wrong setting is told before anything is made: no data directory, no dat
     { GANTRY_FEEDS: join(folder, "absent.yaml") },
     { GANTRY_SECRET_KEY_FILE: join(folder, "absent") },
   ];
-  const done = await Promise.all(wrong.map((env) => gantry(["serve"], { env: { GANTRY_DATA: data, ...env } })));
+  const done = await Promise.all(wrong.map((env) => refusedStart({ GANTRY_DATA: data, ...env })));
   for (const [index, env] of wrong.entries()) {
     assert.match(done[index]?.stderr ?? "", new RegExp(`^gantry: .*${Object.keys(env)[0]}.*\n$`), JSON.stringify(env));
     assert.equal(done[index]?.code, 1);
@@ -337,7 +342,7 @@ test("wrong settings stop the start with one line that names the variable, also 
     [{ GANTRY_DATA: join(gantryFile, "below") }, /^gantry: GANTRY_DATA: \S+gantry\.js\/below cannot be made/m],
     [{ GANTRY_DATA: "/proc/x/y" }, /^gantry: GANTRY_DATA: \/proc\/x\/y cannot be made/m],
   ];
-  const done = await Promise.all(wrong.map(([settings]) => gantry(["serve"], { env: settings })));
+  const done = await Promise.all(wrong.map(([settings]) => refusedStart(settings)));
   for (const [index, [, says]] of wrong.entries()) {
     const { code, stdout, stderr } = done[index] ?? { code: 0, stdout: "", stderr: "" };
     assert.match(stderr, says);

@@ -1,4 +1,4 @@
-// Contexts, and what every command that calls a server finds by them: real processes of the command line against a real server,
+// Contexts, and what every command that calls a server finds by them: the command line against a real server,
 // with sign-ins of a CI job whose issuer is a real one.
 
 import assert from "node:assert/strict";
@@ -11,6 +11,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Exit, gantry, gantryFile, type Issuer, start, startIssuer, stopAll } from "./processes.ts";
 
@@ -57,7 +58,7 @@ const jobToken = (claims: Readonly<Record<string, unknown>> = {}): Promise<strin
 interface Machine {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  run(args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Promise<Exit>;
+  run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Exit>;
   /** The same, and standard output. Throws where it fails. */
   ok(...args: readonly string[]): Promise<string>;
 }
@@ -66,7 +67,7 @@ interface Machine {
 const newMachine = async (): Promise<Machine> => {
   const home = await mkdtemp(join(folder, "home-"));
   const env = { HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_CONFIG_HOME: join(home, "config") };
-  const run: Machine["run"] = (args, more = {}, cwd = home) => gantry(args, { env: { ...env, ...more }, cwd });
+  const run: Machine["run"] = (args, more = {}) => gantryAnywhere(args, { env: { ...env, ...more } });
   return {
     home,
     env,
@@ -114,7 +115,7 @@ test("contexts are made, listed, switched and deleted, in one file for its owner
 test("two programs that change contexts at once lose nothing of each other", async () => {
   const machine = await newMachine();
   const names = ["a", "b", "c", "d", "e"];
-  await Promise.all(names.map((name) => machine.ok("context", "set", name, "--server", `https://${name}.example.com`)));
+  await Promise.all(names.map((name) => gantry(["context", "set", name, "--server", `https://${name}.example.com`], { env: machine.env })));
   assert.deepEqual(Object.keys(JSON.parse(await readFile(contextFile(machine), "utf8")).contexts).sort(), names);
 });
 

@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { makeAuthority, signCertificate } from "../certificates.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { asOwner, freshDatabase } from "../database.ts";
 import { freePort } from "../free-port.ts";
 import { databaseContents, type Installation, openInstallation } from "./installation.ts";
@@ -41,7 +42,7 @@ const findingsOf = ({ stdout, stderr }: Exit): JsonObject[] => {
     .map((line) => JSON.parse(line) as JsonObject);
 };
 
-const ask = (env: Readonly<Record<string, string>>): Promise<Exit> => gantry(["doctor", "--json"], { env: { ...installation.environment, ...env } });
+const ask = (env: Readonly<Record<string, string>>): Promise<Exit> => gantryAnywhere(["doctor", "--json"], { env: { ...installation.environment, ...env } });
 
 const subjects = (findings: readonly JsonObject[]): string[] => findings.map(({ is, subject }) => `${String(subject)} ${String(is)}`);
 

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject } from "#base/json.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { callBoth, column, http, items } from "./protocols.ts";
 import { bind, databaseContents, createIdentity, openInstallation, type Installation } from "./installation.ts";
 import { gantry, type Issuer, startIssuer } from "./processes.ts";
@@ -157,7 +158,7 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
       /^gantry: cannot import "pictures"; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports\n$/,
     ],
   ];
-  const done = await Promise.all(wrong.map(([args]) => gantry(["import", ...args], { env: installation.environment })));
+  const done = await Promise.all(wrong.map(([args]) => gantryAnywhere(["import", ...args], { env: installation.environment })));
   for (const [index, [args, says]] of wrong.entries()) {
     assert.equal(done[index]?.code, 1, args.join(" "));
     assert.equal(done[index]?.stdout, "");

@@ -44,13 +44,14 @@ const configFolder = join(tmpdir(), `gantry-config-of-tests-${process.pid}`);
 process.once("exit", () => rmSync(configFolder, { recursive: true, force: true }));
 
 /** What a child gets of our environment: nothing that would configure a server, or a client. */
-const inheritedEnvironment = (): Record<string, string> => ({
+export const environmentOfProgram = (env: Environment = {}): Record<string, string> => ({
   ...Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_(?!COMPILE_CACHE$))/.test(name) ? [] : [[name, value]],
     ),
   ),
   XDG_CONFIG_HOME: configFolder,
+  ...env,
 });
 
 const alive = new Set<ChildProcess>();
@@ -76,7 +77,7 @@ export const stopAll = async (): Promise<void> => {
 export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: StartOptions = {}): Program => {
   const child = spawn(node ?? process.execPath, [file, ...args], {
     cwd,
-    env: { ...inheritedEnvironment(), ...env },
+    env: environmentOfProgram(env),
     stdio: ["pipe", "pipe", "pipe"],
     detached: group,
   });

@@ -10,13 +10,14 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { writeRegistryLogin } from "../../cli/login/registry-files.ts";
 import { runCommand } from "../../cli/program.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { type FakeProvider, openProvider, registerProvider } from "../provider.ts";
 import { confirmAs, poll, requestDeviceCodes } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
-import { type Exit, gantry, gantryFile, start, stopAll } from "./processes.ts";
+import { type Exit, gantryFile, start, stopAll } from "./processes.ts";
 
 const helperFile = join(dirname(gantryFile), "docker-credential-gantry.js");
 const notFound = "credentials not found in native keychain\n";
@@ -114,7 +115,7 @@ test("with --docker the token is in docker's and podman's file for its owner alo
   assert.ok(!(stdout + stderr).includes(token));
   assert.equal(claimsOf(token).aud, world.url);
 
-  const out = await gantry(["logout", "--issuer", world.url], { env });
+  const out = await gantryAnywhere(["logout", "--issuer", world.url], { env });
   assert.equal(out.code, 0, out.stderr);
   assert.deepEqual([await readJson(dockerFile(env)), await readJson(podmanFile(env))], [others, {}]);
   assert.match(out.stdout, new RegExp(`are signed out of ${host}`));
@@ -255,7 +256,7 @@ test("skopeo finds the login in both forms", { skip: spawnSync("skopeo", ["--ver
 });
 
 const pullTokens = (env: Record<string, string>, args: readonly string[]): Promise<Exit> =>
-  gantry(["iam", "pull-tokens", ...args, "--issuer", world.url], { env });
+  gantryAnywhere(["iam", "pull-tokens", ...args, "--issuer", world.url], { env });
 
 test("a pull token is an identity with a key, its binding to registry.pull and a JWT; it acts as that, and ends with its revocation", async () => {
   const env = { GANTRY_TOKEN: await world.token() };

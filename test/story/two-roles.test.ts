@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { readMigrations } from "../../server/store/migration-files.ts";
+import { gantryAnywhere } from "../anywhere.ts";
 import { addressOf, startTestServer } from "../database.ts";
 import { freePort } from "../free-port.ts";
-import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+import { gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 const owner = "planted_owner";
 const serving = "planted_server";
@@ -41,7 +42,7 @@ const query = async (url: string, ...texts: readonly string[]): Promise<unknown[
   }
 };
 
-type Done = Awaited<ReturnType<typeof gantry>>;
+type Done = Awaited<ReturnType<typeof gantryAnywhere>>;
 
 const urlOf = (role: string): string => {
   const address = new URL(addressOf(server.url, owner));
@@ -68,7 +69,7 @@ after(async () => {
   if (server) rmSync(server.directory, { recursive: true, force: true });
 });
 
-const run = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> => gantry(args, { env: { ...environment, ...more } });
+const run = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> => gantryAnywhere(args, { env: { ...environment, ...more } });
 
 const serve = async (more: Readonly<Record<string, string>> = {}): Promise<Program> => {
   const program = start(gantryFile, ["serve"], { env: { ...environment, ...more } });
@@ -100,7 +101,7 @@ test("without the owner's connection gantry admin migrate ends with 1 and the sa
 test("gantry admin migrate makes the database with the owner's connection, needs no secret key, and has nothing to do the next time", async () => {
   const { DATABASE_URL = "" } = environment;
   const alone = (more: Readonly<Record<string, string>> = {}): Promise<Done> =>
-    gantry(["admin", "migrate"], { env: { DATABASE_URL, GANTRY_MIGRATE_URL: migrateUrl, ...more } });
+    gantryAnywhere(["admin", "migrate"], { env: { DATABASE_URL, GANTRY_MIGRATE_URL: migrateUrl, ...more } });
   const first = await alone();
   assert.deepEqual([first.code, first.stdout], [0, "The database is current\n"]);
   assert.match(first.stderr, /^Migrated the database: 0001_baseline\.sql$/m);
@@ -161,7 +162,7 @@ test("how many months of the audit log the database keeps is the owner's word: a
 test("gantry admin quota needs the owner's connection and no secret key; with the server's alone it says in one sentence what to give", async () => {
   const { DATABASE_URL = "" } = environment;
   const quota = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> =>
-    gantry(["admin", "quota", ...args], { env: { DATABASE_URL, ...more } });
+    gantryAnywhere(["admin", "quota", ...args], { env: { DATABASE_URL, ...more } });
   const refused = await quota(["set", "repos", "5000"]);
   const sentence = "the database role of DATABASE_URL may not set quotas: give GANTRY_MIGRATE_URL, the connection of the role that owns the database";
   assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", `gantry: ${sentence}\n`]);

@@ -14,7 +14,8 @@ import { registerPerson } from "../../server/application/person.ts";
 import type { World } from "../world.ts";
 import { callBoth, column, items } from "./protocols.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
-import { gantry, stopAll } from "./processes.ts";
+import { gantryAnywhere } from "../anywhere.ts";
+import { stopAll } from "./processes.ts";
 import { fc, runs } from "../property.ts";
 
 let home: Installation;
@@ -297,7 +298,7 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
   const place = await group(world.organization, "terminal");
   const who = await createIdentity(world, place, "terminal bot", claimMatch);
   const binding = await bindTo(place, who, builtInRoleUid("viewer"));
-  const command = (...args: string[]) => gantry(args, { env: home.environment });
+  const command = (...args: string[]) => gantryAnywhere(args, { env: home.environment });
   const [told, lines] = await Promise.all([command("explain", who, "repo.list", place), command("who-can", "repo.list", place, "--json")]);
   assert.deepEqual([told.code, lines.code], [0, 0], told.stderr + lines.stderr);
   assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +terminal ${place} +never +${binding}\\n$`));
