@@ -166,10 +166,7 @@ test("what no command understands fails with one line", async () => {
     [["token", "--audiense", "x"], /^gantry: Unknown option '--audiense' \(did you mean --audience\?\); gantry help token shows what there is\n$/],
     [["token", "--version"], /^gantry: Unknown option '--version'[^\n]*\n$/],
     [["token", "--identity"], /^gantry: Option '--identity <UID>' argument missing[^\n]*\n$/],
-    [
-      ["completion", "tcsh"],
-      /^gantry: Command-argument value 'tcsh' is invalid for argument 'SHELL'\. Allowed choices are bash, zsh, fish; gantry help completion shows what there is\n$/,
-    ],
+    [["completion", "tcsh"], /^gantry: Command-argument value .tcsh. is invalid [^\n]* bash, zsh, fish; gantry help completion shows what there is\n$/],
     [["suspend"], /^gantry: name one organization: gantry suspend ORGANIZATION\n$/],
     [["resume", "one", "other"], /^gantry: name one organization: gantry resume ORGANIZATION\n$/],
     [["explain", "somebody", "repo.list"], /^gantry: explain needs an identity, an action and a place\n$/],
