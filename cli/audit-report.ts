@@ -114,6 +114,7 @@ export const reportAuditFile = async ({
     else write(`${root}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`} from ${first} on, the last is ${last.sequence} with hash ${last.hash}`);
   }
   if (otherLines > 0) write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is" : `${otherLines} lines are`} no entry, and passed over`);
-  if (verdicts.length === 0 && !json) write("there are no entries");
-  return verdicts.every(({ problems }) => problems.length === 0);
+  if (verdicts.length === 0 && !json) write("NOT WHOLE: there is no entry in it, and so nothing to verify: it is no audit log, or its entries were taken away");
+  // Nothing is nothing whole: who empties the file must not pass (attack 241).
+  return verdicts.length > 0 && verdicts.every(({ problems }) => problems.length === 0);
 };

@@ -41,7 +41,10 @@ const commandHelp = (command: Command, { usage = "", notes }: CommandText): stri
 
 /** "error: unknown option '--jsn'\n(Did you mean --json?)" as one line, like every other of ours. */
 const parseErrorText = (command: Command, { message }: CommanderError): string => {
-  const [text = "", suggestion = ""] = message.replace(/^error: /, "").split("\n");
+  const [text = "", suggestion = ""] = message
+    .replace(/^error: /, "")
+    .split("\n")
+    .map((line) => line.replace(/\.$/, ""));
   const help = ["gantry help", ...commandPath(command).split(" ").slice(1)].join(" ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${suggestionText(suggestion)}; ${help} shows what there is`;
 };

@@ -12,6 +12,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "#application";
 import { domainSummaries, newDomainCommand, proposalElsewhere } from "./operations/branch.ts";
 import { suggestionText, throwFaults } from "./command.ts";
+import { narrow } from "./narrow.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface CommandEntry {
@@ -96,7 +97,7 @@ const loadDomain = async (args: readonly string[], terminal: Terminal, domain: s
 
 /** Help is data, too: it goes where the command's output goes. */
 const writeHelpTo = (command: Command, terminal: Terminal): void => {
-  command.configureOutput({ writeOut: (content) => void terminal.out.write(content) });
+  command.configureOutput({ writeOut: (content) => void terminal.out.write(narrow(content, terminal.out.columns)) });
   for (const each of command.commands) writeHelpTo(each, terminal);
 };
 
@@ -153,7 +154,7 @@ export const runCommand = async (args: readonly string[], terminal: Terminal): P
   const words = !asksHelp ? args : named.length > 1 ? [...named, "--help"] : ["help", ...named];
   const program = await newProgram(words, terminal);
   if (words.length === 0) {
-    terminal.out.write(program.helpInformation());
+    terminal.out.write(narrow(program.helpInformation(), terminal.out.columns));
     return 1;
   }
   try {

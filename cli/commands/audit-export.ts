@@ -4,10 +4,9 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import type { Writable } from "node:stream";
 import type { Command } from "commander";
-import { exportAudit } from "#application";
+import { exportAudit, findNamedGroup } from "#application";
 import { Fault } from "#base/fault.ts";
 import { readTimestamp } from "#base/time.ts";
-import { isUid } from "#base/uid.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
 import { openProgressBar } from "../progress-bar.ts";
@@ -56,22 +55,20 @@ something was changed or taken away. Works beside a running server and without o
     notes: `Exit status: 0 all written, 1 failed.
 
 Examples:  gantry audit export --file audit-2026-11.jsonl
-           gantry audit export --group 41c0dbc770267ed52fbd881c764a0b65f64f1b08 --after 1200 | jq .operation
+           gantry audit export --group acme --after 1200 | jq .operation
            gantry audit export --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z`,
     wrongArguments: "what about audit? gantry audit verify checks the log, gantry audit export writes it",
   })
-    .option("--group <UID>", "only the log of this group's organization")
+    .option("--group <GROUP>", "only the log of this group's organization: its uid, or its path of names")
     .option("--after <NUMBER>", "only what comes behind this entry")
     .option("--up-to <NUMBER>", "only up to this entry")
     .option("--since <TIME>", "only what was sealed at this time or later")
     .option("--until <TIME>", "only what was sealed before this time")
     .option("--file <FILE>", "into a new file that nobody else may read, not to standard output")
     .action(async ({ group, since, until, after, upTo, file }: Options) => {
-      if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
       if (group === undefined && (after !== undefined || upTo !== undefined))
         throw new Fault("INVALID_ARGUMENT", "--after and --up-to need --group: each log has numbers of its own");
       const options = {
-        group,
         after: readNumber("--after", after) ?? 0,
         upTo: readNumber("--up-to", upTo),
         sinceMs: readTime("--since", since),
@@ -89,13 +86,14 @@ Examples:  gantry audit export --file audit-2026-11.jsonl
         if (failure) throw failure;
         if (!stream.write(`${line}\n`)) await once(stream, "drain");
       };
-      const entries = await withApplication(terminal, (application) => exportAudit(application, { ...options, write, progress: bar.update })).catch(
-        (thrown: unknown) => {
-          if (thrown !== failure) throw thrown;
-          if (failure?.code === "EPIPE" && file === undefined) return 0;
-          throw new Fault("INVALID_ARGUMENT", `the entries could not be written: ${failure?.message ?? ""}`, { cause: thrown });
-        },
-      );
+      const entries = await withApplication(terminal, async (application) => {
+        const uid = group === undefined ? undefined : await findNamedGroup(application.call, group, "--group: ");
+        return exportAudit(application, { ...options, group: uid, write, progress: bar.update });
+      }).catch((thrown: unknown) => {
+        if (thrown !== failure) throw thrown;
+        if (failure?.code === "EPIPE" && file === undefined) return 0;
+        throw new Fault("INVALID_ARGUMENT", `the entries could not be written: ${failure?.message ?? ""}`, { cause: thrown });
+      });
       bar.end();
       if (file === undefined) return;
       stream.end();

@@ -1,8 +1,8 @@
 // `gantry audit`: whether the audit log is what was written.
 
 import type { Command } from "commander";
+import { findNamedGroup } from "#application";
 import { Fault } from "#base/fault.ts";
-import { isUid } from "#base/uid.ts";
 import { withApplication } from "../application.ts";
 import { reportAudit, reportAuditFile } from "../audit-report.ts";
 import { newCommand } from "../command.ts";
@@ -21,11 +21,11 @@ const wrongArguments = "what about audit? gantry audit verify checks the log, ga
 export const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
-    usage: "[--group UID | --file FILE] [--known FILE] [--json]",
+    usage: "[--group GROUP | --file FILE] [--known FILE] [--json]",
     description: `Reads the audit log of every organization from its first kept entry to its sealed end, and says whether each is
 whole: nothing changed, added, put elsewhere or taken away. Works beside a running server and without one, and
 needs the server's secret key.`,
-    notes: `Exit status: 0 whole, 1 not.
+    notes: `Exit status: 0 whole, 1 not; of a file without any entry, too.
 
 Examples:  gantry audit verify
            gantry audit verify --json > audit-2026-11.jsonl
@@ -33,7 +33,7 @@ Examples:  gantry audit verify
            gantry audit verify --file /var/log/gantry/audit.jsonl --known audit-2026-11.jsonl`,
     wrongArguments,
   })
-    .option("--group <UID>", "only the log of this group's organization")
+    .option("--group <GROUP>", "only the log of this group's organization: its uid, or its path of names")
     .option(
       "--file <FILE>",
       `not the log but this file, which it was sent to or exported into: by its lines alone, which need
@@ -47,7 +47,6 @@ A log whose end was not known then is not compared`,
     )
     .option("--json", "one line of JSON for each organization")
     .action(async ({ file, group, known, json = false }: Options) => {
-      if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
       if (group !== undefined && file !== undefined) throw new Fault("INVALID_ARGUMENT", "give --group or --file, not both");
       const { out, err } = terminal;
       if (file !== undefined) {
@@ -55,9 +54,10 @@ A log whose end was not known then is not compared`,
         return;
       }
       const bar = openProgressBar(err);
-      const whole = await withApplication(terminal, (application) =>
-        reportAudit(application, { group, known, json, write: (line) => void out.write(`${line}\n`), progress: bar.update }),
-      );
+      const whole = await withApplication(terminal, async (application) => {
+        const uid = group === undefined ? undefined : await findNamedGroup(application.call, group, "--group: ");
+        return reportAudit(application, { group: uid, known, json, write: (line) => void out.write(`${line}\n`), progress: bar.update });
+      });
       bar.end();
       if (!whole) terminal.status = 1;
     });

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { limits } from "#base/limits.ts";
-import { isUid } from "#base/uid.ts";
+import type { Client } from "#client";
 import { findContext } from "../context.ts";
 import { readDuration } from "../duration.ts";
 import { newCommand, newGroup } from "../command.ts";
@@ -43,7 +43,15 @@ const open = async (terminal: Terminal, { server: named, issuer, context }: Serv
   const { server, organization, credential } = findContext(terminal, { server: named ?? issuer, context });
   const [commands, { createClient }] = await Promise.all([import("#pull-tokens"), import("#client")]);
   const client = createClient({ server, token: credential.token });
-  return { server, commands, client, organization: organization !== undefined && isUid(organization) ? organization : undefined };
+  return { server, commands, client, organization };
+};
+
+/** The group's uid, whose name or path of names stands here or in the context; undefined where none is named. */
+const findGroupUid = async (client: Client, group: string | undefined): Promise<string | undefined> => {
+  if (group === undefined) return undefined;
+  const [{ openNames }, { messageByName }] = await Promise.all([import("../operations/references.ts"), import("#contract/catalog.ts")]);
+  const message = messageByName("chainguard.platform.iam.v2.Group");
+  return message === undefined ? group : openNames(client).resolve("--group", message, group);
 };
 
 const day = (time: string): string => time.slice(0, 10);
@@ -52,18 +60,18 @@ const createCommand = (terminal: Terminal): Command =>
   addServerOptions(
     newCommand({
       name: "create",
-      usage: "[--group UID] [--name NAME] [--description TEXT] [--ttl TIME] [--server URL] [--context NAME] [--json]",
+      usage: "[--group GROUP] [--name NAME] [--description TEXT] [--ttl TIME] [--server URL] [--context NAME] [--json]",
       description: `Makes a pull token: an identity in the group, with keys of its own and bound to the role registry.pull there. It may
 pull from the group's repos and from those of the groups below. The password is shown once, and nobody can show it again.
 ${whoActs}`,
       notes: `Examples:
-  gantry iam pull-tokens create --server https://gantry.example.com --name ci --ttl 90d
+  gantry iam pull-tokens create --server https://gantry.example.com --group acme/team --name ci --ttl 90d
   gantry iam pull-tokens create --server https://gantry.example.com --json > token.json
   jq -r .password token.json | docker login gantry.example.com --username "$(jq -r .uid token.json)" --password-stdin`,
       wrongArguments: "create takes no arguments besides its options",
     }),
   )
-    .option("--group <UID>", "where it may pull (the only organization that you see)")
+    .option("--group <GROUP>", "where it may pull: a uid or a path of names (the context's, or the only organization that you see)")
     .option("--name <NAME>", "what it is called", "pull-token")
     .option("--description <TEXT>", "what it is for")
     .option("--ttl <TIME>", "how long it is good: 12h, 30d, a year at most (30d)", "30d")
@@ -71,7 +79,7 @@ ${whoActs}`,
     .action(async (options: CreateOptions) => {
       const lifetimeMs = readDuration("--ttl", options.ttl, limits.staticKeysLifetimeMs);
       const { server, commands, client, organization } = await open(terminal, options);
-      const group = await commands.findGroup(client, options.group ?? organization);
+      const group = await commands.findGroup(client, await findGroupUid(client, options.group ?? organization));
       const made = await commands.createPullToken(client, server, { group, name: options.name, description: options.description ?? "", lifetimeMs });
       if (options.json) {
         terminal.out.write(`${JSON.stringify(made)}\n`);
@@ -93,18 +101,18 @@ const listCommand = (terminal: Terminal): Command =>
   addServerOptions(
     newCommand({
       name: "list",
-      usage: "[--group UID] [--server URL] [--context NAME] [--json]",
+      usage: "[--group GROUP] [--server URL] [--context NAME] [--json]",
       description: `Lists the pull tokens that you may see, with the day on which each ends.
 ${whoActs}`,
       notes: "Example:  gantry iam pull-tokens list --server https://gantry.example.com",
       wrongArguments: "list takes no arguments besides its options",
     }),
   )
-    .option("--group <UID>", "of this group and those below it alone")
+    .option("--group <GROUP>", "of this group and those below it alone")
     .option("--json", "one line of JSON each")
     .action(async (options: ListOptions) => {
       const { server, commands, client } = await open(terminal, options);
-      const found = await commands.listPullTokens(client, server, options.group);
+      const found = await commands.listPullTokens(client, server, await findGroupUid(client, options.group));
       if (options.json) {
         terminal.out.write(found.map((each) => `${JSON.stringify(each)}\n`).join(""));
         return;

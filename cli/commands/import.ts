@@ -1,7 +1,7 @@
 // `gantry import`: fills the server from files and feeds.
 
 import type { Command } from "commander";
-import { type FeedKind, findImportGroup, importFeed, importOciLayout, importRegistry, importReports } from "#application";
+import { type Application, type FeedKind, findImportGroup, findNamedGroup, importFeed, importOciLayout, importRegistry, importReports } from "#application";
 import { Fault } from "#base/fault.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
@@ -28,11 +28,14 @@ const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Op
   return isPublic || isPrivate ? isPublic : undefined;
 };
 
+const findGroup = async (call: Application["call"], group: string | undefined): Promise<string> =>
+  findImportGroup(call, group === undefined ? undefined : await findNamedGroup(call, group, "--group: "), "--group");
+
 const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: readonly string[], options: Options): Promise<void> =>
   withApplication(terminal, async ({ services, call }) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err, { lines: true });
-    const group = await findImportGroup(call, options.group, "--group");
+    const group = await findGroup(call, options.group);
     const summary = await importFeed(services, {
       kind,
       group,
@@ -70,7 +73,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
   return withApplication(terminal, async ({ kernel, call }) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err);
-    const group = await findImportGroup(call, options.group, "--group");
+    const group = await findGroup(call, options.group);
     const { repos, tags, manifests, refused } = await importRegistry(kernel, { group, sources, progress: bar.update });
     bar.end();
     for (const refusal of refused) err.write(`refused ${refusal}\n`);
@@ -98,13 +101,13 @@ const importLayouts = async (terminal: Terminal, folders: readonly string[], { r
   });
 };
 
-const importScannerReports = async (terminal: Terminal, sources: readonly string[], { group: groupUid, repo, digest, ...others }: Options): Promise<void> => {
+const importScannerReports = async (terminal: Terminal, sources: readonly string[], { group: groupName, repo, digest, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
     if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import reports`);
   return withApplication(terminal, async ({ services, call }) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err, { lines: true });
-    const group = await findImportGroup(call, groupUid, "--group");
+    const group = await findGroup(call, groupName);
     const summary = await importReports(services, { group, sources, repo, digest, progress: bar.update });
     bar.end();
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
@@ -116,7 +119,7 @@ const importScannerReports = async (terminal: Terminal, sources: readonly string
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] [--digest DIGEST]",
+    usage: "KIND SOURCE… [--group GROUP] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] [--digest DIGEST]",
     description: `Fills the server. KIND is one of
 
   oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
@@ -160,11 +163,11 @@ Examples:
   gantry import lifecycle ./endoflife-date
   gantry import reports grype.json trivy.json
   gantry import reports ./scans --repo first-organization/app --digest sha256:…
-  gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,
+  gantry import libraries artifacts.jsonl --group acme`,
   })
     .argument("[KIND]")
     .argument("[SOURCE...]")
-    .option("--group <UID>", "the group that it is for (the only organization when none is named)")
+    .option("--group <GROUP>", "the group that it is for, by its uid or its path of names (the only organization when none is named)")
     .option("--public", "the open operations of the Advisory domain show it too")
     .option("--private", "the open operations show it no longer")
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")

@@ -20,6 +20,9 @@ ${settingLines.join("\n")}
 
 gantry config shows what is in force; gantry doctor checks whether it works.`;
 
+/** In a checkout npm runs the command. An installed one is called by its name: npx would fetch whatever package a registry has of it. */
+const called = import.meta.filename.endsWith(".ts") ? "npx gantry" : "gantry";
+
 export const serveCommand = ({ environment, log: everything, err }: Terminal): Command =>
   newCommand({
     name: "serve",
@@ -42,7 +45,7 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
-    lines.push("For a token to try it with, in another terminal:  npx gantry token");
+    lines.push(`For a token to try it with, in another terminal:  ${called} token`);
     err.write(`${lines.join("\n")}\n`);
     await notices.ready();
     await stopped;

@@ -59,7 +59,9 @@ const indentedRows = (pairs: readonly (readonly [name: string, text: string])[])
   return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`.trimEnd()).join("\n");
 };
 
-const firstExample = (words: string, names: readonly string[]): string => `gantry ${words} ${names.includes("list") ? "list" : (names[0] ?? "")}`.trimEnd();
+/** Whose list there is; of others, which want arguments, the help of the first verb. */
+const firstExample = (words: string, names: readonly string[]): string =>
+  `gantry ${words} ${names.includes("list") ? "list" : `${names[0] ?? ""} --help`}`.replace(/ {2,}/, " ");
 
 /** What is told of a word that is none of the commands, and of no word at all. */
 const wrongWord = (words: string, command: Command): string => {
@@ -126,7 +128,7 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
   const lines = resourcesOf(domain).map((resource) => [resource, unique([...verbRows(domain, resource).map(({ verb }) => verb)]).join(", ")] as const);
   const verbs = verbRows(domain, "").map(({ verb, summary }) => [verb, summary] as const);
   const all = [...lines, ...verbs, ...ownLines].sort(([one], [other]) => (one < other ? -1 : 1));
-  const resource = resourcesOf(domain)[0];
+  const resource = resourcesOf(domain).find((each) => verbRows(domain, each).some(({ verb }) => verb === "list")) ?? resourcesOf(domain)[0];
   const example =
     resource === undefined
       ? firstExample(

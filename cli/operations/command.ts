@@ -79,12 +79,16 @@ const positionalName = (flag: FieldFlag, shape: CommandShape): string => {
   return referred === undefined ? upper(flag.name) || "UID" : upper(nounOf(referred).replaceAll(" ", "-"));
 };
 
+/** A secret that is given: events leave it out, and no answer has it. Of a resource what is only left out there is none. */
+const isSecret = ({ field, message }: FieldFlag): boolean =>
+  field.redacted && field.kind === "string" && (field.inputOnly || !message.fields.some(({ name }) => name === "uid"));
+
 const flagText = (flag: FieldFlag): string => {
   const { field } = flag;
   const known = field.enum === undefined ? [] : shortValues(field.enum);
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
-  const secret = field.redacted && field.kind === "string" ? " Not in the command line: @FILE, or - for standard input." : "";
+  const secret = isSecret(flag) ? " Not in the command line: @FILE, or - for standard input." : "";
   return `${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference";
 };
 
@@ -143,6 +147,9 @@ const usageOf = (shape: CommandShape): string => {
   return [...words, ...required, "[OPTIONS]"].join(" ");
 };
 
+/** Asked for by the rules of a resource, where the public contract has it as optional. */
+const isNeeded = (flag: FieldFlag): boolean => flag.field.required || fieldText(flag).endsWith("Needed on create.");
+
 /** A value that shows how one is written. */
 const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined => {
   const { field } = flag;
@@ -164,7 +171,7 @@ const examplesOf = (words: string, shape: CommandShape): string[] => {
     const value = isFlagOnly(flag) ? undefined : exampleValue(flag, shape);
     // What a message needs only if it is there at all belongs into no first example.
     const own = flag.message === method.input || flag.message === body?.message;
-    const wanted = (own && flag.field.required) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
+    const wanted = (own && isNeeded(flag)) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
   const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];

@@ -77,7 +77,7 @@ export interface Names {
   readonly resolve: (option: string, message: MessageFact, value: string) => Promise<string>;
 }
 
-export const openNames = (client: Client, signal: AbortSignal): Names => {
+export const openNames = (client: Client, signal?: AbortSignal): Names => {
   const known = new Map<string, Promise<string>>();
 
   /** Every one of this name, below any of `places` where they are given; read to the last page, since a name may stand on any. */

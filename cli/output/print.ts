@@ -42,14 +42,22 @@ const table = ({ out, colored }: Output, columns: readonly Column[], resources: 
   if (resources.length === 0) return "";
   const all = columns.map((column) => ({ column, cells: [column.header, ...resources.map((resource) => onOneLine(cellOf(column, resource)))] }));
   // A column that says nothing of any row says nothing; on a narrow terminal the least of what is left goes first.
-  let shown = all.filter(({ column: { weight }, cells }) => weight === undefined || cells.some((cell, index) => index > 0 && cell !== ""));
-  const widthOfAll = (): number => shown.reduce((sum, { cells }) => sum + gap.length + Math.max(...cells.map(widthOf)), -gap.length);
-  while (out.isTTY && widthOfAll() > out.columns) {
-    const weights = shown.flatMap(({ column: { weight } }) => (weight === undefined ? [] : [weight]));
-    if (weights.length === 0) break;
-    const least = shown.findLastIndex(({ column: { weight } }) => weight === Math.min(...weights));
-    shown = shown.toSpliced(least, 1);
-  }
+  const telling = all.filter(({ column: { weight }, cells }) => weight === undefined || cells.some((cell, index) => index > 0 && cell !== ""));
+  const fittingColumns = (chosen: typeof all, columnsMin: number): typeof all => {
+    let shown = chosen;
+    const widthOfAll = (): number => shown.reduce((sum, { cells }) => sum + gap.length + Math.max(...cells.map(widthOf)), -gap.length);
+    while (out.isTTY && widthOfAll() > out.columns && shown.length > columnsMin) {
+      const weights = shown.flatMap(({ column: { weight } }) => (weight === undefined ? [] : [weight]));
+      if (weights.length === 0) break;
+      const least = shown.findLastIndex(({ column: { weight } }) => weight === Math.min(...weights));
+      shown = shown.toSpliced(least, 1);
+    }
+    return shown;
+  };
+  let shown = fittingColumns(telling, 0);
+  // What has no name is told by what it says: where next to nothing of that has room beside the uid, the uid goes.
+  const isNameless = columns.filter(({ weight }) => weight === undefined).length === 1;
+  if (isNameless && shown.length < 3 && shown.length < telling.length) shown = fittingColumns(telling.slice(0, -1), 1);
   const rows = (shown[0]?.cells ?? []).map((_, index) => shown.map(({ cells }) => cells[index] ?? ""));
   return tableText(rows, { columns: out.isTTY ? out.columns : undefined, heading: (line) => bold(colored, line) });
 };

@@ -57,10 +57,10 @@ export const findGroup = async (client: Api, group: string | undefined): Promise
   }
   const organizations = await Array.fromAsync(client.items(`${iam}.GroupsService/ListGroups`, { uidp: { inRoot: true } }));
   const [only, ...others] = organizations;
-  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "you see no organization there; name the group with --group UID");
+  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "you see no organization there; name the group with --group");
   if (others.length > 0) {
     const lines = organizations.slice(0, limits.offeredProvidersMax).map((each) => `${text(each, "uid")} (${text(each, "name")})`);
-    throw new Fault("INVALID_ARGUMENT", `you see ${organizations.length} organizations; name the group with --group UID: ${lines.join(", ")}`);
+    throw new Fault("INVALID_ARGUMENT", `you see ${organizations.length} organizations; name the group with --group: ${lines.join(", ")}`);
   }
   return text(only, "uid");
 };

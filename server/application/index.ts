@@ -6,7 +6,7 @@ export type { Finding } from "./doctor.ts";
 export type { Restore as AuditRestore } from "#audit";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
-export { findImportGroup } from "./import-group.ts";
+export { findImportGroup, findNamedGroup } from "./named-group.ts";
 export {
   backupDatabase,
   changeQuota,

@@ -31,7 +31,7 @@ import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Tr
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
-import { findImportGroup } from "./import-group.ts";
+import { findImportGroup } from "./named-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { openMcpEndpoints } from "./mcp.ts";

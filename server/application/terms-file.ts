@@ -31,7 +31,7 @@ export const readTermsFile = (json: string): TermsSettings => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw termsFileFault(`holds no JSON: ${cause instanceof Error ? cause.message : "it cannot be read"}`);
+    throw termsFileFault(`holds no JSON: ${cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : "it cannot be read"}`);
   }
   if (!isObject(file) || !Array.isArray(file.documents)) throw termsFileFault('must be an object with a list "documents"');
   const requires = file.requires ?? {};

@@ -118,7 +118,7 @@ export const readTargets = (json: string): AuditTarget[] => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw targetsFault(`holds no JSON: ${cause instanceof Error ? cause.message : "it cannot be read"}`);
+    throw targetsFault(`holds no JSON: ${cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : "it cannot be read"}`);
   }
   if (!isObject(file) || !Array.isArray(file.targets)) throw targetsFault('must be an object with a list "targets"');
   if (file.targets.length > limits.auditTargetsMax) throw targetsFault(`names more than ${limits.auditTargetsMax} targets`);

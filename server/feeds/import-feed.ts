@@ -42,7 +42,7 @@ import { matchImages } from "./match-images.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import { type Fetch, type Fetching, Validators } from "./fetching.ts";
+import { addressLabel, type Fetch, type Fetching, Validators } from "./fetching.ts";
 import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
@@ -388,12 +388,22 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   }
 };
 
+/** What a connection failed with, for the operator; without the address, in whose query a key may stand (attack 240). */
+const withoutAddress = (address: string, thrown: unknown): unknown => {
+  const url = URL.parse(address);
+  if (!(thrown instanceof Fault) || thrown.message !== `${address} cannot be reached` || url === null) return thrown;
+  let { cause } = thrown;
+  while (cause instanceof Error && cause.cause !== undefined) ({ cause } = cause);
+  const why = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : "";
+  return new Fault("UNAVAILABLE", `${addressLabel(url)} cannot be reached${why}`, { cause: thrown.cause });
+};
+
 /** The guarded client: redirects are followed within it, each address checked like the first. */
 const guardedFetch =
   ({ services, options }: ImportRun): Fetch =>
   async (address, { headers, receive }) => {
     await requireGoingOn(options);
-    return services.authn.outbound.fetch("feed", address, {
+    const asked = services.authn.outbound.fetch("feed", address, {
       headers,
       receive: async (piece) => {
         await requireGoingOn(options);
@@ -404,6 +414,9 @@ const guardedFetch =
       timeoutMs: limits.feedFetchMs,
       idleMs: limits.feedIdleMs,
       ...(options.signal ? { signal: options.signal } : {}),
+    });
+    return asked.catch((thrown: unknown) => {
+      throw withoutAddress(address, thrown);
     });
   };
 

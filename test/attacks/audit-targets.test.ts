@@ -15,6 +15,7 @@ import { readTargets } from "#audit-targets";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { sealAudit, tamper } from "../audit.ts";
+import { runGantry } from "../command-line.ts";
 import { openSink, type Sink } from "../story/sink.ts";
 import { openSyslogReceiver } from "../story/syslog-receiver.ts";
 import { openWorld, type World } from "../world.ts";
@@ -218,4 +219,16 @@ test("attack 204: an address of a setting that is refused is not told where it h
     for (const refusal of refusals) assert.throws(refusal, ({ message }: Error) => /must/.test(message) && !message.includes(secret), address);
   }
   assert.throws(() => readSettings({ GANTRY_PUBLIC_URL: "gantry.example.com" }), /not "gantry\.example\.com"/);
+});
+
+test("attack 241: a copy of the audit log that was emptied, or another file at its place, is not whole", async () => {
+  for (const content of ["", "\n", "# Notes\nof somebody\n", "{}\n"]) {
+    const file = path("copy");
+    await writeFile(file, content);
+    for (const options of [[], ["--json"]]) {
+      const { status, out } = await runGantry(["audit", "verify", "--file", file, ...options]);
+      assert.equal(status, 1, `${JSON.stringify(content)} ${out}`);
+      if (options.length === 0) assert.match(out, /^NOT WHOLE: there is no entry in it/m);
+    }
+  }
 });

@@ -77,3 +77,10 @@ test("attack 82: open lists tell neither the operator's paths nor what is secret
     await new Promise((done) => server.close(done));
   }
 });
+
+test("attack 240: an address that cannot be reached is told with the reason, and without the key in its query", async () => {
+  const { failed } = await runImport(world, "advisories", ["http://127.0.0.1:9/feed?key=confidential"]);
+  assert.equal(failed.length, 1);
+  assert.match(failed[0] ?? "", /^127\.0\.0\.1:9\/feed: 127\.0\.0\.1:9\/feed cannot be reached: (?:127\.0\.0\.1 is not a public address|connect ECONNREFUSED)/);
+  assert.doesNotMatch(failed[0] ?? "", /confidential/);
+});

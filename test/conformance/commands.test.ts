@@ -9,6 +9,7 @@ import { listCommandNames } from "#contract/command-names.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { commands } from "#contract/gen/commands.ts";
 import { domainNames, domainSummaries } from "../../cli/operations/branch.ts";
+import { narrow } from "../../cli/narrow.ts";
 import { ownFlags, shapeOf } from "../../cli/operations/shape.ts";
 import { runGantry } from "../command-line.ts";
 import { nonEmpty } from "../samples.ts";
@@ -88,7 +89,33 @@ test("the help of every command shows how it is called, each of its options, the
     assert.match(out, new RegExp(`^ {4}gantry ${words.join(" ")}`, "m"));
     const longest = Math.max(...out.split("\n").map((line) => line.length));
     assert.ok(longest <= 160, `${words.join(" ")}: a line of ${longest} columns`);
+    const [explained = ""] = narrow(out, 80).split(/^ *Examples?:/m);
+    for (const line of explained.split("\n")) assert.ok(line.length <= 80 || !line.trim().includes(" "), `in a terminal of 80 columns: ${line}`);
   }
+});
+
+test("what is no secret may stand in the command line, and an example has what the rules of a resource ask for", async () => {
+  const helpOf = async (...words: string[]): Promise<string> => (await runGantry([...words, "--help"])).out;
+  const invites = await helpOf("iam", "group-invites", "create");
+  assert.match(invites, /^ {4}--email /m);
+  assert.doesNotMatch(invites, /Not in the command line/);
+  const secrets = [await helpOf("iam", "identity-providers", "create"), await helpOf("auth", "register")];
+  for (const help of secrets) assert.equal(help.match(/Not in\s+the\s+command\s+line/g)?.length, 1, help);
+  assert.match(await helpOf("iam", "role-bindings", "create"), /--parent acme[ \\\n]+--identity-uid acme\/identity[ \\\n]+--role-uid acme\/role/);
+});
+
+test("the example of a resource or domain is a command that runs: a list, or the help of a verb", async () => {
+  const examples: string[] = [];
+  for (const words of [
+    ...domainNames.map((domain) => [domain]),
+    ...names.filter(({ resource }) => resource !== "").map(({ domain, resource }) => [domain, resource]),
+  ]) {
+    const { out } = await runGantry([...words, "--help"]);
+    const [, example = ""] = /^ {2}Example: {2}(gantry .*)$/m.exec(out) ?? [];
+    if (example !== "") examples.push(example);
+  }
+  assert.ok(examples.length > 20);
+  for (const example of examples) assert.match(example, / (?:list|--help)$/, example);
 });
 
 test("what every list writes as JSON is what the API answers, all pages in one document", async () => {

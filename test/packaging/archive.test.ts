@@ -87,7 +87,7 @@ const serve = async (): Promise<void> => {
     cwd: join(folder, "empty"),
     env: { ...environment, GANTRY_CORS_ORIGINS: await pageOrigin() },
   });
-  await server.says(/npx gantry token/);
+  await server.says(/terminal: {2}gantry token/);
 };
 let printed: Promise<{ readonly stdout: string }> | undefined;
 /** The operator's, printed once. */

@@ -193,7 +193,7 @@ const longTest = (): void => {
     child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
     const ended = once(child, "exit") as Promise<[number | null]>;
     try {
-      while (!said.includes("npx gantry token") && child.exitCode === null) await Promise.race([once(child.stderr, "data"), ended]);
+      while (!said.includes("gantry token") && child.exitCode === null) await Promise.race([once(child.stderr, "data"), ended]);
       assert.equal(child.exitCode, null, said);
       assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
       const first = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim();

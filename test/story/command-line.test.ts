@@ -16,6 +16,7 @@ import { readSettings, settingNames, startServer } from "#application";
 import { Fault } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
 import { gantryAnywhere } from "../anywhere.ts";
+import { narrow } from "../../cli/narrow.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort } from "../free-port.ts";
 import { inShares } from "../length.ts";
@@ -126,6 +127,12 @@ test("the help of every command shows how it is called, each of its options and 
   assert.match(withinGroup.stdout, /^gantry events tail \[--group UID\]/);
 });
 
+test("in a terminal of 80 columns no line of any help is longer, examples aside", () => {
+  assert.ok(helpOf.size > 0);
+  for (const [name, text] of helpOf)
+    for (const line of narrow(text, 80).split("\n")) assert.ok(line.length <= 80 || /gantry |https:/.test(line), `${name}: ${line}`);
+});
+
 test("gantry help serve names the settings", () => {
   for (const variable of [
     "GANTRY_LISTEN",
@@ -164,6 +171,7 @@ test("what no command understands fails with one line", async () => {
     [["token", "--audiense", "x"], /^gantry: Unknown option '--audiense' \(did you mean --audience\?\); gantry help token shows what there is\n$/],
     [["token", "--version"], /^gantry: Unknown option '--version'[^\n]*\n$/],
     [["token", "--identity"], /^gantry: Option '--identity <UID>' argument missing[^\n]*\n$/],
+    [["completion", "tcsh"], /^gantry: Command-argument value .tcsh. is invalid [^\n]* bash, zsh, fish; gantry help completion shows what there is\n$/],
     [["suspend"], /^gantry: name one organization: gantry suspend ORGANIZATION\n$/],
     [["resume", "one", "other"], /^gantry: name one organization: gantry resume ORGANIZATION\n$/],
     [["explain", "somebody", "repo.list"], /^gantry: explain needs an identity, an action and a place\n$/],
@@ -288,6 +296,9 @@ test("a wrong setting is told before anything is made: no data directory, no dat
   const data = join(folder, "never");
   const feeds = join(folder, "feeds.yaml");
   await writeFile(feeds, "feeds: [{kind: nothing}]");
+  // What the parser of JSON cites of it goes over lines.
+  const prose = join(folder, "prose.md");
+  await writeFile(prose, "# No JSON\n\n\nat all\n");
   const wrong: readonly Record<string, string>[] = [
     { GANTRY_EGRESS_ALLOW: "nonsense" },
     { GANTRY_ISSUER_HOSTS: "https://*" },
@@ -295,6 +306,8 @@ test("a wrong setting is told before anything is made: no data directory, no dat
     { GANTRY_FEEDS: feeds },
     { GANTRY_FEEDS: join(folder, "absent.yaml") },
     { GANTRY_SECRET_KEY_FILE: join(folder, "absent") },
+    { GANTRY_TERMS_FILE: prose },
+    { GANTRY_AUDIT_TARGETS: prose },
   ];
   const done = await Promise.all(wrong.map((env) => refusedStart({ GANTRY_DATA: data, ...env })));
   for (const [index, env] of wrong.entries()) {

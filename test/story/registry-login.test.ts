@@ -291,6 +291,8 @@ test("a pull token is an identity with a key, its binding to registry.pull and a
   assert.equal((await world.call("registry.ReposService/ListRepos", {}, { token })).code, 0);
   assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "x" } }, { token })).code, 7);
 
+  const organization = text(await world.ok("iam.GroupsService/GetGroup", { uid: world.organization }), "name");
+  assert.deepEqual(await pullTokens(env, ["list", "--group", organization]), await pullTokens(env, ["list", "--group", world.organization]));
   const listed = await pullTokens(env, ["list"]);
   assert.match(listed.stdout, new RegExp(`^UID +NAME +MADE +ENDS +LAST USED +DESCRIPTION\\n${uid} +ci +\\d{4}-\\S+ +\\d{4}-\\S+ +\\S+ +the builds\\n$`));
   assert.ok(!listed.stdout.includes(password));
@@ -337,7 +339,7 @@ test("what cannot be made is said in one line", async () => {
   for (const [args, says, status = 8] of [
     [["create", "--ttl", "2y"], /^gantry: --ttl must be a length of time such as 90m, 12h or 30d, not "2y"\n$/],
     [["create", "--ttl", "366d"], /^gantry: --ttl must be 365d at most, not 366d\n$/],
-    [["create", "--group", "here"], /^gantry: --group must be a uid, not "here"\n$/],
+    [["create", "--group", "here"], /^gantry: --group: there is no group "here" that you can see\n$/, 6],
     [["create", "--name", "Not Allowed"], /^gantry: .*\n {2}name: name must match/],
     [["revoke", "ci"], /^gantry: a pull token is named by its uid, not by "ci"\n$/],
     [["revoke"], /^gantry: name the pull token by its uid/, 64],

@@ -3,6 +3,7 @@
 
 import { plant } from "../told.ts";
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
@@ -308,6 +309,32 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
     .map((line) => JSON.parse(line) as JsonObject);
   assert.deepEqual(holders, items((await whoCan(place, "repo.list")).body, "holders"));
   assert.match(holdersText(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
+});
+
+test("a place, and the group of an import, is named by its path of names too; what is not there, or is several, is refused by what was typed", async () => {
+  const place = await group(world.organization, "by name");
+  const who = await createIdentity(world, place, "named bot", claimMatch);
+  await bindTo(place, who, builtInRoleUid("viewer"));
+  const organization = text((await world.ok("iam.GroupsService/GetGroup", { uid: world.organization })) ?? {}, "name");
+  const command = (...args: string[]) => gantryAnywhere(args, { env: home.environment });
+  const [told, lines, missing] = await Promise.all([
+    command("explain", who, "repo.list", `${organization}/by name`),
+    command("who-can", "repo.list", `${organization}/by name`),
+    command("who-can", "repo.list", `${organization}/nowhere`),
+  ]);
+  assert.match(told.stdout, /^allowed\n/);
+  assert.match(lines.stdout, new RegExp(`^${who} +named bot`, "m"));
+  assert.deepEqual([missing.code, missing.stderr], [1, `gantry: PLACE: there is no group "${organization}/nowhere"\n`]);
+  const twins = await Promise.all([1, 2].map(() => world.ok("iam.GroupsService/CreateGroup", { group: { name: "twins" } })));
+  const several = await command("who-can", "repo.list", "twins");
+  assert.equal(several.code, 1);
+  assert.match(several.stderr, /^gantry: PLACE: "twins" is the name of several groups; say which by its uid: /);
+  for (const twin of twins) assert.ok(several.stderr.includes(`${text(twin, "uid")} (twins)`), several.stderr);
+  const folder = join(import.meta.dirname, "../fixtures/registry");
+  const [unnamed, named] = [await command("import", "registry", folder), await command("import", "registry", folder, "--group", organization)];
+  assert.equal(unnamed.code, 1);
+  assert.match(unnamed.stderr, /^gantry: there is more than one organization; name the group with --group: .*[0-9a-f]{40} \(twins\)/);
+  assert.match(named.stdout, /^13 repos \(13 new\)/);
 });
 
 // ---- the answers and the way of a request -----------------------------------------------------------------------

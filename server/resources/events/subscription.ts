@@ -7,6 +7,7 @@ import { newChild } from "#base/uid.ts";
 import { newSecret } from "#delivery";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
+import { notHttps } from "../not-https.ts";
 
 /**
  * events, 1. A name that leads to a private address is no mistake yet: addresses are judged at each connection. Plain
@@ -15,7 +16,7 @@ import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 const sinkProblem = (sink: string, plain: boolean): string | undefined => {
   // The parser forgives more than it should: blanks, line ends and missing hosts (attack 28).
   const url = /^https?:\/\/[^/\\]/i.test(sink) && !/[\s\p{Cc}]/u.test(sink) ? URL.parse(sink) : null;
-  if (!url || url.hostname === "" || !(url.protocol === "https:" || (plain && url.protocol === "http:"))) return "must be an https URL";
+  if (!url || url.hostname === "" || !(url.protocol === "https:" || (plain && url.protocol === "http:"))) return notHttps(url);
   if (url.username || url.password) return "must not carry a user name or password";
   if (url.hash) return "must not have a fragment";
   return undefined;

@@ -1,0 +1,37 @@
+// Tables in terminals of a width: which columns are shown.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { messageByName } from "#contract/catalog.ts";
+import { openListPrinter } from "./print.ts";
+
+const organization = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567";
+const child = `${organization}/89abcdef01234567`;
+
+const printed = async (message: string, resource: JsonObject, columns: number): Promise<string> => {
+  const fact = messageByName(message);
+  assert.ok(fact !== undefined, message);
+  let content = "";
+  const write = async (text: string | Uint8Array): Promise<void> => void (content += String(text));
+  const printer = openListPrinter({ format: "table", columns: undefined, out: { isTTY: true, columns }, colored: false, write }, fact, "rows");
+  await printer.add([resource]);
+  await printer.end({});
+  return content;
+};
+
+const subscription = { uid: child, sink: "https://hooks.example.com/gantry", createTime: "2026-11-23T08:00:00.000Z", enabled: true };
+
+test("what has no name is shown by what it says where its uid leaves no room for that", async () => {
+  const wide = await printed("chainguard.platform.events.v2.Subscription", subscription, 160);
+  assert.match(wide, /^SINK +CREATE TIME +ENABLED +UID\n.*0a1b2c3d/);
+  const narrow = await printed("chainguard.platform.events.v2.Subscription", subscription, 80);
+  assert.match(narrow, /^SINK +CREATE TIME +ENABLED\nhttps:\/\/hooks\.example\.com\/gantry /);
+});
+
+test("what has a name keeps its uid in a narrow terminal, and a table that fits has every column", async () => {
+  const group = { uid: child, name: "team", description: "who builds it", createTime: "2026-11-23T08:00:00.000Z", updateTime: "2026-11-23T08:00:00.000Z" };
+  assert.equal(await printed("chainguard.platform.iam.v2.Group", group, 80), `NAME  UID\nteam  ${child}\n`);
+  const invite = { uid: child, role: { uid: organization, name: "viewer" }, email: "a@example.com" };
+  assert.match(await printed("chainguard.platform.iam.v2.GroupInvite", invite, 90), /^ROLE +EMAIL +UID\n/);
+});

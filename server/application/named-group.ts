@@ -1,0 +1,60 @@
+// The group that whoever works on the server's machine names: by its uid, or by its path of names from an organization downwards.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isUid } from "#base/uid.ts";
+import type { OperatorCall } from "./operator-calls.ts";
+
+const groupsService = "chainguard.platform.iam.v2.GroupsService";
+
+/** How many groups of one name an error lists. */
+const listedMax = 8;
+
+const listGroups = async (call: OperatorCall, request: JsonObject): Promise<JsonObject[]> => {
+  const { groups } = await call(`${groupsService}/ListGroups`, { ...request, pageSize: listedMax + 1 });
+  return Array.isArray(groups) ? groups.filter(isObject) : [];
+};
+
+/** "0a1b… (acme), 2c3d… (other)", for a Fault that asks which is meant. */
+const uidsAndNames = (groups: readonly JsonObject[]): string => {
+  const names = groups.slice(0, listedMax).map((group) => `${text(group, "uid")} (${text(group, "name")})`);
+  return `${names.join(", ")}${groups.length > listedMax ? " and others" : ""}`;
+};
+
+/**
+ * Its uid; a uid is returned as it is, for the operation that takes it to look at. Names are of one group, or refused: nothing is
+ * guessed (attack 143).
+ * @param label where `place` was read, for the Faults that say what is wrong with it: "--group: "
+ */
+export const findNamedGroup = async (call: OperatorCall, place: string, label: string): Promise<string> => {
+  if (isUid(place)) return place;
+  let uid = "";
+  for (const name of place.split("/")) {
+    const found = name === "" ? [] : await listGroups(call, { name, uidp: uid === "" ? { inRoot: true } : { childrenOf: uid } });
+    const [only, ...others] = found;
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label}there is no group ${JSON.stringify(place)}`);
+    if (others.length > 0)
+      throw new Fault("INVALID_ARGUMENT", `${label}${JSON.stringify(name)} is the name of several groups; say which by its uid: ${uidsAndNames(found)}`);
+    uid = text(only, "uid");
+  }
+  return uid;
+};
+
+/**
+ * decisions: Command line. The group of an import: the only organization where none is named. Returns the group's uid.
+ * @param option where `uid` was read, for the Fault that says it is none: GANTRY_FEEDS takes no names, since whoever may make an
+ * organization of the same name would end the start
+ */
+export const findImportGroup = async (call: OperatorCall, uid: string | undefined, option: string): Promise<string> => {
+  if (uid !== undefined) {
+    if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `${option} must be a uid, not ${JSON.stringify(uid)}`);
+    const group: JsonObject = await call(`${groupsService}/GetGroup`, { uid });
+    return text(group, "uid");
+  }
+  const organizations = await listGroups(call, { uidp: { inRoot: true }, orderBy: "name" });
+  const [only, ...others] = organizations;
+  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "there is no organization yet; start the server once, or name a group with --group");
+  if (others.length > 0)
+    throw new Fault("FAILED_PRECONDITION", `there is more than one organization; name the group with --group: ${uidsAndNames(organizations)}`);
+  return text(only, "uid");
+};
