@@ -552,7 +552,7 @@ export const limits = {
   /** Terms of one filter, and brackets inside each other: clients send one or two. */
   scimFilterTermsMax: 50,
   scimFilterDepthMax: 10,
-  /** Members, or groups of users, that one answer shows: larger groups are read by their users (`members.value eq`). */
+  /** Members, or groups of users, that one answer shows; a list ends before. Larger groups are read by their users (`members.value eq`). */
   scimMembersMax: 10_000,
   /** Ids of users that the event of a group's change names. */
   scimToldMembersMax: 100,

@@ -303,6 +303,60 @@ test("groups give nothing to who signs in through another provider, while SCIM i
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
 });
 
+test("a list ends before the group, or the user, of which it could not show all that belongs to it; the next page goes on there", async () => {
+  const places = 4_500;
+  await asOwner(
+    world.databaseUrl,
+    `insert into scim_users (uid, identity_provider_uid, active, user_name, document, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n + 16777216), 16, '0'), $1, true, 'paged-' || lpad(n::text, 4, '0'), '{}', now(), now() from generate_series(1, $2::integer) as n`,
+    [idp.uid, places],
+  );
+  // By name in another order than by id, so that no page ends where ids do; the last one has nobody.
+  const names = ["paged e", "paged b", "paged d", "paged a", "paged c"];
+  const counts = new Map<unknown, number>();
+  for (const displayName of names) {
+    const id = await makeGroup({ displayName });
+    const count = displayName === "paged e" ? 0 : places;
+    counts.set(id, count);
+    await asOwner(world.databaseUrl, "insert into scim_members (group_uid, user_uid) select $1, uid from scim_users where user_name like 'paged-%' limit $2", [
+      `${idp.uid}/${id}`,
+      count,
+    ]);
+  }
+  const filter = encodeURIComponent('displayName sw "paged "');
+  const seen: unknown[] = [];
+  const pages: number[] = [];
+  for (let startIndex = 1; startIndex <= names.length; ) {
+    const { body } = await idp.ask("GET", `/Groups?filter=${filter}&sortBy=displayName&startIndex=${startIndex}`);
+    const found = objectList(body, "Resources");
+    assert.deepEqual([body.totalResults, body.itemsPerPage, body.startIndex], [names.length, found.length, startIndex]);
+    for (const each of found) assert.equal(objectList(each, "members").length, counts.get(each.id), text(each, "displayName"));
+    seen.push(...found.map((each) => each.displayName));
+    pages.push(found.length);
+    startIndex += found.length;
+  }
+  assert.deepEqual([seen, pages], [names.toSorted(), [2, 3]]);
+  const bare = await idp.ask("GET", `/Groups?filter=${filter}&excludedAttributes=members`);
+  assert.equal(bare.body.itemsPerPage, names.length);
+
+  // Of users the same: the first 500 are in these four groups and in 30 others.
+  await asOwner(
+    world.databaseUrl,
+    `with made as (
+       insert into scim_groups (uid, identity_provider_uid, mapped_as, display_name, document, create_time, update_time)
+       select $1 || '/' || lpad(to_hex(n + 33554432), 16, '0'), $1, 'many-' || n, 'many-' || n, '{}', now(), now() from generate_series(1, 30) as n
+       returning uid)
+     insert into scim_members (group_uid, user_uid)
+     select made.uid, people.uid from made, (select uid from scim_users where user_name between 'paged-0001' and 'paged-0500') as people`,
+    [idp.uid],
+  );
+  const users = encodeURIComponent('userName sw "paged-0"');
+  const { body } = await idp.ask("GET", `/Users?filter=${users}&sortBy=userName&count=500`);
+  const found = objectList(body, "Resources");
+  assert.equal(found.length, Math.floor(10_000 / 34));
+  for (const each of found) assert.equal(objectList(each, "groups").length, 34);
+});
+
 test("of a group of 100,000 one member is added and taken out by a handful of rows", async () => {
   const id = await makeGroup({ displayName: "Everybody" });
   const groupUid = `${idp.uid}/${id}`;

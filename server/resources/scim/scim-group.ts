@@ -35,6 +35,7 @@ import { isSameJson } from "./documents/same-json.ts";
 import { groupAttributes } from "./documents/schemas.ts";
 import { isShown, type Shown, shownOf } from "./documents/shown.ts";
 import { holdProvider } from "./rules/held-provider.ts";
+import { wholePage } from "./rules/whole-page.ts";
 
 /** Who came and who went with a change, by their uids. */
 interface Moves {
@@ -64,13 +65,13 @@ const toldGroup = ({ request }: Asked, row: ScimGroupRow, { added, removed }: Mo
 
 const nobody: Moves = { added: [], removed: [] };
 
-/** The members of these groups, where they are shown. */
-const membersOf = async (rows: Read, groups: readonly ScimGroupRow[], shown: Shown): Promise<readonly ScimMember[]> =>
+/** The members of these groups, where they are shown, so many at most. */
+const membersOf = async (rows: Read, groups: readonly ScimGroupRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly ScimMember[]> =>
   isShown("members", shown) && groups.length > 0
     ? listScimMembers(
         rows,
         groups.map(({ uid }) => uid),
-        limits.scimMembersMax,
+        most,
       )
     : [];
 
@@ -227,9 +228,13 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
   const query = groupQueryOf(request);
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimGroups(rows, query), countScimGroups(rows, query)]);
-  const members = Map.groupBy(await membersOf(rows, found, shown), ({ groupUid }) => groupUid);
   const base = baseOf(context);
-  const resources = found.map((row) => shownGroup(row, members.get(row.uid) ?? [], base, shown));
+  const page = await wholePage(
+    found,
+    (groups, most) => membersOf(rows, groups, shown, most),
+    ({ groupUid }) => groupUid,
+  );
+  const resources = page.map(([row, members]) => shownGroup(row, members, base, shown));
   return { reply: { document: listResponse(resources, totalResults, query.skip) } };
 };
 

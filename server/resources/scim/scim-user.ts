@@ -40,6 +40,7 @@ import { type ReadUser, readUser, rowVersionsIn, shownUser, userVersionOf } from
 import { userQueryOf } from "./documents/query.ts";
 import { holdProvider } from "./rules/held-provider.ts";
 import { namingPeopleQuota } from "./rules/people-quota.ts";
+import { wholePage } from "./rules/whole-page.ts";
 
 const uidOf = ({ request }: Asked): string => `${text(request, "identityProviderUid")}/${text(request, "id")}`;
 
@@ -60,13 +61,13 @@ const toldUser = (asked: Asked, row: ScimUserRow, groups: readonly GroupOfScimUs
   };
 };
 
-/** The groups of these users, where they are shown. */
-const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown): Promise<readonly GroupOfScimUser[]> =>
+/** The groups of these users, where they are shown, so many at most. */
+const groupsOf = async (rows: Read, users: readonly ScimUserRow[], shown: Shown, most: number = limits.scimMembersMax): Promise<readonly GroupOfScimUser[]> =>
   isShown("groups", shown) && users.length > 0
     ? listGroupsOfScimUsers(
         rows,
         users.map(({ uid }) => uid),
-        limits.scimMembersMax,
+        most,
       )
     : [];
 
@@ -191,16 +192,13 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
   const shown = shownOf(request);
   const [found, totalResults] = await Promise.all([query.limit === 0 ? [] : listScimUsers(rows, query), countScimUsers(rows, query)]);
   const base = baseOf(context);
-  const groups = Map.groupBy(await groupsOf(rows, found, shown), ({ userUid }) => userUid);
-  return {
-    reply: {
-      document: listResponse(
-        found.map((row) => shownUser(row, groups.get(row.uid) ?? [], base, shown)),
-        totalResults,
-        query.skip,
-      ),
-    },
-  };
+  const page = await wholePage(
+    found,
+    (users, most) => groupsOf(rows, users, shown, most),
+    ({ userUid }) => userUid,
+  );
+  const resources = page.map(([row, groups]) => shownUser(row, groups, base, shown));
+  return { reply: { document: listResponse(resources, totalResults, query.skip) } };
 };
 
 export const scimUser = resource({
