@@ -38,3 +38,14 @@ test("who stops in the middle of a large backup is told why, and nothing goes on
   }
   assert.deepEqual(thrown, []);
 });
+
+test("a file that is no backup at all is told as such", async () => {
+  const path = join(folder, "other");
+  for (const content of ["", "# A text, which is no archive\n".repeat(100), randomBytes(5000)]) {
+    await writeFile(path, content);
+    await assert.rejects(
+      readArchive(path, async () => {}),
+      { name: "Fault", message: "the backup is not whole: it does not begin with a member of one; is it another file?" },
+    );
+  }
+});

@@ -298,7 +298,8 @@ export const readArchive = async (
     }
   } catch (thrown) {
     if (thrown instanceof Fault || errorCodeOf(thrown) === "EIO") throw thrown;
-    throw brokenBackup(thrown instanceof Error ? thrown.message : String(thrown), thrown);
+    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    throw brokenBackup(last === "" ? "it does not begin with a member of one; is it another file?" : said, thrown);
   }
   if (last !== sealName) throw brokenBackup("it is cut off");
   const read = sums.digest("hex");
