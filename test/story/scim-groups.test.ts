@@ -308,7 +308,8 @@ test("a list ends before the group, or the user, of which it could not show all 
   await asOwner(
     world.databaseUrl,
     `insert into scim_users (uid, identity_provider_uid, active, user_name, document, create_time, update_time)
-     select $1 || '/' || lpad(to_hex(n + 16777216), 16, '0'), $1, true, 'paged-' || lpad(n::text, 4, '0'), '{}', now(), now() from generate_series(1, $2::integer) as n`,
+     select $1 || '/' || lpad(to_hex(n + 16777216), 16, '0'), $1, true, 'paged-' || lpad(n::text, 4, '0'), '{}', now(), now()
+     from generate_series(1, $2::integer) as n`,
     [idp.uid, places],
   );
   // By name in another order than by id, so that no page ends where ids do; the last one has nobody.
