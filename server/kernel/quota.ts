@@ -6,8 +6,19 @@ import { quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
 import { exceededQuota } from "#store";
 
-/** Runs the statement that makes this uid's row, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them. */
-export const namingQuota = async <T>(uid: string, statement: Promise<T>): Promise<T> => {
+/** What there may be so many of, where deleting some makes room, and who gives more of it. */
+interface Wording {
+  readonly what: (name: string) => string;
+  readonly advice: string;
+}
+
+const resources: Wording = { what: (name) => name.replaceAll("-", " "), advice: "delete some, or ask" };
+
+/**
+ * Runs the statement that makes this uid's row, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them.
+ * @param wording for what is not a resource whose deletion makes room
+ */
+export const namingQuota = async <T>(uid: string, statement: Promise<T>, { what, advice }: Wording = resources): Promise<T> => {
   try {
     return await statement;
   } catch (thrown) {
@@ -16,8 +27,8 @@ export const namingQuota = async <T>(uid: string, statement: Promise<T>): Promis
     const { name, value } = exceeded;
     const organization = rootOf(uid);
     const message =
-      `the organization ${organization} may have ${value} ${name.replaceAll("-", " ")} (quota ${name}), and there is no room for more: ` +
-      "delete some, or ask the operator of the server, who raises it with gantry admin quota";
+      `the organization ${organization} may have ${value} ${what(name)} (quota ${name}), and there is no room for more: ` +
+      `${advice} the operator of the server, who raises it with gantry admin quota`;
     throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
   }
 };
