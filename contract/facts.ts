@@ -100,6 +100,8 @@ export interface EnumFact {
   readonly names: ReadonlyMap<number, string>;
   /** Of version 1, where version 2 has a text, or other numbers: what each value stands for, by name. */
   readonly written: ReadonlyMap<string, string>;
+  /** Names that stand for absence by their form, and that answers say nevertheless. */
+  readonly answered: ReadonlySet<string>;
 }
 
 export interface MessageFact {
@@ -294,6 +296,7 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
         return written === undefined ? [] : [[value.name, written] as const];
       }),
     ),
+    answered: new Set(descriptor.values.flatMap((value) => (flagOption(value, options.answered) ? [value.name] : []))),
   };
   enums.set(descriptor.typeName, fact);
   return fact;

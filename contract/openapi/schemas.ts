@@ -155,15 +155,6 @@ const freeForms: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Value": {},
 };
 
-/** A zero that stands for absence is left out of answers, and nobody need send it. Of these it is what a scanner's report says. */
-const shownUnknowns: ReadonlySet<string> = new Set([
-  "chainguard.platform.registry.Scanner.Name",
-  "chainguard.platform.registry.Vulnerability.Fix.State",
-  "chainguard.platform.registry.Vulnerability.Severity",
-  "chainguard.platform.tenant.Fix.State",
-  "chainguard.platform.tenant.VulnerabilityRecord.Severity",
-]);
-
 /** `withRules`: a field with all that binds it, where its own contract does not say it. */
 export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => FieldFact = (field) => field): Schemas => {
   const made = new Map<string, JsonObject>();
@@ -179,7 +170,8 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
     const name = schemaNameOf(fact);
     claim(name, fact.name);
     if (!made.has(name)) {
-      const isAbsence = (value: string): boolean => /(?:UNSPECIFIED|UNKNOWN)$/.test(value) && !shownUnknowns.has(fact.name);
+      // A zero that stands for absence is left out, and nobody need send it.
+      const isAbsence = (value: string): boolean => /(?:UNSPECIFIED|UNKNOWN)$/.test(value) && !fact.answered.has(value);
       const names = [...fact.numbers].filter(([value, number]) => number !== 0 || !isAbsence(value)).map(([value]) => value);
       const explained = names.flatMap((value) => {
         const capability = capabilityBySymbol(value);

@@ -1484,3 +1484,11 @@ export declare const capability: GenExtension<EnumValueOptions, CapabilityFact>;
  */
 export declare const written: GenExtension<EnumValueOptions, string>;
 
+/**
+ * Of a value 0 that is called UNKNOWN or UNSPECIFIED: answers say it, as what somebody has found. Others stand for absence, and are
+ * left out.
+ *
+ * @generated from extension: bool answered = 50123;
+ */
+export declare const answered: GenExtension<EnumValueOptions, boolean>;
+
