@@ -68,6 +68,15 @@ test("attack 19, local addresses: none is reached without the operator's word, h
   assert.deepEqual(requestedPaths, []);
 });
 
+test("attack 240: a refusal names the address without its query, in which a key may stand", async (t) => {
+  const outbound = open(t, "");
+  for (const purpose of ["issuer", "feed", "sink"] as const)
+    await assert.rejects(outbound.fetch(purpose, "http://127.0.0.1:9/feed?key=confidential#part"), {
+      code: "UNAVAILABLE",
+      message: "http://127.0.0.1:9/feed cannot be reached",
+    });
+});
+
 test("what the operator allows is reached over plain http, for its purpose and port only", async (t) => {
   const { url, port, requestedPaths } = await counting(t);
   const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`);

@@ -11,6 +11,7 @@ import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { unreachableText } from "#base/refused-address.ts";
 import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { tracePart } from "#calls";
@@ -297,7 +298,7 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
         if (cause instanceof NotReceived) throw cause.cause;
         if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
-        throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
+        throw new Fault("UNAVAILABLE", unreachableText(address), { cause });
       } finally {
         leave();
       }

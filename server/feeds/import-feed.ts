@@ -5,6 +5,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { unreachableText } from "#base/refused-address.ts";
 import type { Services } from "#kernel";
 import {
   addChanges,
@@ -388,10 +389,10 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   }
 };
 
-/** What a connection failed with, for the operator; without the address, in whose query a key may stand (attack 240). */
-const withoutAddress = (address: string, thrown: unknown): unknown => {
+/** What a connection failed with, for the operator, who has named the address. */
+const withReason = (address: string, thrown: unknown): unknown => {
   const url = URL.parse(address);
-  if (!(thrown instanceof Fault) || thrown.message !== `${address} cannot be reached` || url === null) return thrown;
+  if (!(thrown instanceof Fault) || thrown.message !== unreachableText(address) || url === null) return thrown;
   let { cause } = thrown;
   while (cause instanceof Error && cause.cause !== undefined) ({ cause } = cause);
   const why = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : "";
@@ -416,7 +417,7 @@ const guardedFetch =
       ...(options.signal ? { signal: options.signal } : {}),
     });
     return asked.catch((thrown: unknown) => {
-      throw withoutAddress(address, thrown);
+      throw withReason(address, thrown);
     });
   };
 
