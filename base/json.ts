@@ -32,3 +32,6 @@ export const objectList = (value: JsonObject, key: string): JsonObject[] => {
   const found = value[key];
   return Array.isArray(found) ? found.filter(isObject) : [];
 };
+
+/** Why a text is no JSON, on one line: JSON.parse quotes lines of it. */
+export const jsonProblem = (thrown: unknown): string => (thrown instanceof Error ? thrown.message.replaceAll(/\s+/g, " ") : "it cannot be read");

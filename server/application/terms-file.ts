@@ -4,7 +4,7 @@
 //    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["general-rules.v1"]}}
 
 import { Fault } from "#base/fault.ts";
-import { isObject, type Json, text, texts } from "#base/json.ts";
+import { isObject, type Json, jsonProblem, text, texts } from "#base/json.ts";
 import type { TermsDocument, TermsSettings } from "#kernel";
 
 const termsFileFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
@@ -31,7 +31,7 @@ export const readTermsFile = (json: string): TermsSettings => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw termsFileFault(`holds no JSON: ${cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : "it cannot be read"}`);
+    throw termsFileFault(`holds no JSON: ${jsonProblem(cause)}`);
   }
   if (!isObject(file) || !Array.isArray(file.documents)) throw termsFileFault('must be an object with a list "documents"');
   const requires = file.requires ?? {};

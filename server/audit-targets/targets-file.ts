@@ -8,7 +8,7 @@
 import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { Fault } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, jsonProblem } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { refusedAddress } from "#base/refused-address.ts";
 
@@ -118,7 +118,7 @@ export const readTargets = (json: string): AuditTarget[] => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw targetsFault(`holds no JSON: ${cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : "it cannot be read"}`);
+    throw targetsFault(`holds no JSON: ${jsonProblem(cause)}`);
   }
   if (!isObject(file) || !Array.isArray(file.targets)) throw targetsFault('must be an object with a list "targets"');
   if (file.targets.length > limits.auditTargetsMax) throw targetsFault(`names more than ${limits.auditTargetsMax} targets`);
