@@ -9,6 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { importReports } from "#feeds";
+import { csafDocument } from "../csaf-documents.ts";
 import { configType } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { groupMessage, type Stage } from "../conformance/stage.ts";
@@ -19,26 +20,6 @@ const osv = (id: string, ecosystem: string, name: string): JsonObject => ({
   id,
   modified: "2025-01-01T00:00:00Z",
   affected: [{ package: { ecosystem, name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: "1.1.0" }] }] }],
-});
-
-const csaf = (id: string, publisher: string): JsonObject => ({
-  document: {
-    category: "csaf_vex",
-    csaf_version: "2.0",
-    distribution: { tlp: { label: "WHITE" } },
-    title: `About ${id}`,
-    publisher: { category: "vendor", name: publisher, namespace: `https://${publisher}.example.org` },
-    tracking: {
-      id,
-      status: "final",
-      version: "1",
-      initial_release_date: "2025-05-01T00:00:00Z",
-      current_release_date: "2025-05-02T00:00:00Z",
-      revision_history: [{ date: "2025-05-01T00:00:00Z", number: "1", summary: "First" }],
-    },
-  },
-  product_tree: { full_product_names: [{ name: "keel", product_id: "keel", product_identification_helper: { purl: "pkg:rpm/yard/keel@1.0-1" } }] },
-  vulnerabilities: [{ cve: "CVE-2025-6001", notes: [{ category: "description", text: "it" }], product_status: { fixed: ["keel"] } }],
 });
 
 /** One record of each form that an import reads: of OSV for two ecosystems, of Wolfi, of Alpine's secdb, of OpenVEX and of CSAF. */
@@ -72,9 +53,9 @@ const records: readonly JsonObject[] = [
       },
     ],
   },
-  csaf("YARD-1", "yard"),
+  csafDocument("YARD-1", "yard", { label: "WHITE" }),
   // An aggregator passes on what two issuers say.
-  csaf("DOCK-1", "dock"),
+  csafDocument("DOCK-1", "dock", { label: "WHITE" }),
 ];
 
 const lifecycle: JsonObject = {

@@ -11,6 +11,7 @@ import { createMessage, readKey, readSignature, verify } from "openpgp";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { recordKey, withdrawVanished } from "#store";
+import { csafDocument } from "../csaf-documents.ts";
 import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { fixtures, runImport } from "./import.ts";
@@ -279,28 +280,6 @@ test("lists, documents, checksums and signatures have tags, answer 304 to what i
     assert.equal((await ask(white + path)).status, 404, path);
 });
 
-const foreign = (id: string, publisher: string, more: JsonObject = {}, namespace = `https://${publisher}.example.org`): JsonObject => ({
-  document: {
-    category: "csaf_vex",
-    csaf_version: "2.0",
-    title: `About ${id}`,
-    publisher: { category: "vendor", name: publisher, namespace },
-    tracking: {
-      id,
-      status: "final",
-      version: "1",
-      initial_release_date: "2025-05-01T00:00:00Z",
-      current_release_date: "2025-05-02T00:00:00Z",
-      revision_history: [{ date: "2025-05-01T00:00:00Z", number: "1", summary: "First" }],
-    },
-    ...more,
-  },
-  product_tree: {
-    full_product_names: [{ name: "keel", product_id: "keel", product_identification_helper: { purl: "pkg:rpm/yard/keel@1.0-1" } }],
-  },
-  vulnerabilities: [{ cve: "CVE-2025-6001", notes: [{ category: "description", text: "it" }], product_status: { fixed: ["keel"] } }],
-});
-
 const imported = async (name: string, document: JsonObject, options: Parameters<typeof runImport>[3] = {}): Promise<string> => {
   world.clock.now += 1000;
   const content = JSON.stringify(document, null, 1);
@@ -317,12 +296,12 @@ test("documents of others are passed on as they came in, in a folder for each is
     await refusal(`${aggregator}aggregator.json`),
     /two other issuers are needed|takes public CSAF documents of two other issuers, and there are of none/,
   );
-  const content = await imported("yard.json", foreign("YARD-2025:1", "yard"));
+  const content = await imported("yard.json", csafDocument("YARD-2025:1", "yard"));
   // What may not be published makes nobody an issuer.
-  await imported("closed.json", foreign("CLOSED-1", "closed"), { license: "CC-BY-NC-4.0" });
-  await imported("private.json", foreign("PRIVATE-1", "private"), { public: undefined });
+  await imported("closed.json", csafDocument("CLOSED-1", "closed"), { license: "CC-BY-NC-4.0" });
+  await imported("private.json", csafDocument("PRIVATE-1", "private"), { public: undefined });
   assert.match(await refusal(`${aggregator}aggregator.json`), /there are of one/);
-  await imported("dock.json", foreign("DOCK-1", "dock", { distribution: { tlp: { label: "WHITE" } } }));
+  await imported("dock.json", csafDocument("DOCK-1", "dock", { label: "WHITE" }));
   const { csaf_publishers: publishers, aggregator: own } = await json(`${aggregator}aggregator.json`);
   assert.deepEqual(own, { category: "aggregator", contact_details: "security@example.com", name: "Example Yard", namespace: "https://yard.example.com" });
   const folders = (Array.isArray(publishers) ? publishers.filter(isObject) : []).map((each) => text(part(each, "metadata"), "url"));
@@ -354,9 +333,9 @@ test("documents of others are passed on as they came in, in a folder for each is
 });
 
 test("what the lists of an issuer cannot have is named with its reason in the list of everything", async () => {
-  await imported("newer.json", foreign("YARD-2025:9", "yard", { csaf_version: "2.1" }));
-  await imported("nowhere.json", foreign("NOWHERE-1", "nowhere", {}, "somewhere"));
-  await imported("clash.json", foreign("yard-2025_1", "yard"));
+  await imported("newer.json", csafDocument("YARD-2025:9", "yard", { csafVersion: "2.1" }));
+  await imported("nowhere.json", csafDocument("NOWHERE-1", "nowhere", { namespace: "somewhere" }));
+  await imported("clash.json", csafDocument("yard-2025_1", "yard"));
   const entries = JSON.parse(await read("/advisory/v2/csaf/all.json")) as JsonObject[];
   const unlisted = (id: string): string => String(entries.find((entry) => entry.id === id)?.unlisted ?? "");
   assert.match(unlisted("YARD-2025:9"), /CSAF 2\.1/);
@@ -426,13 +405,13 @@ test("a document that came in as CSAF goes out as it came in, whatever is kept b
 });
 
 test("a document whose number has blanks inside, as CSAF allows, is imported, listed and read; one with blanks around it is refused by its place", async () => {
-  const content = await imported("spaced.json", foreign("Pier Notice 2025 / 7", "pier"));
-  await imported("beside.json", foreign("QUAY-1", "quay"));
+  const content = await imported("spaced.json", csafDocument("Pier Notice 2025 / 7", "pier"));
+  await imported("beside.json", csafDocument("QUAY-1", "quay"));
   const folder = `${site}/.well-known/csaf-aggregator/pier_example_org/unlabeled/`;
   assert.deepEqual(await lines(`${folder}index.txt`), ["2025/pier_notice_2025_7.json"]);
   assert.equal(await read(`${folder}2025/pier_notice_2025_7.json`), content);
   assert.equal(await read(`${site}/advisory/v2/csaf/${encodeURIComponent("Pier Notice 2025 / 7")}.json`), content);
-  await writeFile(join(scratch, "around.json"), JSON.stringify(foreign(" PIER-8", "pier")));
+  await writeFile(join(scratch, "around.json"), JSON.stringify(csafDocument(" PIER-8", "pier")));
   const { refused } = await runImport(world, "advisories", [join(scratch, "around.json")], { public: true });
   assert.match(refused[0] ?? "", /around\.json:1: document\.tracking\.id must not begin or end with blanks/);
 });

@@ -15,6 +15,7 @@ import { createMessage, readKey, readSignature, verify } from "openpgp";
 import { satisfies } from "semver";
 import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { csafDocument } from "../csaf-documents.ts";
 import { openWorld, type World } from "../world.ts";
 import { runImport } from "./import.ts";
 import { checkDocument } from "./openvex-rules.ts";
@@ -63,27 +64,6 @@ const openVex = (id: string, purl: string): JsonObject => ({
   version: 1,
   statements: [{ vulnerability: { name: "CVE-2025-0050" }, products: [{ "@id": purl }], status: "not_affected", justification: "component_not_present" }],
 });
-const csaf = (id: string, publisher: string, label: string): JsonObject => ({
-  document: {
-    category: "csaf_vex",
-    csaf_version: "2.0",
-    distribution: { tlp: { label } },
-    title: `About ${id}`,
-    publisher: { category: "vendor", name: publisher, namespace: `https://${publisher}.example.org` },
-    tracking: {
-      id,
-      status: "final",
-      version: "1",
-      initial_release_date: "2025-05-01T00:00:00Z",
-      current_release_date: "2025-05-02T00:00:00Z",
-      revision_history: [{ date: "2025-05-01T00:00:00Z", number: "1", summary: "First" }],
-    },
-  },
-  product_tree: {
-    full_product_names: [{ name: "keel", product_id: "keel", product_identification_helper: { purl: "pkg:rpm/yard/keel@1.0-1" } }],
-  },
-  vulnerabilities: [{ cve: "CVE-2025-6001", notes: [{ category: "description", text: "it" }], product_status: { fixed: ["keel"] } }],
-});
 
 /** What each group tells: records, each in a file of its own, and documents of others. */
 const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>> = {
@@ -96,8 +76,8 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("pier", "CGA-pppp-pppp-qqqq", "CVE-2025-0002", "1-r0"),
       release("v3.19", "everybody"),
       openVex("everybody", "pkg:npm/everybody"),
-      csaf("YARD-1", "yard", "WHITE"),
-      csaf("DOCK-1", "dock", "WHITE"),
+      csafDocument("YARD-1", "yard", { label: "WHITE" }),
+      csafDocument("DOCK-1", "dock", { label: "WHITE" }),
     ],
   },
   ours: {
@@ -118,8 +98,8 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("quay", "CGA-oooo-oooo-ssss", "CVE-2025-0014", "4-r3"),
       release("v3.20", "ours"),
       openVex("ours", "pkg:npm/ours"),
-      csaf("YARD-2", "yard", "AMBER"),
-      csaf("YARD-3", "yard", "WHITE"),
+      csafDocument("YARD-2", "yard", { label: "AMBER" }),
+      csafDocument("YARD-3", "yard", { label: "WHITE" }),
     ],
   },
   below: { records: [lantern("BELOW-1", "2.0.0", "2.1.0"), fixed("harbour", "CGA-bbbb-bbbb-bbbb", "CVE-2025-0021", "5-r0")] },
@@ -132,7 +112,7 @@ const told: Readonly<Record<string, { readonly records: readonly JsonObject[] }>
       fixed("theirs-alone", "CGA-tttt-tttt-uuuu", "CVE-2025-0032", "7-r0"),
       release("v3.21", "theirs"),
       openVex("theirs", "pkg:npm/theirs"),
-      csaf("RIG-1", "rig", "RED"),
+      csafDocument("RIG-1", "rig", { label: "RED" }),
     ],
   },
 };
