@@ -37,6 +37,11 @@ export const limits = {
   /** An event keeps it for as long as it is kept itself; the longest of usual browsers and tools have 200 characters. */
   userAgentLengthMax: 256,
 
+  /** Names that an organization's renames leave reserved: without a bound one organization could take every name of the server. */
+  reservedNamesMax: 10,
+  /** Problems of names that doctor lists of each kind. */
+  nameProblemsMax: 50,
+
   /** How long a peer may take to show its first bytes, send its headers, its whole request; then it is cut. */
   prefaceTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
@@ -184,6 +189,8 @@ export const limits = {
   tokenCacheEntries: 20_000,
   /** Callers whose rights are held in memory (each checked against the store's version by every request). */
   rightsCacheEntries: 20_000,
+  /** Sessions of one person that are known not to be revoked, beside the rights in memory. */
+  liveSessionsMax: 1_000,
   /** Difference of clocks that token times may have. */
   clockSkewMs: 60_000,
 
@@ -267,6 +274,18 @@ export const limits = {
   feedLookMs: 15_000,
   feedLeaseMs: 15 * 60 * 1000,
   feedRetryMs: 60 * 1000,
+  /**
+   * What an import may remove (docs/decisions/0071): a run is compared with the largest count of these days; a drop by more than
+   * this share and at least so many records, in one run or within feedDropDays, waits for the flag or for the same result
+   * over feedHoldMs.
+   */
+  feedBaselineDays: 30,
+  feedDropDays: 7,
+  feedDropShare: 0.1,
+  feedDropRecordsMin: 5,
+  feedHoldMs: 72 * 60 * 60 * 1000,
+  /** Names of release files that a source no longer has, as the API lists them. */
+  feedAbsentFilesMax: 100,
   /**
    * A feed's address: its whole answer (OSV's archive of everything has more than a gigabyte), which goes to a temporary
    * file, and the longest silence within it. The disk keeps so much for others. An answer that is no file is short.
@@ -679,6 +698,8 @@ export const limits = {
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,
+  /** The page before tokens go to a port: short, because another program can take the port meanwhile. */
+  loopbackQuestionLifetimeMs: 2 * 60 * 1000,
   /** Of these begun and not ended, 2 KB each: of one client address (a company whose day begins), and in all. */
   signInsPerAddressMax: 3_000,
   signInsMax: 200_000,
@@ -821,8 +842,10 @@ export const limits = {
   secretOverlapMs: 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
-  /** Organizations that one page asks a person about; the next ones come with the next answer. */
-  organizationsAskedMax: 10,
+  /** Pending memberships that one page asks a user about, the newest first. */
+  organizationsAskedMax: 20,
+  /** How long sign-ins ask about a pending membership. The membership stays pending after that. */
+  organizationsAskedMs: 30 * 24 * 60 * 60 * 1000,
   /** The audit log: entries sealed at once, how often a server looks for new ones, entries that one step of checking reads. */
   sealedMax: 500,
   sealPollMs: 500,
@@ -903,8 +926,10 @@ export const limits = {
   uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
   /** Uploads whose digest is computed as they come, each some 300 bytes; of others it is computed at their end. */
   uploadDigestsMax: 10_000,
-  /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
+  /** How long a registry token lasts (oci: 4): clients request one for each repository, and renew it. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Repositories in one registry token: with the longest usual uids it stays below 8 KiB, which proxies accept as a header. */
+  registryTokenReposMax: 16,
   /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,
@@ -1031,8 +1056,9 @@ export const organizationQuotas = {
 /**
  * The same of what is counted without being a resource of the contract. Members of groups of SCIM: five for each of 100,000 people, 25 in
  * each group. 750 bytes each with their indexes, so 375 MB; a provider that is deleted takes them along by one statement, which has 15 s.
+ * Pending memberships: each asks a user a question, and users that the organization's provider or SCIM vouches for are not counted.
  */
-export const rowQuotas = { "scim-members": 500_000 } as const;
+export const rowQuotas = { "pending-memberships": 1_000, "scim-members": 500_000 } as const;
 
 /** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
 export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;

@@ -2,7 +2,8 @@
 
 import { limits } from "./limits.ts";
 
-const loopbackHosts = new Set(["127.0.0.1", "[::1]", "localhost"]);
+/** The names of the user's own machine in an address. */
+export const loopbackHosts: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /** An address of a program on the person's own machine (RFC 8252, 7.3 and 8.3). */
 export const isLoopbackAddress = (url: URL): boolean => url.protocol === "http:" && loopbackHosts.has(url.hostname);

@@ -202,7 +202,10 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
       return made;
     }),
     delivering: once(() =>
-      openFixture(prepareFixture(folder, "delivering", []), { profile: options.profile, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } }),
+      openFixture(prepareFixture(folder, "delivering", []), {
+        profile: options.profile,
+        settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8,issuer=127.0.0.0/8" },
+      }),
     ),
     stopLater: (baseline) => {
       baselines.push(baseline);

@@ -13,6 +13,7 @@ import { archiveVariants } from "./archive.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
 import { registryVariants } from "./registry.ts";
+import { signInVariants } from "./sign-ins.ts";
 import { scimVariants } from "./scim.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
@@ -217,6 +218,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...anonymousVariants,
   ...registryVariants,
   ...scimVariants,
+  ...signInVariants,
   ...textVariants,
   ...importVariants,
   ...archiveVariants,

@@ -10,6 +10,7 @@ const objectsAt = (value: JsonObject, key: string): JsonObject[] => {
 
 const effects: Readonly<Record<string, string>> = {
   EFFECT_GIVES: "gives it",
+  EFFECT_PENDING: "pending until the user accepts membership",
   EFFECT_EXPIRED: "has ended",
   EFFECT_ROLE_LACKS_CAPABILITY: "its role lacks it",
   EFFECT_ELSEWHERE: "gives it elsewhere",
@@ -40,8 +41,10 @@ export const explainText = (reply: JsonObject): string =>
 
 /** A page of WhoCan: a line for each binding of each identity. */
 export const holdersText = (holders: readonly JsonObject[]): string => {
+  const nameOf = (holder: JsonObject, grant: JsonObject): string =>
+    grant.effect === "EFFECT_PENDING" ? "(pending)" : text(holder, "email") || text(holder, "name") || "-";
   const rows = holders.flatMap((holder) =>
-    objectsAt(holder, "grants").map((grant) => [text(holder, "identityUid"), text(holder, "email") || text(holder, "name") || "-", ...grantCells(grant)]),
+    objectsAt(holder, "grants").map((grant) => [text(holder, "identityUid"), nameOf(holder, grant), ...grantCells(grant)]),
   );
   return `${formatTable([["IDENTITY", "NAME", "ROLE", "GROUP", "ENDS", "BINDING"], ...rows])}\n`;
 };

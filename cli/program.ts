@@ -2,7 +2,7 @@
 //
 //   gantry serve | token | register | suspend | resume | import | export | explain | who-can | config | doctor | health
 //   gantry login | logout | mcp                       what a client does
-//   gantry admin migrate | quota | registry | end-of-life        what needs the data directory or the database
+//   gantry admin migrate | quota | registry | end-of-life | names   what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API, from the contract (cli/operations)
 //   gantry iam pull-tokens, events tail, audit verify, audit export beside the API's resources, what is none of its operations
 //

@@ -214,6 +214,8 @@ export interface MethodFact {
   readonly anonymous: boolean;
   /** The token may come as a password. */
   readonly basic: boolean;
+  /** True: the caller answers in person; it is no tool of an assistant. */
+  readonly personal: boolean;
   /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
@@ -581,6 +583,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     open: access.open,
     anonymous: access.anonymous,
     basic: access.basic,
+    personal: access.personal,
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,

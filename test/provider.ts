@@ -47,7 +47,8 @@ const formOf = async (request: IncomingMessage): Promise<URLSearchParams> => {
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
-export const openProvider = async (nowMs: () => number): Promise<FakeProvider> => {
+/** `sendsIss`: its metadata announces the parameter iss of RFC 9207. */
+export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}): Promise<FakeProvider> => {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" }] };
   const questions = new Map<string, AuthorizationRequest>();
@@ -88,7 +89,7 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
           response_types_supported: ["code"],
           subject_types_supported: ["public"],
           id_token_signing_alg_values_supported: ["ES256"],
-          authorization_response_iss_parameter_supported: true,
+          ...(sendsIss ? { authorization_response_iss_parameter_supported: true } : {}),
           ...(provider.userinfoClaims ? { userinfo_endpoint: `${provider.url}/userinfo` } : {}),
         }),
       );
@@ -191,7 +192,31 @@ export const callbackUrl = (provider: FakeProvider, question: URL, code: string)
   return back;
 };
 
-/** A whole sign-in of this person. Gives what the client's address is told. */
+const unescapeHtml = (text: string): string =>
+  text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
+/** The form of the page before a port of the user's computer gets tokens; undefined for any other page. */
+export const loopbackForm = ({ text }: Pick<BrowserAnswer, "text">): Record<string, string> | undefined =>
+  text.includes('action="/oauth/loopback"')
+    ? Object.fromEntries(
+        [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescapeHtml(value)]),
+      )
+    : undefined;
+
+/** Presses a button of that page. The answer's `location` is where its page leads by itself; any other answer comes back as it is. */
+export const answerLoopbackPage = async (
+  world: Pick<World, "url">,
+  browser: FakeBrowser,
+  shown: BrowserAnswer,
+  answer: "continue" | "cancel" = "continue",
+): Promise<BrowserAnswer> => {
+  const form = loopbackForm(shown);
+  if (!form) return shown;
+  const answered = await browser.post(`${world.url}/oauth/loopback`, { ...form, answer }, { origin: world.url });
+  return { ...answered, location: (answered.headers.get("refresh") ?? "").replace(/^0;url=/, "") };
+};
+
+/** A whole sign-in of this person, who continues on the last page. Gives what the client's address is told. */
 export const signIn = async (
   world: World,
   provider: FakeProvider,
@@ -204,7 +229,9 @@ export const signIn = async (
   const question = URL.parse(begun.location);
   if (!question) throw new Error(`the sign-in did not begin: ${begun.status} ${begun.text}`);
   const ended =
-    question.origin === new URL(clientAddress).origin ? begun : await browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
+    question.origin === new URL(clientAddress).origin
+      ? begun
+      : await answerLoopbackPage(world, browser, await browser.get(callbackUrl(provider, question, provider.vouch(question, claims))));
   const told = URL.parse(ended.location)?.searchParams;
   if (!told) throw new Error(`the sign-in did not end: ${ended.status} ${ended.text}`);
   return {

@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { operatorUid } from "#authz";
-import type { JsonObject } from "#base/json.ts";
+import { codes } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
 import { signedInType } from "#outbox";
 import { readSettings, type Server, startServer } from "#application";
@@ -29,7 +30,10 @@ export interface World {
   token(identity?: string, narrowing?: { readonly capabilities?: readonly string[]; readonly scopes?: readonly string[] }): Promise<string>;
   /** Calls through a protocol, as the operator unless options say otherwise. `name` without package and version. */
   call(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<Answer>;
-  /** The same, and the reply. Throws where the call fails. */
+  /**
+   * The same, and the reply. Throws where the call fails. A group that is created with a name that is taken gets a number behind it: tests
+   * say what a group is for. A test of names uses `call`.
+   */
   ok(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<JsonObject>;
   /** Every event so far, oldest first; sign-ins, which only the audit log is told, aside. */
   events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
@@ -81,7 +85,10 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     call,
     token: (identity, narrowing = {}) => authn.mint({ uid: identity ?? operatorUid, audience: [settings.publicUrl], ...narrowing }),
     async ok(name, request, options) {
-      const answer = await call(name, request, options);
+      let answer = await call(name, request, options);
+      const { group } = request;
+      for (let number = 2; name === "iam.GroupsService/CreateGroup" && answer.code === codes.ALREADY_EXISTS && isObject(group); number++)
+        answer = await call(name, { ...request, group: { ...group, name: `${text(group, "name")}-${number}` } }, options);
       if (answer.code !== 0) throw new Error(`${name}: ${answer.code} ${answer.message}`);
       return answer.reply;
     },

@@ -36,6 +36,10 @@ const steps: Readonly<Record<string, Step>> = {
     command: ["node", "--test", "test/expressions.test.ts"],
     hint: "a regular expression that may backtrack: withoutTrailing, indexOf and split do most of what they are for",
   },
+  mutants: {
+    command: ["node", "--test", "test/mutants/entries.test.ts"],
+    hint: "a mutant names a text that has changed: give it the new one (test/mutants/entries), and run npm run mutants -- --only N",
+  },
   schema: { command: ["node", "test/run.ts", "test/schema.test.ts"], hint: "docs/adding-a-resource.md says what a table must have" },
   // Without a file the runner would take every test there is.
   ...(goldenTests.length > 0 ? { golden: { command: ["node", "test/run.ts", ...goldenTests], hint: "if the change is meant: npm run golden" } } : {}),

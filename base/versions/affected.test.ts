@@ -182,7 +182,7 @@ const told: readonly (readonly [title: string, ecosystem: string, entry: JsonObj
   ],
   [
     "no order of versions: the list, and what holds all",
-    "GitHub Actions",
+    "OSS-Fuzz",
     {
       versions: ["v2"],
       ranges: [

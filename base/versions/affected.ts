@@ -9,7 +9,7 @@
 import { isObject, type Json, type JsonObject, part, text, texts } from "../json.ts";
 import { limits } from "../limits.ts";
 import { compareVersions } from "./ecosystem.ts";
-import { normalizePythonName } from "./python-name.ts";
+import { packageNameKey } from "./package-name.ts";
 
 export type Verdict = { readonly verdict: "affected" | "unaffected" } | { readonly verdict: "not judged"; readonly reason: string };
 
@@ -49,9 +49,12 @@ const eventsOf = (range: JsonObject): RangeEvent[] | string => {
   return events;
 };
 
-/** SEMVER ranges are in the order of SemVer whatever the ecosystem; Go's reads Go's own forms as well. */
+/** Go and Bitnami read forms of their own in SEMVER ranges. */
+const ownSemver: ReadonlySet<string> = new Set(["Go", "Bitnami"]);
+
+/** SEMVER ranges are in the order of SemVer whatever the ecosystem, with two exceptions. */
 const comparisonOf = (type: string, ecosystem: string): Compare => {
-  const order = type === "SEMVER" && ecosystem !== "Go" ? "npm" : ecosystem;
+  const order = type === "SEMVER" && !ownSemver.has(ecosystem) ? "npm" : ecosystem;
   return (one, other) => compareVersions(order, one, other);
 };
 
@@ -100,10 +103,27 @@ const lists = (versions: readonly string[], ecosystem: string, version: string):
   return versions.some((each) => digitsOf(each) === digits && compareVersions(ecosystem, each, version) === 0);
 };
 
+/** Whether the text is the hash of a commit, by SHA-1 or SHA-256. */
+export const isCommit = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/i.test(text);
+
+/** Returns the commits that a range of commits names as affected. Which others lie between them only the repository knows. */
+export const affectedCommits = (range: JsonObject): string[] => {
+  if (text(range, "type") !== "GIT") return [];
+  const events = objectsAt(range, "events");
+  const fixed = new Set(events.map((event) => text(event, "fixed").toLowerCase()));
+  return events
+    .flatMap((event) => [text(event, "introduced").toLowerCase(), text(event, "last_affected").toLowerCase()])
+    .filter((commit) => isCommit(commit) && !fixed.has(commit));
+};
+
+/** A version that is a commit is affected if the range names it. */
+const namesCommit = (range: JsonObject, version: string): boolean => isCommit(version) && affectedCommits(range).includes(version.toLowerCase());
+
 const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verdict => {
   const versions = texts(entry, "versions");
   if (lists(versions, ecosystem, version)) return affected;
   const ranges = objectsAt(entry, "ranges");
+  if (ranges.some((range) => namesCommit(range, version))) return affected;
   const ofVersions = ranges.filter((range) => text(range, "type") !== "GIT");
   if (ofVersions.length === 0) return ranges.length > 0 && versions.length === 0 ? notJudged("ranges of commits say nothing of versions") : unaffected;
   return strongest(ofVersions.map((range) => judgeRange(range, ecosystem, version)));
@@ -113,8 +133,7 @@ const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verd
 const strongest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.find(({ verdict }) => verdict === "affected") ?? verdicts.find(({ verdict }) => verdict === "not judged") ?? unaffected;
 
-/** PyPI's names are the same however they are written (PEP 503); all others are as they are. */
-const nameKey = ({ ecosystem, name }: Package): string => (ecosystem.split(":")[0] === "PyPI" ? normalizePythonName(name) : name);
+const nameKey = ({ ecosystem, name }: Package): string => packageNameKey(ecosystem.split(":")[0] ?? "", name);
 
 const countEvents = (entries: readonly JsonObject[]): number =>
   entries.reduce((count, entry) => objectsAt(entry, "ranges").reduce((sum, range) => sum + objectsAt(range, "events").length, count), 0);

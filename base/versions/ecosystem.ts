@@ -2,6 +2,7 @@
 
 import { limits } from "../limits.ts";
 import { compareApk } from "./apk.ts";
+import { compareBitnami } from "./bitnami.ts";
 import { compareDebian, compareOpam } from "./debian.ts";
 import { compareMaven } from "./maven.ts";
 import { compareNuget } from "./nuget.ts";
@@ -18,7 +19,8 @@ export type CompareVersions = (one: string, other: string) => number | undefined
 const comparePypi: CompareVersions = (one, other) => (isPep440(one) && isPep440(other) ? comparePep440(one, other) : undefined);
 
 const orders: ReadonlyMap<string, CompareVersions> = new Map<string, CompareVersions>([
-  ...["npm", "crates.io", "Hex", "Julia", "SwiftURL", "Bitnami", "GHC", "VSCode"].map((name) => [name, compareSemver] as const),
+  ...["npm", "crates.io", "Hex", "Julia", "SwiftURL", "GitHub Actions", "GHC", "VSCode"].map((name) => [name, compareSemver] as const),
+  ["Bitnami", compareBitnami],
   ["Go", compareGo],
   ["Pub", comparePub],
   ["PyPI", comparePypi],
@@ -29,13 +31,15 @@ const orders: ReadonlyMap<string, CompareVersions> = new Map<string, CompareVers
   ...["Hackage", "CRAN", "Bioconductor"].map((name) => [name, compareNumberList] as const),
   ["opam", compareOpam],
   ...["Debian", "Ubuntu", "Echo"].map((name) => [name, compareDebian] as const),
-  ...["AlmaLinux", "Azure Linux", "Mageia", "openEuler", "openSUSE", "Red Hat", "Rocky Linux", "SUSE"].map((name) => [name, compareRpm] as const),
+  ...["AlmaLinux", "Amazon Linux", "Azure Linux", "Mageia", "openEuler", "openSUSE", "Oracle Linux", "Photon OS", "Red Hat", "Rocky Linux", "SUSE"].map(
+    (name) => [name, compareRpm] as const,
+  ),
   ...["Alpaquita", "Alpine", "BellSoft Hardened Containers", "Chainguard", "MinimOS", "Wolfi"].map((name) => [name, compareApk] as const),
 ]);
 
 /**
- * Undefined where the ecosystem has no order that is known: GitHub Actions, Android, Linux, Kubernetes, OSS-Fuzz, FreeBSD,
- * Photon OS, ConanCenter and GIT, of which osv.dev has none either, and names that OSV does not know.
+ * Returns undefined if the order of the ecosystem is unknown: Android, Linux, Kubernetes, OSS-Fuzz, FreeBSD, ConanCenter and
+ * GIT, for which osv.dev has none either, and names that OSV does not know.
  */
 export const orderOf = (ecosystem: string): CompareVersions | undefined => {
   const [name = "", ...suffix] = ecosystem.split(":");

@@ -6,12 +6,13 @@ import type { Terminal } from "../terminal.ts";
 import { backupCommand, restoreCommand } from "./admin-backup.ts";
 import { endOfLifeCommand } from "./admin-end-of-life.ts";
 import { migrateCommand } from "./admin-migrate.ts";
+import { namesCommand } from "./admin-names.ts";
 import { quotaCommand } from "./admin-quota.ts";
 import { registryCommand } from "./admin-registry.ts";
 
 const wrongArguments =
   "what of admin? gantry admin migrate brings the database to this version, backup and restore keep everything, quota shows and sets quotas, " +
-  "end-of-life ends tags, registry verifies images";
+  "end-of-life ends tags, registry verifies images, names releases names of organizations";
 
 export const adminCommand = (terminal: Terminal): Command =>
   newGroup(
@@ -23,6 +24,7 @@ export const adminCommand = (terminal: Terminal): Command =>
       quotaCommand(terminal),
       endOfLifeCommand(terminal),
       registryCommand(terminal),
+      namesCommand(terminal),
     ],
     wrongArguments,
   );

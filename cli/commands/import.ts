@@ -1,7 +1,18 @@
 // `gantry import`: fills the server from files and feeds.
 
 import type { Command } from "commander";
-import { type Application, type FeedKind, findImportGroup, findNamedGroup, importFeed, importOciLayout, importRegistry, importReports } from "#application";
+import {
+  type Application,
+  type FeedKind,
+  findImportGroup,
+  findNamedGroup,
+  importFeed,
+  importOciLayout,
+  importRegistry,
+  importReports,
+  readSettings,
+  undoImport,
+} from "#application";
 import { Fault } from "#base/fault.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
@@ -18,7 +29,13 @@ interface Options {
   readonly repo?: string;
   readonly keyFile?: string;
   readonly digest?: string;
+  readonly allowWithdrawals?: boolean;
+  readonly allowOlder?: boolean;
+  readonly kind?: string;
 }
+
+/** "keyFile": "key-file". */
+const flagOf = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images", "lifecycle"];
 
@@ -45,6 +62,8 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
       format: options.format,
       author: options.author,
       keyFile: options.keyFile,
+      allowWithdrawals: options.allowWithdrawals === true,
+      allowOlder: options.allowOlder === true,
       progress: bar.update,
     });
     bar.end();
@@ -52,6 +71,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
     for (const document of summary.unmatched) err.write(`kept as it came in, and not all of it is matched with images: ${document}\n`);
+    for (const line of summary.held) err.write(`held back ${line}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
     for (const line of summary.passedOver) err.write(`passed over ${line}\n`);
     for (const [label, count] of [
@@ -63,12 +83,12 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     out.write(
       `${kind}: ${summary.new} new, ${summary.changed} changed, ${summary.withdrawn} withdrawn, ${summary.unchanged} unchanged, ${summary.refusals} refused\n`,
     );
-    terminal.status = summary.failed.length > 0 ? 1 : summary.refusals > 0 ? 2 : 0;
+    terminal.status = summary.failed.length > 0 ? 1 : summary.refusals > 0 || summary.held.length > 0 ? 2 : 0;
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest"] as const) {
-    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import registry`);
+  for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest", "allowWithdrawals", "allowOlder"] as const) {
+    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
     const { out, err } = terminal;
@@ -86,7 +106,8 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 };
 
 const importLayouts = async (terminal: Terminal, folders: readonly string[], { repo, ...others }: Options): Promise<void> => {
-  for (const [name, value] of Object.entries(others)) if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import oci`);
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import oci`);
   if (repo === undefined) throw new Fault("INVALID_ARGUMENT", "name the repo: gantry import oci DIR --repo NAME");
   return withApplication(terminal, async (application) => {
     const { out, err } = terminal;
@@ -103,7 +124,7 @@ const importLayouts = async (terminal: Terminal, folders: readonly string[], { r
 
 const importScannerReports = async (terminal: Terminal, sources: readonly string[], { group: groupName, repo, digest, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import reports`);
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import reports`);
   return withApplication(terminal, async ({ services, call }) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err, { lines: true });
@@ -116,10 +137,27 @@ const importScannerReports = async (terminal: Terminal, sources: readonly string
   });
 };
 
+const undoLastImport = async (terminal: Terminal, sources: readonly string[], { group, kind: word, ...others }: Options): Promise<void> => {
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import undo`);
+  const [source, other] = sources;
+  if (source === undefined || other !== undefined) throw new Fault("INVALID_ARGUMENT", "name exactly one source: gantry import undo SOURCE");
+  const kind = feedKinds.find((each) => each === word);
+  if (word !== undefined && kind === undefined) throw new Fault("INVALID_ARGUMENT", `--kind must be one of ${feedKinds.join(", ")}`);
+  const { documentMs } = readSettings(terminal.environment).periods;
+  return withApplication(terminal, async ({ services, call }) => {
+    const uid = group === undefined ? undefined : await findNamedGroup(call, group, "--group: ");
+    const done = await undoImport(services, { source, kind, group: uid, documentMs });
+    terminal.out.write(`${done.kind}: last import of ${done.source} reverted: ${done.new} new, ${done.changed} changed, ${done.withdrawn} withdrawn\n`);
+  });
+};
+
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group GROUP] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] [--digest DIGEST]",
+    usage:
+      "KIND SOURCE… [--group GROUP] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] " +
+      "[--digest DIGEST] [--kind KIND] [--allow-withdrawals] [--allow-older]",
     description: `Fills the server. KIND is one of
 
   oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
@@ -142,7 +180,11 @@ file is shows in its content, not in its name. A file that is the same as the la
 second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
 latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
 was stopped goes on when it is started again. Works beside a running server and without one.`,
-    notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line), 1 failed.
+    notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line) or held back, 1 failed.
+
+Held back: an empty source, one that has lost more than 10 % of its records (at least 5), and records with an earlier
+modification time change nothing that is stored. Everything else of the source is imported. What is missing is withdrawn
+with --allow-withdrawals, or when the same records are missing for 72 hours; an empty source only with the option.
 
 Examples:
   gantry import oci ./images --repo first-organization/app
@@ -163,7 +205,9 @@ Examples:
   gantry import lifecycle ./endoflife-date
   gantry import reports grype.json trivy.json
   gantry import reports ./scans --repo first-organization/app --digest sha256:…
-  gantry import libraries artifacts.jsonl --group acme`,
+  gantry import libraries artifacts.jsonl --group acme
+  gantry import advisories https://example.com/all.zip --allow-withdrawals
+  gantry import undo https://example.com/all.zip`,
   })
     .argument("[KIND]")
     .argument("[SOURCE...]")
@@ -173,19 +217,24 @@ Examples:
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
+    .option("--allow-withdrawals", "withdraw everything that the sources no longer have, even if a source is empty or has lost many records")
+    .option("--allow-older", "replace records by ones with an earlier modification time")
+    .option("--kind <KIND>", "undo: what the source was imported as, if it was imported as several")
     .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist. reports: the repo of the image")
     .option("--digest <DIGEST>", "reports: the image (as the report names it)")
     .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
-      if (kind === undefined && word !== "registry" && word !== "oci" && word !== "reports") {
-        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}, reports`);
+      if (kind === undefined && word !== "registry" && word !== "oci" && word !== "reports" && word !== "undo") {
+        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}, reports, undo`);
       }
-      if (sources.length === 0) {
+      if (sources.length === 0 && word !== "undo") {
         const wanted = kind ? "file, folder or address" : "folder or file";
         throw new Fault("INVALID_ARGUMENT", `name at least one ${wanted}: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
       }
       if (word === "oci") return importLayouts(terminal, sources, options);
+      if (word === "undo") return undoLastImport(terminal, sources, options);
+      if (options.kind !== undefined) throw new Fault("INVALID_ARGUMENT", "--kind is for gantry import undo");
       if (word === "reports") return importScannerReports(terminal, sources, options);
       if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo is for gantry import oci and gantry import reports");
       if (options.digest !== undefined) throw new Fault("INVALID_ARGUMENT", "--digest is for gantry import reports");

@@ -183,7 +183,7 @@ const runLogin = async (terminal: Terminal, options: Options): Promise<void> => 
   const method: SignInMethod =
     presented === undefined
       ? {
-          // What begins with a code has no place for an invite; the other two say it on their first page.
+          // The device flow has no parameter for an invite.
           by: browser ? "browser" : headless || inviteCode !== undefined ? "headless" : "device",
           idp: options.idp ?? options.orgName,
           invite: inviteCode,
@@ -236,7 +236,7 @@ Examples:  gantry login --server https://gantry.example.com
     .option("--context <NAME>", "the name under which the server is remembered (one of this server's, or the server's own name)")
     .option("--idp <ID>", "the identity provider to sign in with: its uid, or the name of a verified organization")
     .option("--org-name <NAME>", "the verified organization whose identity provider you sign in with")
-    .option("--invite-code <CODE>", "the code of an invite that you accept by signing in; --headless unless --browser is said")
+    .option("--invite-code <CODE>", "the code of an invite; the browser asks whether you accept it. Implies --headless unless you pass --browser")
     .option("--audience <NAME>", "what the token is for (the server itself)")
     .option("--browser", "opens the browser of this machine, which brings the token back by itself")
     .option("--headless", "prints an address only; the token comes back encrypted for this terminal")

@@ -18,9 +18,10 @@ export const logoutCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "logout",
     usage: "[--server URL] [--context NAME] [--audience AUDIENCE]",
-    description: `Removes what gantry login has kept for this server, or for this audience; of the server also what it has written for
-docker, podman and their like. The context stays (gantry context delete removes it); the file of an identity token is not
-read any more. What stands in the environment (GANTRY_TOKEN) is not its to remove, and it says so.`,
+    description: `Revokes the session at the server, so that its tokens stop working everywhere. If the server cannot be reached, it says so and
+continues; revoke the session later with gantry sessions revoke. Removes what gantry login has kept for this server, or for this
+audience; of the server also what it has written for docker, podman and their like. The context stays (gantry context delete
+removes it); the file of an identity token is not read any more. What stands in the environment (GANTRY_TOKEN) is not its to remove, and it says so.`,
     notes: `${exitStatusText}
 
 Examples:  gantry logout
@@ -35,7 +36,7 @@ Examples:  gantry logout
       const { environment, out, err } = terminal;
       const { name, stored, server } = findContext(terminal, { server: flag ?? issuer, context });
       const { signOut } = await import("#login");
-      signOut({ issuer: server, audience, alias: stored?.alias, environment, out });
+      await signOut({ issuer: server, audience, alias: stored?.alias, environment, out, err });
       if (name !== undefined && audience === undefined && stored?.identityTokenFile !== undefined)
         await changeContexts(environment, ({ current, contexts }) => ({
           current,

@@ -4,6 +4,7 @@
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { withoutTrailing } from "#base/trailing.ts";
+import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
 import { exchangeToken } from "./exchange.ts";
 import { discoverIssuer, type Issuer, printable } from "./issuer-client.ts";
@@ -12,7 +13,8 @@ import { fetchWhoAmI, organizationsOf, personText, unverifiedClaims } from "./pe
 import { fetchProviders, type OfferedProvider } from "./providers.ts";
 import { checkRegistryFiles, type RegistryLogin, removeRegistryLogin, writeRegistryLogin } from "./registry-files.ts";
 import { tokenEndMs } from "./session.ts";
-import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
+import { revokeSession, revokeToken } from "./revocation.ts";
+import { readStoredToken, removeTokens, storeToken, tokenFile, type TokenPlace } from "./token-cache.ts";
 
 export { answerCredentialRequest } from "./credential-helper.ts";
 export { exchangeToken } from "./exchange.ts";
@@ -66,6 +68,7 @@ export interface SignOutOptions {
   readonly alias: string | undefined;
   readonly environment: Environment;
   readonly out: NodeJS.WriteStream;
+  readonly err: NodeJS.WriteStream;
 }
 
 /** The provider to sign in with; undefined where the server asks on its pages. */
@@ -136,9 +139,12 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
     const tokens = await obtainTokens(method, { issuer, audience, err, stop });
     if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
     const whoAmI = await fetchWhoAmI(issuer.url, tokens.access, stop);
+    const replaced = readStoredToken(environment, place, "refresh-token");
     const file = storeToken(environment, place, "oidc-token", tokens.access);
     storeToken(environment, place, "refresh-token", tokens.refresh);
     const claims = unverifiedClaims(tokens.access);
+    // The session before, which this machine has no tokens of any more. If it cannot be revoked now, its refresh token expires unused.
+    if (replaced !== undefined) await revokeToken(issuer, replaced, stop).catch(() => undefined);
     const who = method.by === "exchange" ? `the identity ${printable(text(claims, "sub"))}` : personText(whoAmI ?? {}, claims);
     const renewal = tokens.refresh === undefined ? "" : "; clients renew it";
     out.write(`Signed in to ${issuer.url} as ${who}\nThe token is in ${file}, good until ${formatExpiry(tokens.access)}${renewal}\n`);
@@ -153,9 +159,28 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
   }
 };
 
-/** Removes the tokens for this audience from the machine, and what docker and its like have of the server's. */
-export const signOut = ({ issuer, audience = issuer, alias, environment, out }: SignOutOptions): void => {
-  const found = removeTokens(environment, { audience, alias });
+/** Revokes the session at the server, as far as that can be reached. */
+const revokeKept = async ({ issuer, environment, out, err }: SignOutOptions, place: TokenPlace): Promise<void> => {
+  const kept = { access: readStoredToken(environment, place, "oidc-token"), refresh: readStoredToken(environment, place, "refresh-token") };
+  if (!kept.access && !kept.refresh) return;
+  try {
+    await revokeSession(issuer, kept, AbortSignal.timeout(limits.callsOfCommandMs));
+    out.write(`The session is revoked at ${issuer}\n`);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) && !(thrown instanceof DOMException)) throw thrown;
+    err.write(`The session is not revoked at ${issuer}: ${thrown.message}. Revoke it there with gantry sessions revoke.\n`);
+  }
+};
+
+/**
+ * Revokes the session at the server, and removes its tokens from the machine with what docker and its like have of the server's. The
+ * tokens are removed even if the server cannot be reached.
+ */
+export const signOut = async (options: SignOutOptions): Promise<void> => {
+  const { issuer, audience = issuer, alias, environment, out } = options;
+  const place = { audience, alias };
+  await revokeKept(options, place);
+  const found = removeTokens(environment, place);
   out.write(found ? `Signed out: the tokens for ${audience} are removed from this machine\n` : `There were no tokens for ${audience}\n`);
   // What docker has is of the sign-in that the platform's clients find.
   const host = audience === issuer && alias === undefined ? URL.parse(issuer)?.host : undefined;

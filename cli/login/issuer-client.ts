@@ -20,6 +20,8 @@ export interface Issuer {
   readonly signInAddress: string;
   readonly deviceEndpoint: string;
   readonly tokenEndpoint: string;
+  /** "" if the server has none: it is older. */
+  readonly revocationEndpoint: string;
 }
 
 /** A server's text without what it could do to a terminal. */
@@ -116,5 +118,6 @@ export const discoverIssuer = async (address: string, stop: AbortSignal): Promis
     signInAddress: `${withoutTrailing(url, "/")}/oauth`,
     deviceEndpoint: endpoint("device_authorization_endpoint"),
     tokenEndpoint: endpoint("token_endpoint"),
+    revocationEndpoint: endpoint("revocation_endpoint"),
   };
 };

@@ -27,6 +27,7 @@ export const domainSummaries: Readonly<Record<string, string>> = {
   events: "watch what happens; subscriptions and deliveries",
   audit: "the audit log: entries, and whether it is whole",
   deletions: "what was deleted: bring it back, or remove it for good",
+  sessions: "programs that you have signed in: list and revoke them",
   auth: "what a token says; registering",
   oidc: "exchanging tokens",
   ping: "ask the server for an answer",

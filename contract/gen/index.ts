@@ -47,6 +47,7 @@ import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
 import { file_gantry_deletions_v1_deletions } from "./gantry/deletions/v1/deletions_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
+import { file_gantry_feeds_v1_feeds } from "./gantry/feeds/v1/feeds_pb.js";
 import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
@@ -56,6 +57,7 @@ import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distr
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
 import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
+import { file_gantry_sessions_v1_sessions } from "./gantry/sessions/v1/sessions_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -105,6 +107,7 @@ export const files = [
   file_gantry_audit_v1_audit,
   file_gantry_deletions_v1_deletions,
   file_gantry_events_v1_events,
+  file_gantry_feeds_v1_feeds,
   file_gantry_feeds_v1_scanners,
   file_gantry_images_v1_affected_images,
   file_gantry_images_v1_image_sboms,
@@ -114,4 +117,5 @@ export const files = [
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,
   file_gantry_scim_v1_scim,
+  file_gantry_sessions_v1_sessions,
 ];

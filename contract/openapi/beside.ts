@@ -84,6 +84,13 @@ const at = (verb: PathBeside["verb"], path: string, document: string, tag: strin
   operation: { operationId: `${tag}_${name}`, tags: [tag], summary, security: [], ...rest },
 });
 
+/** The form of a page whose question is answered once (server/signin/stored-question.ts). */
+const answeredOnce = (path: string, name: string, summary: string, { "200": done, ...refused }: JsonObject): PathBeside =>
+  at("post", path, "auth", "OAuth", name, summary, {
+    requestBody: form({}, []),
+    responses: { "200": done ?? null, ...readForm, ...refused, "403": page("The form is not of this browser, was answered before, or came too late.") },
+  });
+
 /** What the tags of these paths are for. */
 export const tagsBeside: Readonly<Record<string, string>> = {
   OAuth: "Tokens by the protocols of OAuth, and the pages on which people sign in.",
@@ -110,14 +117,14 @@ const tokenAnswer = object(
 const signInParameters = [
   query(
     "redirect",
-    "Where the browser is sent with the token in the end: an address of this machine (`http://127.0.0.1:PORT/…`), or one that the operator allows.",
+    "Where the browser is sent with the token: a port of the user's own computer (`http://127.0.0.1:PORT/…`). The user is asked on a page first.",
   ),
   query(
     "headless_code",
     "In place of `redirect`: an X25519 public key, as base64url without padding. The token is sealed for it, and fetched with GetHeadlessSession.",
   ),
   query("idp_id", "Uid of the identity provider, or the verified name of an organization that has one. Without it the person is asked."),
-  query("invite", "Code of an invite that the person accepts by signing in."),
+  query("invite", "Code of an invite. After the sign-in, a page asks whether the person accepts it."),
   query("identity", "Uid of an assumable identity that the token shall act as."),
   query("skip_registration", "`true`: who is not registered yet is refused.", { type: "string", enum: ["true", "false"] }),
   query("create_refresh_token", "`true`: with a refresh token.", { type: "string", enum: ["true", "false"] }),
@@ -133,6 +140,8 @@ const metadata: JsonObject = {
   issuer: string("The issuer of this server's tokens."),
   jwks_uri: string("Where its keys are."),
   token_endpoint: string("Where tokens are."),
+  revocation_endpoint: string("Where tokens are revoked (RFC 7009)."),
+  revocation_endpoint_auth_methods_supported: strings("`none`: clients have no secrets."),
   authorization_endpoint: string("Where a person signs in for a client that gets an authorization code."),
   device_authorization_endpoint: string("Where a device without a browser begins (RFC 8628)."),
   grant_types_supported: strings("What `grant_type` may be at the token endpoint."),
@@ -193,6 +202,7 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
           redirect_uri: string("Of the authorization code grant: the address to which the code came."),
           client_id: string("Of the authorization code grant: who asked for it."),
           refresh_token: string("Of the refresh grant: the token; it works once, and the answer brings the next."),
+          replaced_refresh_token: string("Of the device and authorization code grants: a refresh token whose session the new one replaces. It is revoked."),
           audience: strings("Audiences that the token shall name."),
           resource: strings("The same, by URL."),
           cap: strings("Names of capabilities, with blanks between: the token is good for no others."),
@@ -203,6 +213,18 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       responses: { "200": json("The token.", tokenAnswer), ...oauthErrors },
     },
   ),
+  at("post", "/oauth/revoke", "auth", "OAuth", "Revoke", "Revokes the session of a token (RFC 7009).", {
+    description: "All tokens of the session stop working with the next request. The response is 200 for every token, also for one that is not valid.",
+    requestBody: form(
+      {
+        token: string("A refresh token, or an access token for this server."),
+        token_type_hint: string("Ignored."),
+        client_id: string("Of a refresh token from an authorization code: its client."),
+      },
+      ["token"],
+    ),
+    responses: { "200": json("An empty object.", object({}, [])), ...oauthErrors },
+  }),
   at("post", "/oauth/device_authorization", "auth", "OAuth", "DeviceAuthorization", "Begins a sign-in at a device without a browser (RFC 8628, 3.1).", {
     requestBody: form(
       {
@@ -306,8 +328,32 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       "403": page("The form is not of this browser."),
     },
   }),
-  at("get", "/oauth/callback", "auth", "OAuth", "Callback", "Where an identity provider sends the browser back.", {
+  answeredOnce("/oauth/loopback", "AnswerLoopback", "The form of the page that asks before a program on the user's computer gets tokens.", {
+    "200": page("The page that leads to the program."),
+    "400": page("What is wrong with the form."),
+  }),
+  answeredOnce("/oauth/invite", "AnswerInvite", "The form of the page that asks about an invite.", {
+    "200": page("Where the sign-in goes on, or its end."),
+    "400": page("What is wrong with the form, or the invite was answered before."),
+  }),
+  at("get", "/oauth/callback", "auth", "OAuth", "Callback", "The address that identity providers once shared: it redeems no code and answers 400.", {
     parameters: [
+      query("state", "What the server gave the provider."),
+      query("code", "The provider's code."),
+      query("error", "Why the provider refused."),
+      query("error_description", "The same for people."),
+    ],
+    responses: {
+      "200": page("The end of the sign-in."),
+      "302": redirect("Where the sign-in began."),
+      "303": redirect("Where the sign-in began."),
+      ...read,
+      "400": page("Why it failed."),
+    },
+  }),
+  at("get", "/oauth/callback/{uid}", "auth", "OAuth", "ProviderCallback", "The callback address of an identity provider: its `callbackUrl`.", {
+    parameters: [
+      { name: "uid", in: "path", required: true, description: "Uid of the identity provider, slashes as they are.", schema: { type: "string" } },
       query("state", "What the server gave the provider."),
       query("code", "The provider's code."),
       query("error", "Why the provider refused."),

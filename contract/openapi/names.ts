@@ -14,6 +14,8 @@ const prefixes: Readonly<Record<string, string>> = {
   "chainguard.platform.tenant.Fix.State": "Tenant",
   "chainguard.platform.tenant.Scanner": "Tenant",
   "chainguard.platform.tenant.VulnReport": "Tenant",
+  "gantry.sessions.v1.Kind": "Session",
+  "gantry.sessions.v1.Session": "SignIn",
 };
 
 /** "chainguard.platform.auth.WhoAmI.Group" as "WhoAmIGroup". Packages are in lower case, types are not. */

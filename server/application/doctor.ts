@@ -9,9 +9,22 @@ import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
 import { type AuditTarget, readTargetsFile } from "#audit-targets";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { findTargets, listProviderIssuers, type MigrationState, readDatabaseTime, readHosts, readHostStates, readMigrationState } from "#store";
+import {
+  countPendingBindings,
+  findNameProblems,
+  findTargets,
+  findTroubledFeeds,
+  listProviderIssuers,
+  type MigrationState,
+  type NameProblem,
+  readDatabaseTime,
+  readHosts,
+  readHostStates,
+  readMigrationState,
+} from "#store";
 import { type Application, openApplication } from "./application.ts";
 import { type CertificateFiles, certificateFacts, readCertificate } from "./certificate.ts";
+import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { readAuthorities } from "./trusted-authorities.ts";
 
@@ -183,6 +196,36 @@ async function* examineIssuers({ services: { store, authn } }: Application): Asy
   }
 }
 
+const nameFinding = ({ kind, parent, names, uids, verified }: NameProblem): Finding => {
+  const subject = "names";
+  const [first = ""] = names;
+  const what = parent === "" ? "organizations" : `groups in ${parent}`;
+  const rename = "rename all but one as the operator (gantry iam groups update)";
+  if (kind === "reserved")
+    return {
+      is: "bad",
+      subject,
+      says: `${uids[0]} is named ${first}, which is reserved for ${uids[1]}; paths that begin with it lead to no repository`,
+      remedy: `rename the organization, or release the name: gantry admin names release ${JSON.stringify(first)}`,
+    };
+  if (kind === "similar")
+    return {
+      is: "unsure",
+      subject,
+      says: `${what} have names that look the same: ${names.map((name, index) => `${name} (${uids[index]})`).join(", ")}`,
+      remedy: rename,
+    };
+  const leads = verified > 0 ? "paths lead to the verified one" : "paths with it lead to no repository";
+  return { is: "bad", subject, says: `${uids.length} ${what} are named ${first}; ${leads}: ${uids.join(", ")}`, remedy: rename };
+};
+
+/** Names that several groups have had since before names were unique. */
+async function* examineNames({ services: { store } }: Application): AsyncGenerator<Finding> {
+  const problems = await findNameProblems(store.read, limits.nameProblemsMax);
+  if (problems.length === 0) yield { is: "good", subject: "names", says: "each organization and group has a name of its own" };
+  for (const each of problems) yield nameFinding(each);
+}
+
 /** Whether each target of the audit log has what was sealed. */
 async function* examineAuditTargets({ services: { store, clock } }: Application, file: string): AsyncGenerator<Finding> {
   const subject = "audit";
@@ -222,11 +265,46 @@ async function* examineAuditTargets({ services: { store, clock } }: Application,
   }
 }
 
+/** Role bindings that grant nothing yet (docs/decisions/0067): after an upgrade, those of users who had not accepted. Not told if there are none. */
+async function* examineMemberships({ services: { store } }: Application): AsyncGenerator<Finding> {
+  const { bindings, users, organizations } = await countPendingBindings(store.read);
+  if (bindings === 0) return;
+  yield {
+    is: "good",
+    subject: "pending",
+    says:
+      `${bindings} role bindings of ${users} users in ${organizations} organizations grant nothing until the user accepts membership ` +
+      "(gantry iam memberships accept) or signs in through the organization's identity provider",
+  };
+}
+
+/** What is said at most of an installation whose sources all fail. */
+const feedsMax = 20;
+
+/** Sources whose last import failed or held something back. */
+async function* examineFeeds({ services: { store } }: Application): AsyncGenerator<Finding> {
+  for (const { kind, sourceName, state, detail } of await findTroubledFeeds(store.read, feedsMax)) {
+    const isHeld = state === "FEED_STATE_HELD";
+    yield {
+      // A source that was imported once, and long ago, is no fault of the installation.
+      is: "unsure",
+      subject: "feed",
+      says: `${kind} of ${sourceName}: ${isHeld ? "held back" : "failed"}: ${detail.replaceAll("\n", "; ")}`,
+      remedy: isHeld
+        ? "check the source; if it is right, import it once with --allow-withdrawals or --allow-older; gantry import undo reverts its last import"
+        : "check the address and the network; what was imported before stays",
+    };
+  }
+}
+
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
   yield await examineClock(application);
+  yield* examineMemberships(application);
   yield await examineAddress(settings, await application.services.authn.keys());
   yield* examineIssuers(application);
+  yield* examineNames(application);
+  yield* examineFeeds(application);
   if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 
@@ -284,6 +362,7 @@ export async function* examineInstallation(options: DoctorOptions): AsyncGenerat
   if (settings.blobs.kind === "file" && !settings.blobs.folder.startsWith(`${settings.dataDirectory}/`))
     yield await examineFolder("GANTRY_BLOBS", settings.blobs.folder);
   if (settings.tls !== undefined) yield examineCertificate(settings.tls);
+  for (const { setting, says, remedy } of plaintextWarnings(settings)) yield { is: "unsure", subject: "tls", says: `${setting}: ${says}`, remedy };
   if (settings.caFile !== undefined) yield examineAuthorities(settings.caFile);
   if (settings.databaseUrl !== undefined) yield* examineHosts(settings.databaseUrl);
   const { finding, isCurrent } = await examineDatabase(options);

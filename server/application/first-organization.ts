@@ -1,5 +1,6 @@
 // The organization that an empty server makes for itself, so that there is one to try it with.
 
+import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import type { OperatorCall } from "./operator-calls.ts";
 
@@ -9,6 +10,14 @@ const groupsService = "chainguard.platform.iam.v2.GroupsService";
 export const makeFirstOrganization = async (call: OperatorCall): Promise<string | undefined> => {
   const { totalCount } = await call(`${groupsService}/ListGroups`, { uidp: { inRoot: true }, pageSize: 1 });
   if (totalCount !== "0") return undefined;
-  const made = await call(`${groupsService}/CreateGroup`, { group: { name: "first-organization" } }, { idempotencyKey: "first organization" });
-  return text(made, "uid");
+  // The name may be reserved for an organization that has been deleted.
+  for (let number = 1; ; number++) {
+    const suffix = number === 1 ? "" : ` ${number}`;
+    try {
+      const group = { name: `first-organization${suffix.replace(" ", "-")}` };
+      return text(await call(`${groupsService}/CreateGroup`, { group }, { idempotencyKey: `first organization${suffix}` }), "uid");
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || thrown.code !== "ALREADY_EXISTS" || number === 10) throw thrown;
+    }
+  }
 };

@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Schedule } from "#feeds";
 import type { Metrics } from "#metrics";
-import { countBlobs, findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#store";
+import { countBlobs, countHeldFeeds, findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#store";
 
 /** Reads once in `ms`, also where that failed: a database that is away is not asked by every metric of every scrape. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {
@@ -22,6 +22,9 @@ interface WatchedParts {
   readonly clock: Clock;
   readonly feeds: Schedule["feeds"];
 }
+
+/** As the metric declares them: each is there, also with none. */
+const heldReasons = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] as const;
 
 /** Watches what waits in the database, and how feeds stand. */
 export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds }: WatchedParts): void => {
@@ -65,6 +68,12 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds }: W
 
   const schemaVersion = remember(limits.metricTotalsKeptMs, () => findSchemaVersion(read));
   metrics.watch("gantry_schema_version", async () => one(await schemaVersion()));
+
+  const held = remember(limits.metricRowsKeptMs, () => countHeldFeeds(read));
+  metrics.watch("gantry_feeds_held", async () => {
+    const known = new Map((await held()).map(({ reason, feeds: count }) => [reason, count]));
+    return heldReasons.map((reason) => ({ labels: { reason }, value: known.get(reason) ?? 0 }));
+  });
 
   // Addresses of feeds are the operator's, but may hold what is for nobody else: a feed is its number in the file.
   const named = feeds.map(({ schedule, kind, everyMs }, index) => ({ name: schedule, labels: { feed: String(index + 1), kind }, everyMs }));

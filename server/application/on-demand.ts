@@ -3,7 +3,7 @@
 
 import type { Restore } from "#audit";
 import type { BackupSummary, VerifiedBackup } from "#backup";
-import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary } from "#feeds";
+import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
@@ -18,6 +18,7 @@ import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
+import type { ReservedName } from "#store";
 import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
@@ -81,6 +82,12 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     bound.stop();
   }
 };
+
+export const findReservedNames = async (kernel: Kernel): Promise<ReservedName[]> => (await import("./reserved-names.ts")).findReservedNames(kernel);
+
+export const releaseName = async (kernel: Kernel, name: string): Promise<void> => (await import("./reserved-names.ts")).releaseName(kernel, name);
+/** Reverts the last import of a source that changed records. */
+export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> => (await import("#feeds")).undoImport(services, options);
 
 export const listTagPolicies = async (kernel: Kernel): Promise<TagPolicy[]> => (await import("./tag-ends.ts")).listTagPolicies(kernel);
 

@@ -40,6 +40,7 @@ import { watchMemory } from "./memory.ts";
 import { metricsPath, openMetricsDocument } from "./metrics-document.ts";
 import { openApiSource } from "./openapi-source.ts";
 import { openOpenApi } from "./openapi.ts";
+import { plaintextWarnings } from "./plaintext.ts";
 import type { Settings } from "./settings.ts";
 import { startTagEnds } from "./tag-ends.ts";
 import { startUntaggedCollection } from "./untagged-manifests.ts";
@@ -114,6 +115,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && (await openMetrics({ log: given.log }));
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
+  for (const { setting, says, remedy } of plaintextWarnings(settings)) options.log("settings.plaintext", { setting, message: `${says}; ${remedy}` });
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
@@ -134,7 +136,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       kernel,
       vault: services.seal,
       audiences: settings.audiences,
-      origins: settings.corsOrigins,
+      redirectUris: settings.redirectUris,
       clients: settings.clients,
       statusOf: httpStatusOf,
     });

@@ -29,6 +29,7 @@ export const settingTexts = {
   GANTRY_MAIL_ISSUERS: { says: "issuers believed about e-mail addresses, and of which domains: ISSUER=DOMAIN|DOMAIN,…", byDefault: "none" },
   GANTRY_SECRET_KEY_FILE: { says: "the key that seals secrets; required with DATABASE_URL", byDefault: "secret.key in GANTRY_DATA" },
   GANTRY_CORS_ORIGINS: { says: "origins whose pages may call the API", byDefault: "none" },
+  GANTRY_REDIRECT_URIS: { says: "pages of the operator that sign users in with an authorization code: whole addresses, comma-separated", byDefault: "none" },
   GANTRY_CLIENTS: { says: "programs that may sign people in, beside those that have a document: NAME=ADDRESS, comma-separated", byDefault: "none" },
   GANTRY_TRUSTED_PROXIES: { says: "proxies whose X-Forwarded-For is believed, as addresses or CIDRs", byDefault: "none" },
   GANTRY_CONNECTIONS_PER_ADDRESS: { says: "connections that one client address may have", byDefault: "1000" },

@@ -46,6 +46,8 @@ export interface Settings extends DatabaseSettings {
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** GANTRY_REDIRECT_URIS: pages of the operator that get authorization codes. */
+  readonly redirectUris: readonly string[];
   /** GANTRY_CLIENTS: clients of the authorization code grant, one entry for each of their addresses. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
@@ -113,6 +115,17 @@ const readClientEntry = (entry: string): Settings["clients"][number] => {
   if (id === "" || !isRedirectAddress(redirectUri))
     throw settingFault("GANTRY_CLIENTS", `must hold entries such as agent=https://agent.example.com/signed-in, not ${JSON.stringify(entry)}`);
   return { id, redirectUri };
+};
+
+/** A page of the operator: the whole address, to which a code may be sent. */
+const readRedirectUri = (value: string): string => {
+  const isPage = /^https?:/.test(value) && isRedirectAddress(value);
+  if (!isPage)
+    throw settingFault(
+      "GANTRY_REDIRECT_URIS",
+      `must be a list of whole addresses of pages, such as https://console.example.com/signed-in, without a fragment, not ${JSON.stringify(value)}`,
+    );
+  return value;
 };
 
 const readProxies = (value: string | undefined): BlockList => {
@@ -208,6 +221,7 @@ export const readSettings = (environment: Environment): Settings => {
     secretKeyFile,
     audiences: splitList(given.GANTRY_AUDIENCES),
     corsOrigins: splitList(given.GANTRY_CORS_ORIGINS).map(readOrigin),
+    redirectUris: splitList(given.GANTRY_REDIRECT_URIS).map(readRedirectUri),
     clients: splitList(given.GANTRY_CLIENTS).map(readClientEntry),
     trustedProxies: readProxies(given.GANTRY_TRUSTED_PROXIES),
     connectionsPerAddress:

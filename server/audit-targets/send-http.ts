@@ -31,6 +31,7 @@ export const sendToHttp =
     if (authorizationFile !== undefined) headers.authorization = await readAuthorization(authorizationFile);
     const reply = await outbound
       .fetch("audit", url, {
+        tenant: "operator",
         method: "POST",
         headers,
         body: body === "lines" ? `${lines.join("\n")}\n` : `[${lines.join(",")}]`,

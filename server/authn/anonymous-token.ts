@@ -7,13 +7,14 @@ import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Keys } from "./keys.ts";
 import { lruCache } from "./lru-cache.ts";
-import { ownAlgorithms } from "./token.ts";
+import { registryAudience } from "./registry-token.ts";
+import { ownAlgorithms, registryTokenType } from "./token.ts";
 
 export interface AnonymousTokens {
   /** True for no token, and for one that was made here and is still good. Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token for nobody, and when it ends, in milliseconds since 1970. */
-  mint(audience: string): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
+  mint(): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
 }
 
 /** No other token of ours has a subject like it, and none of it is one of theirs. */
@@ -36,8 +37,9 @@ export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): A
     const claims = readPart(body);
     if (!isObject(claims) || claims.sub !== "" || claims.iss !== issuer || typeof claims.exp !== "number" || claims.exp * 1000 <= clock()) return false;
     const header = readPart(head);
+    if (!isObject(header) || header.typ !== registryTokenType) return false;
     try {
-      const key = await keys.verifyingKey(isObject(header) && typeof header.kid === "string" ? header.kid : undefined);
+      const key = await keys.verifyingKey(typeof header.kid === "string" ? header.kid : undefined);
       await compactVerify(authorization.replace(/^bearer +/i, ""), key, { algorithms: [...ownAlgorithms] });
     } catch {
       return false;
@@ -54,12 +56,12 @@ export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): A
       const endMs = known.peek(authorization);
       return endMs === undefined ? verify(authorization) : endMs > clock();
     },
-    mint: async (audience) => {
+    mint: async () => {
       const issued = Math.floor(clock() / 1000);
       const expires = issued + limits.registryTokenLifetimeMs / 1000;
       const { kid, key } = await keys.signingKey();
-      const claims = { iss: issuer, sub: "", aud: audience, iat: issued, exp: expires };
-      return { token: await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key), expireTimeMs: expires * 1000 };
+      const claims = { iss: issuer, sub: "", aud: registryAudience(issuer), iat: issued, exp: expires };
+      return { token: await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: registryTokenType, kid }).sign(key), expireTimeMs: expires * 1000 };
     },
   };
 };

@@ -16,7 +16,7 @@ import type { Log } from "#base/log.ts";
 import { matchingBudget } from "#base/pattern.ts";
 import { type Clock, readTimestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { isUid } from "#base/uid.ts";
+import { isUid, rootOf } from "#base/uid.ts";
 import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { meetsDemand, parseObject } from "./claims.ts";
@@ -215,13 +215,14 @@ export const openAwsTokens = (dependencies: {
   const { store, outbound, audiences, clock, log, endpoint } = dependencies;
   let calls = 0;
 
-  const send = async ({ host, headers }: AwsRequest): Promise<OutboundReply> => {
+  const send = async ({ host, headers, identity }: AwsRequest): Promise<OutboundReply> => {
     // Whoever sends made-up requests costs AWS some, and nobody here more than one of these calls.
     if (calls >= limits.awsCallsMax) throw unreachableSts();
     calls++;
     try {
       const base = withoutTrailing(endpoint ?? `https://${host}`, "/");
       return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, {
+        tenant: { organization: rootOf(identity) },
         method: "POST",
         headers,
         bytesMax: limits.awsAnswerBytesMax,

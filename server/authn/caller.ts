@@ -1,6 +1,7 @@
 // Who is asking, as the modules above see it.
 
 import type { JsonObject } from "#base/json.ts";
+import type { RegistryAccess } from "#base/registry-access.ts";
 import { claimOf, isClean, type Token } from "./token.ts";
 
 /** How it is with SCIM where a SCIM token is good. */
@@ -29,6 +30,8 @@ export interface Caller {
   readonly session?: string;
   /** The authorization code that the token came from: it may be taken back (docs/decisions/0050). */
   readonly grant?: string;
+  /** The token is a registry token, and permits no more than this. */
+  readonly registry?: RegistryAccess;
   /** It is an identity provider, by its SCIM token, of which this is the SHA-256: no identity, and without any right but that. */
   readonly scim?: ScimState & { readonly tokenHash: string };
 }

@@ -10,6 +10,7 @@ import { fc, runs } from "../../test/property.ts";
 const accepted: ReadonlySet<string> = new Set(["gantry.example", "https://gantry.example"]);
 const tokenOf = (claims: JsonObject): Token => ({
   text: "",
+  isForRegistry: false,
   algorithm: "RS256",
   kid: undefined,
   expireTimeMs: 0,

@@ -81,11 +81,12 @@ export const openClientDocuments = ({
   const wrong = sharedCache<Known>(limits.clientDocumentsShareKiB, limits.clientDocumentPartiesMax);
   const pending = new Map<string, Promise<Known>>();
 
-  const fetchDocument = async (clientId: string): Promise<Known> => {
+  const fetchDocument = async (clientId: string, address: string): Promise<Known> => {
     let found: JsonObject | string;
     let weight = 1;
     try {
       const { status, headers, body } = await outbound.fetch("client", clientId, {
+        tenant: { address },
         headers: { accept: "application/json" },
         timeoutMs: limits.clientDocumentTimeoutMs,
         bytesMax: limits.clientDocumentBytesMax,
@@ -102,10 +103,15 @@ export const openClientDocuments = ({
     return { document: undefined, weight: 1, untilMs: clock() + limits.clientDocumentPauseMs };
   };
 
-  const fetchOnce = (clientId: string, party: string): Promise<Known> => {
+  const fetchOnce = (clientId: string, party: string, address: string): Promise<Known> => {
     const running = pending.get(clientId);
-    if (running !== undefined) return running;
-    const begun = fetchDocument(clientId)
+    if (running !== undefined)
+      return running.catch((thrown: unknown) => {
+        // The request waited in another caller's full queue: this caller has a share of its own.
+        if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return fetchOnce(clientId, party, address);
+        throw thrown;
+      });
+    const begun = fetchDocument(clientId, address)
       .then((known) => {
         (known.document ? good : wrong).set(clientId, known, party, known.weight);
         return known;
@@ -120,7 +126,7 @@ export const openClientDocuments = ({
     const party = networkOf(address);
     const held = [good.use(clientId, party), wrong.use(clientId, party)].find((known) => known !== undefined && known.untilMs > clock());
     if (!held) clientLimits.take("client-documents", address);
-    const { document } = held ?? (await fetchOnce(clientId, party));
+    const { document } = held ?? (await fetchOnce(clientId, party, address));
     if (!document) throw unknownClient();
     return document;
   };

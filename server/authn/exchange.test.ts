@@ -170,6 +170,13 @@ test("static keys vouch for their own identity only, until they expire, and nobo
   assert.equal(await refusalOf(async () => services.exchange(await token(), { identity: other })), "UNAUTHENTICATED: the token's signature is wrong");
   assert.match(await refusalOf(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
   await services.exchange(await token({ aud: ["pulls"] }), { identity: named });
+  // Attack 79: what the keys demand is learned by nobody whose signature is wrong.
+  const [head, body] = (await token({ sub: "x" })).split(".");
+  for (const identity of [one, named])
+    assert.equal(
+      await refusalOf(() => services.exchange(`${head}.${body}.${"A".repeat(86)}`, { identity })),
+      "UNAUTHENTICATED: the token's signature is wrong",
+    );
   assert.match(await refusalOf(async () => services.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
   assert.match(await refusalOf(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
   services.time.nowMs += 600_000;
@@ -239,6 +246,15 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   );
   assert.match(await refusalOf(async () => services.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
   assert.deepEqual(other.requestedPaths, [], "an issuer that nobody named is not contacted");
+  // Attack 18: nor by a registration, unless a provider of the place names it.
+  const newcomer = `Bearer ${await other.token(claims)}`;
+  assert.match(
+    await refusalOf(() => services.authn.upstream(newcomer, async () => undefined)),
+    /^UNAUTHENTICATED: the token's issuer .* is not one that may register people here/,
+  );
+  assert.deepEqual(other.requestedPaths, []);
+  await services.authn.upstream(newcomer, async () => ["other-app"]);
+  assert.notDeepEqual(other.requestedPaths, []);
 });
 
 test("a token is narrowed by capabilities and groups, and one made from it can only be narrower", async (t) => {

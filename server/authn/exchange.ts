@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
-import { findIdentity, isOrganizationSuspended, type Store } from "#store";
+import { findIdentity, isGrantRevoked, isOrganizationSuspended, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { isAwsToken, type AwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, verifiedEmailOf } from "./caller.ts";
@@ -106,6 +106,8 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
   const ownCallerOf = async (token: Token): Promise<Caller | undefined> => {
     if (token.issuer !== issuer) return undefined;
     const caller = await readOwnToken(keys, token);
+    // What it is exchanged for may be for another audience, where nobody can ask whether the session was revoked (attack 262).
+    if (caller.grant !== undefined && (await isGrantRevoked(store.read, caller.grant))) throw unauthenticated("the session of this token was revoked");
     const found = await findIdentity(store.read, caller.uid);
     if (!found) throw unauthenticated("the identity that the token acts as does not exist any more");
     // Its end may have come nearer since the token was issued.

@@ -112,7 +112,7 @@ export const openForeignTokens = (dependencies: {
       const organization = rootOf(uid);
       const isLiteral = normalIssuer(text(match, "issuer")) === normalIssuer(token.issuer);
       const byPattern = isLiteral ? undefined : (host: string): boolean => isNamedHost(text(match, "issuerPattern"), host, issuerHosts);
-      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { organization, byPattern }));
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: { organization }, byPattern }));
     }
     const mismatch = claimMismatch(match, token, audiences.accepted);
     if (mismatch !== undefined) throw mismatchFault(token, mismatch);
@@ -152,7 +152,7 @@ export const openForeignTokens = (dependencies: {
       const isRegistered = found !== undefined && isPerson(found, token);
       if (!isRegistered && !(await isPeopleIssuer(token.issuer)))
         throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not known here; name the identity to act as, or register`);
-      await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: "people" }));
       // A token that its issuer made for another service is no sign-in here, whoever it names.
       audiences.check(token.audience);
       if (!isRegistered) throw new Fault("NOT_FOUND", "account not found, registration required");
@@ -162,7 +162,7 @@ export const openForeignTokens = (dependencies: {
       // Before the issuer is contacted (attack 18).
       if (providerAudiences === undefined && !(await isPeopleIssuer(token.issuer)))
         throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not one that may register people here`);
-      await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: "people" }));
       if (!token.audience.some((entry) => providerAudiences?.includes(entry))) audiences.check(token.audience);
     },
   };

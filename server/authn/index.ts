@@ -35,6 +35,7 @@ import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
+import { registryAudience } from "./registry-token.ts";
 import { openScimTokens, type ScimTokens } from "./scim-tokens.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
@@ -44,7 +45,7 @@ export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
 export { checkIssuer } from "./issuers.ts";
 export { personUid } from "./people.ts";
-export { type ConnectTarget, openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+export { type ConnectTarget, openOutbound, type Outbound, type OutboundReply, type OutboundRequest, type OutboundTenant } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
 export interface AuthnOptions {
@@ -78,6 +79,8 @@ export interface Authn {
    * foreign issuer does not answer. `address` is that of the request's origin: who has others asked (AWS) counts.
    */
   authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
+  /** The same for the registry's operations, which accept registry tokens besides: `Caller.registry` is what those permit. */
+  authenticateRegistry(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
   /**
    * The same at a part of this server that has an audience of its own (RFC 8707): tokens of ours for it, or for the API. Nobody
    * else's, and no identity is chosen beside the token. Throws UNAUTHENTICATED.
@@ -90,7 +93,7 @@ export interface Authn {
   /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
   /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
-  anonymousToken(audience: string): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
+  anonymousToken(): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
   /** What clients may do who are not known. */
   readonly clientLimits: ClientLimits;
   /**
@@ -124,9 +127,10 @@ export interface Authn {
   readDownscoping(request: TokenRequest): Downscoping;
   /**
    * The person of an ID token, after its form, times and signature were verified. Whom it is for, and that its issuer
-   * may say so, is the caller's to check; so is `more`, the claims that the issuer gave besides.
+   * may say so, is the caller's to check; so is `more`, the claims that the issuer gave besides. `organization`: the root of the
+   * organization that the issuer is asked for.
    */
-  verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
+  verifyIdToken(text: string, more: JsonObject, organization: string): Promise<Upstream>;
   /**
    * Refuses unless the bearer of this token, which was verified, may act as the assumable identity. Returns when that ends, in
    * milliseconds since 1970; Infinity: never.
@@ -193,10 +197,13 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const authenticateOwn = async (token: Token, header: string, identity: string | undefined, resource?: string): Promise<Caller> => {
     looked.own.miss++;
     const caller = await readOwnToken(keys, token);
-    audiences.check(caller.audience, resource);
+    // Registry tokens have an audience of their own, and no other one (registry-token.ts).
+    if (caller.registry === undefined || !caller.audience.includes(registryAudience(issuer))) audiences.check(caller.audience, resource);
     if (identity !== undefined && identity !== caller.uid)
       throw unauthenticated("a token of this server acts as its own subject: exchange it to act as another identity");
-    ownCallers.set(header, { caller, endMs: tokenEndMs(token), isForApi: audiences.includesApi(caller.audience) }, entryWeightOf(header));
+    // Never for a registry token, whatever the operator lists in GANTRY_AUDIENCES.
+    const isForApi = caller.registry === undefined && audiences.includesApi(caller.audience);
+    ownCallers.set(header, { caller, endMs: tokenEndMs(token), isForApi }, entryWeightOf(header));
     return caller;
   };
 
@@ -257,7 +264,12 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return caller;
   };
 
-  const authenticateUncached = async (header: string, identity: string | undefined, address: (() => string) | undefined): Promise<Caller> => {
+  const authenticateUncached = async (
+    header: string,
+    identity: string | undefined,
+    address: (() => string) | undefined,
+    acceptsRegistryTokens: boolean,
+  ): Promise<Caller> => {
     const presented = readBearer(header);
     if (isAwsToken(presented)) {
       if (address) clientLimits.take("exchanges", address());
@@ -265,29 +277,41 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     }
     // A client of registries that nobody has logged in with: what it shows has no subject, and would be told as malformed.
     if (await anonymousTokens.isAnonymous(header)) throw unauthenticated("nobody has logged in: log in first, this is not open to everybody");
-    const token = readToken(presented, clock());
-    return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
+    const token = readToken(presented, clock(), acceptsRegistryTokens);
+    if (token.issuer === issuer) return authenticateOwn(token, header, identity);
+    if (token.isForRegistry) throw unauthenticated("the token is a registry token of another server");
+    return authenticateForeign(token, identity);
+  };
+
+  const authenticate = (
+    authorization: string | undefined,
+    identity: string | undefined,
+    address: (() => string) | undefined,
+    acceptsRegistryTokens: boolean,
+  ): Caller | Promise<Caller> => {
+    const header = authorization ?? "";
+    // An empty header, as some clients send it, names nobody.
+    const assumed = identity === "" ? undefined : identity;
+    const cached = ownCallers.peek(header);
+    const isAccepted = cached !== undefined && (cached.isForApi || (acceptsRegistryTokens && cached.caller.registry !== undefined));
+    if (isAccepted && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) {
+      looked.own.hit++;
+      return cached.caller;
+    }
+    return authenticateUncached(header, assumed, address, acceptsRegistryTokens);
   };
 
   return {
     clientLimits,
     isAnonymous: anonymousTokens.isAnonymous,
     anonymousToken: anonymousTokens.mint,
-    authenticate: (authorization, identity, address) => {
-      const header = authorization ?? "";
-      // An empty header, as some clients send it, names nobody.
-      const assumed = identity === "" ? undefined : identity;
-      const cached = ownCallers.peek(header);
-      if (cached?.isForApi && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) {
-        looked.own.hit++;
-        return cached.caller;
-      }
-      return authenticateUncached(header, assumed, address);
-    },
+    authenticate: (authorization, identity, address) => authenticate(authorization, identity, address, false),
+    authenticateRegistry: (authorization, identity, address) => authenticate(authorization, identity, address, true),
     authenticateAt: (resource, authorization) => {
       const header = authorization ?? "";
       const cached = ownCallers.peek(header);
-      if (cached !== undefined && cached.endMs > clock() && (cached.isForApi || cached.caller.audience.includes(resource))) {
+      const isAccepted = cached !== undefined && cached.caller.registry === undefined && (cached.isForApi || cached.caller.audience.includes(resource));
+      if (isAccepted && cached.endMs > clock()) {
         looked.own.hit++;
         return cached.caller;
       }
@@ -317,9 +341,9 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     speaksForMail: (from, email) => speaksForMail(mailIssuers, from, email),
     issue: (request) => issueToken({ keys, clock, issuer, knownCapabilities }, request),
     readDownscoping: (request) => readDownscoping(request, knownCapabilities),
-    verifyIdToken: async (text, more) => {
+    verifyIdToken: async (text, more, organization) => {
       const token = readToken(text, clock());
-      await issuers.verify(token);
+      await issuers.verify(token, { tenant: { organization } });
       return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });
     },
     assume: async (identity, text) => {

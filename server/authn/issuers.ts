@@ -15,7 +15,7 @@ import type { Clock } from "#base/time.ts";
 import { withoutTrailingSlash } from "./audiences.ts";
 import { parseObject } from "./claims.ts";
 import { entryWeightOf } from "./lru-cache.ts";
-import type { Outbound } from "./outbound.ts";
+import { type Outbound, type OutboundTenant, shareKey } from "./outbound.ts";
 import { openPauses } from "./pauses.ts";
 import { normalIssuer } from "./people.ts";
 import { sharedCache } from "./shared-cache.ts";
@@ -29,15 +29,15 @@ interface CachedKeys {
 
 /** Why an issuer may be asked: who names it, and how. */
 export interface IssuerNaming {
-  /** The organization that names it, by its root; undefined: it is known to name people, and its host counts as who asks. */
-  readonly organization?: string | undefined;
+  /** The organization that names the issuer, or "people" for an issuer whose users are registered: then its host has the share. */
+  readonly tenant: OutboundTenant;
   /** By a pattern, so that whoever makes up a token may have made up the issuer; true where the pattern names this host, too. */
   readonly byPattern?: ((host: string) => boolean) | undefined;
 }
 
 export interface Issuers {
   /** Whether the token's issuer signed it. Only for issuers that the caller found reason to contact. */
-  verify(token: Token, naming?: IssuerNaming): Promise<void>;
+  verify(token: Token, naming: IssuerNaming): Promise<void>;
 }
 
 /**
@@ -59,18 +59,18 @@ const issuerUrlOf = (issuer: string): string => {
   return withoutTrailingSlash(issuer);
 };
 
-const fetchJson = async (outbound: Outbound, url: string, organization: string | undefined): Promise<JsonObject> => {
-  const answer = await outbound.fetch("issuer", url, { headers: { accept: "application/json" }, ...(organization === undefined ? {} : { organization }) });
+const fetchJson = async (outbound: Outbound, url: string, tenant: OutboundTenant): Promise<JsonObject> => {
+  const answer = await outbound.fetch("issuer", url, { tenant, headers: { accept: "application/json" } });
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
   const document = parseObject(new TextDecoder().decode(answer.body));
   if (document === undefined) throw new Error(`${url} answers no JSON object`);
   return document;
 };
 
-const fetchKeys = async (outbound: Outbound, issuer: string, organization: string | undefined): Promise<JSONWebKeySet> => {
-  const discovery = await fetchJson(outbound, `${issuerUrlOf(issuer)}/.well-known/openid-configuration`, organization);
+const fetchKeys = async (outbound: Outbound, issuer: string, tenant: OutboundTenant): Promise<JSONWebKeySet> => {
+  const discovery = await fetchJson(outbound, `${issuerUrlOf(issuer)}/.well-known/openid-configuration`, tenant);
   if (discovery.issuer !== issuer) throw new Error("the discovery document names another issuer");
-  const keys = await fetchJson(outbound, text(discovery, "jwks_uri"), organization);
+  const keys = await fetchJson(outbound, text(discovery, "jwks_uri"), tenant);
   if (!Array.isArray(keys.keys)) throw new Error("the key set has no keys");
   const keySet = keys as unknown as JSONWebKeySet;
   // It throws where these are no keys.
@@ -80,11 +80,11 @@ const fetchKeys = async (outbound: Outbound, issuer: string, organization: strin
 
 /** Asks an issuer for its keys, once and unremembered. Throws with what is wrong, for the operator alone. */
 export const checkIssuer = async (outbound: Outbound, issuer: string, organization: string): Promise<void> => {
-  await fetchKeys(outbound, issuer, organization);
+  await fetchKeys(outbound, issuer, { organization });
 };
 
 /** Who an exchange with an issuer counts for. */
-const partyOf = (issuer: string, { organization }: IssuerNaming): string => organization ?? new URL(issuer).host;
+const partyOf = (issuer: string, { tenant }: IssuerNaming): string => shareKey(tenant, new URL(issuer).host);
 
 export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers => {
   // What is good and what failed are remembered apart, and each organization has its share of either: made-up issuers push
@@ -146,7 +146,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
     if (isGuess) countTry(party);
     // An organization's literal issuers are its own; strangers' made-up ones have a share beside them.
     const failureParty = isGuess ? `${party} by pattern` : party;
-    const fetching = fetchKeys(outbound, issuer, naming.organization)
+    const fetching = fetchKeys(outbound, issuer, naming.tenant)
       .then(
         (fetched) => {
           const cached: CachedKeys = { keys: createLocalJWKSet(fetched), fetchedMs: clock() };
@@ -182,11 +182,16 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
     }
     const underWay = pending.get(issuer);
     if (underWay === undefined && !mayTry(issuer)) throw unreachable(issuer);
-    return await (underWay ?? renew(issuer, naming));
+    if (underWay === undefined) return await renew(issuer, naming);
+    return await underWay.catch((cause: unknown) => {
+      // The request waited in another tenant's full queue: this tenant has a share of its own.
+      if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") return renew(issuer, naming);
+      throw cause;
+    });
   };
 
   return {
-    verify: async (token, naming = {}) => {
+    verify: async (token, naming) => {
       const issuer = normalIssuer(token.issuer);
       const { hostname } = new URL(issuerUrlOf(issuer));
       if (naming.byPattern !== undefined && !naming.byPattern(hostname))

@@ -9,11 +9,13 @@ import { SignJWT } from "jose";
 import { invalid, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { RegistryAccess } from "#base/registry-access.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
 import type { Keys } from "./keys.ts";
-import { checkSignature, claimOf, ownAlgorithms, type Token } from "./token.ts";
+import { readRegistryAccess, registryAudience, registryClaims } from "./registry-token.ts";
+import { checkSignature, claimOf, ownAlgorithms, registryTokenType, type Token } from "./token.ts";
 
 export interface MintRequest {
   /** The identity that the token acts as. */
@@ -29,6 +31,8 @@ export interface MintRequest {
   readonly session?: string | undefined;
   /** The authorization code's grant that the token may be taken back with. */
   readonly grant?: string | undefined;
+  /** Makes it a registry token, which permits no more than this; its audience is the registry. */
+  readonly registry?: RegistryAccess | undefined;
 }
 
 const downscopingClaims = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
@@ -45,11 +49,11 @@ export const mintToken = async (
   const issued = Math.floor(clock() / 1000);
   const lifetimeMs = Math.min(request.lifetimeMs ?? limits.accessTokenLifetimeMs, limits.accessTokenLifetimeMs);
   const expires = Math.floor((clock() + lifetimeMs) / 1000);
-  const [only, ...more] = request.audience;
+  const [only, ...more] = request.registry === undefined ? request.audience : [registryAudience(issuer)];
   const claims: JsonObject = {
     iss: issuer,
     sub: request.uid,
-    aud: only !== undefined && more.length === 0 ? only : [...request.audience],
+    aud: only !== undefined && more.length === 0 ? only : only === undefined ? [] : [only, ...more],
     iat: issued,
     exp: expires,
   };
@@ -59,9 +63,11 @@ export const mintToken = async (
   if (request.scopes !== undefined) claims[downscopingClaims.scopes] = [...request.scopes];
   if (request.session !== undefined) claims[sessionClaim] = request.session;
   if (request.grant !== undefined) claims[grantClaim] = request.grant;
+  if (request.registry !== undefined) Object.assign(claims, registryClaims(request.registry));
 
   const { kid, key } = await keys.signingKey();
-  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
+  const typ = request.registry === undefined ? "JWT" : registryTokenType;
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ, kid }).sign(key);
   // A token that we would refuse to read helps nobody; the lists are what made it long.
   if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
   return { token, expireTimeMs: expires * 1000 };
@@ -109,5 +115,6 @@ export const readOwnToken = async (keys: Keys, token: Token): Promise<Caller> =>
     scopes: optionalTextsOf(claimOf(token.claims, downscopingClaims.scopes)),
     ...verifiedEmailOf(token.claims),
     ...readOriginClaims(token),
+    ...(token.isForRegistry ? { registry: readRegistryAccess(token) } : {}),
   });
 };

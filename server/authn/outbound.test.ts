@@ -18,9 +18,9 @@ const open = (t: TestContext, allow: string): Outbound => {
 };
 
 /** Why a request failed. What its caller may see is always the same. */
-const why = async (outbound: Outbound, url: string, request?: OutboundRequest): Promise<string> => {
+const why = async (outbound: Outbound, url: string, request: Partial<OutboundRequest> = {}): Promise<string> => {
   try {
-    await outbound.fetch("issuer", url, request);
+    await outbound.fetch("issuer", url, { tenant: "operator", ...request });
   } catch (thrown) {
     assert.ok(thrown instanceof Fault);
     assert.equal(`${thrown.code}: ${thrown.message}`, `UNAVAILABLE: ${url} cannot be reached`);
@@ -71,7 +71,7 @@ test("attack 19, local addresses: none is reached without the operator's word, h
 test("attack 240: a refusal names the address without its query, in which a key may stand", async (t) => {
   const outbound = open(t, "");
   for (const purpose of ["issuer", "feed", "sink"] as const)
-    await assert.rejects(outbound.fetch(purpose, "http://127.0.0.1:9/feed?key=confidential#part"), {
+    await assert.rejects(outbound.fetch(purpose, "http://127.0.0.1:9/feed?key=confidential#part", { tenant: "operator" }), {
       code: "UNAVAILABLE",
       message: "http://127.0.0.1:9/feed cannot be reached",
     });
@@ -79,7 +79,7 @@ test("attack 240: a refusal names the address without its query, in which a key 
 
 test("what the operator allows is reached over plain http, for its purpose and port only", async (t) => {
   const { url, port, requestedPaths } = await counting(t);
-  const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`);
+  const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`, { tenant: "operator" });
   assert.equal(answer.status, 200);
   assert.equal(Buffer.from(answer.body).toString(), "hello");
   assert.equal(await why(open(t, `issuer=127.0.0.1:${port}`), url), "it was reached");
@@ -90,7 +90,7 @@ test("what the operator allows is reached over plain http, for its purpose and p
 
   // A connection that one purpose keeps open serves no other.
   const sink = open(t, "sink=127.0.0.0/8");
-  await sink.fetch("sink", url);
+  await sink.fetch("sink", url, { tenant: "operator" });
   assert.match(await why(sink, url), /is not a public address/);
 });
 
@@ -98,7 +98,7 @@ test("attack 20, redirect: an answer that leads elsewhere is an answer, and is n
   const target = await counting(t);
   for (const status of [301, 302, 303, 307, 308]) {
     const url = await startHttpServer(t, (_, response) => response.writeHead(status, { location: target.url }).end());
-    const answer = await open(t, "127.0.0.0/8").fetch("issuer", url);
+    const answer = await open(t, "127.0.0.0/8").fetch("issuer", url, { tenant: "operator" });
     assert.deepEqual([answer.status, answer.headers.location], [status, target.url]);
   }
   assert.deepEqual(target.requestedPaths, []);
@@ -221,17 +221,17 @@ test("one organization has its share of the exchanges of a purpose, and no other
     if (held.length === limits.issuerFetchesEachMax) allArrived();
   });
   const outbound = open(t, "127.0.0.0/8");
-  const slow = Array.from({ length: limits.issuerFetchesEachMax }, () => outbound.fetch("issuer", `${url}/slow`, { organization: "a" }));
+  const slow = Array.from({ length: limits.issuerFetchesEachMax }, () => outbound.fetch("issuer", `${url}/slow`, { tenant: { organization: "a" } }));
   await arrived;
   let isServed = false;
-  const next = outbound.fetch("issuer", url, { organization: "a" }).finally(() => (isServed = true));
-  assert.equal((await outbound.fetch("issuer", url, { organization: "b" })).status, 200);
-  assert.equal((await outbound.fetch("sink", url, { organization: "a" })).status, 200);
+  const next = outbound.fetch("issuer", url, { tenant: { organization: "a" } }).finally(() => (isServed = true));
+  assert.equal((await outbound.fetch("issuer", url, { tenant: { organization: "b" } })).status, 200);
+  assert.equal((await outbound.fetch("sink", url, { tenant: { organization: "a" } })).status, 200);
   assert.equal(isServed, false, "its own next one waits behind its own");
   for (const end of held) end();
   await Promise.all(slow);
   assert.equal((await next).status, 200);
-  assert.equal((await outbound.fetch("issuer", url, { organization: "a" })).status, 200);
+  assert.equal((await outbound.fetch("issuer", url, { tenant: { organization: "a" } })).status, 200);
 });
 
 test("an issuer's host that cannot be connected to is left alone for longer each time, whatever is asked of it", async (t) => {
@@ -254,7 +254,7 @@ test("an issuer's host that cannot be connected to is left alone for longer each
   }
   assert.deepEqual(made.slice(0, 6), [0, 1, 3, 7, 11, 15]);
   const earlier = connections;
-  await assert.rejects(outbound.fetch("sink", url));
+  await assert.rejects(outbound.fetch("sink", url, { tenant: "operator" }));
   assert.equal(connections, earlier + 1, "what has a schedule of its own is not held up");
 });
 

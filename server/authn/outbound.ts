@@ -11,6 +11,7 @@ import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { networkOf } from "#base/origin.ts";
 import { unreachableText } from "#base/refused-address.ts";
 import { type Log, silent } from "#base/log.ts";
 import { type Clock, systemClock } from "#base/time.ts";
@@ -21,7 +22,18 @@ import { openPauses } from "./pauses.ts";
 import { resolveName } from "./resolve.ts";
 import { openShares, type Shares } from "./shares.ts";
 
+/**
+ * The tenant that a request counts for: each has a share of the requests under way.
+ *
+ *   organization   the organization that named the address, by its root uid
+ *   address        an anonymous caller, by its client address (an IPv6 /64 counts as one)
+ *   "operator"     an address from the settings: each host has a share
+ *   "people"       an issuer whose users are registered here, whichever organization's they are: each host has a share
+ */
+export type OutboundTenant = { readonly organization: string } | { readonly address: string } | "operator" | "people";
+
 export interface OutboundRequest {
+  readonly tenant: OutboundTenant;
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
@@ -39,8 +51,6 @@ export interface OutboundRequest {
   readonly redirectsMax?: number;
   /** The caller's own end, besides the time limit. */
   readonly signal?: AbortSignal;
-  /** The organization for which it is, by its root: each has a share of what runs at a time. Absent: the host counts. */
-  readonly organization?: string;
 }
 
 export interface OutboundReply {
@@ -66,7 +76,7 @@ export interface Outbound {
    * One request and its whole answer, of any status: a redirect that is not followed is an answer like any other. Throws
    * RESOURCE_EXHAUSTED where too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
    */
-  fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
+  fetch(purpose: Purpose, url: string, request: OutboundRequest): Promise<OutboundReply>;
   /** A connection for another protocol than HTTP, to an address that was checked the same way. Throws the same. */
   connect(purpose: Purpose, target: ConnectTarget): Promise<Socket>;
   close(): Promise<void>;
@@ -200,6 +210,12 @@ const firstHeaders = (headers: Readonly<Record<string, string | string[] | undef
   return found;
 };
 
+/** The key of the tenant's share. */
+export const shareKey = (tenant: OutboundTenant, host: string): string => {
+  if (typeof tenant === "string") return host;
+  return "organization" in tenant ? tenant.organization : networkOf(tenant.address);
+};
+
 const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
   issuer: () => openShares({ all: limits.issuerFetchesMax, each: limits.issuerFetchesEachMax }, "issuers"),
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
@@ -235,7 +251,7 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
   // Sinks and feeds have schedules of their own, with pauses that grow.
   const silentHosts = openPauses(clock, limits.silentHostsMax);
   return {
-    fetch: async (purpose, address, request = {}) => {
+    fetch: async (purpose, address, request) => {
       const share = shares.get(purpose);
       let party = "";
       let origin = "";
@@ -253,11 +269,13 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
         const url = parseTargetUrl(address);
         if (share === undefined) throw new Error(`no purpose ${purpose}`);
         origin = url.origin;
-        party = request.organization ?? url.host;
+        party = shareKey(request.tenant, url.host);
         if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
-        const ends = AbortSignal.timeout(timeoutMs);
-        leave = await share.enter(party, ends);
+        const queueEnds = AbortSignal.timeout(timeoutMs);
+        leave = await share.enter(party, queueEnds);
+        // The result of these is remembered for all tenants: time in one tenant's queue must not make a host look silent to others.
+        const ends = purpose === "issuer" || purpose === "client" ? AbortSignal.timeout(timeoutMs) : queueEnds;
         const signal = request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]);
         const client = await loadClient();
         if (isClosed) throw new Error("the server has stopped");

@@ -41,6 +41,13 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
     );
 });
 
+test("attack 280: the type of a registry token alone keeps it out, whatever audience it names and whoever issued it", () => {
+  const claims = part({ iss: publicUrl, sub: newRoot(), aud: publicUrl, exp: 10, iat: 0 });
+  const text = `${part({ alg: "RS256", typ: "gantry-registry+jwt" })}.${claims}.AA`;
+  assert.throws(() => readToken(text, 0), /it is accepted only below \/v2\//);
+  assert.equal(readToken(text, 0, true).isForRegistry, true);
+});
+
 test("attack 14, a foreign key serves only the algorithm that it is for", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);

@@ -7,8 +7,12 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { jsonEscapeOf, withUnseenAs } from "#base/unseen.ts";
 
+/** The `typ` header of tokens that only the registry accepts (docs/decisions/0069). All our other tokens say "JWT". */
+export const registryTokenType = "gantry-registry+jwt";
+
 export interface Token {
   readonly text: string;
+  readonly isForRegistry: boolean;
   readonly algorithm: string;
   readonly kid: string | undefined;
   readonly issuer: string;
@@ -96,8 +100,11 @@ const audienceClaim = (claims: JsonObject): string[] => {
   throw unauthenticated('the token is malformed: its claim "aud" is neither a printable text nor a list of them');
 };
 
-/** Reads a token's text and its times at `nowMs`. Nothing in it is true before `checkSignature`. */
-export const readToken = (text: string, nowMs: number): Token => {
+/**
+ * Reads a token's text and its times at `nowMs`. Nothing in it is true before `checkSignature`. Throws UNAUTHENTICATED for a
+ * registry token, whichever server issued it, unless the caller accepts them: so every verifier refuses them by default.
+ */
+export const readToken = (text: string, nowMs: number, acceptsRegistryTokens = false): Token => {
   if (text.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
   if (!compactJwsForm.test(text)) throw unauthenticated("the token is malformed: it is not a signed JWT of three parts");
   const [first = "", second = ""] = text.split(".", 2);
@@ -107,6 +114,9 @@ export const readToken = (text: string, nowMs: number): Token => {
   if (typeof algorithm !== "string" || !foreignAlgorithms.includes(algorithm))
     throw unauthenticated(`the token's algorithm is not accepted; expected one of ${foreignAlgorithms.join(", ")}`);
   for (const name of refusedHeaders) if (Object.hasOwn(header, name)) throw unauthenticated(`the token's header ${JSON.stringify(name)} is not accepted`);
+  const isForRegistry = claimOf(header, "typ") === registryTokenType;
+  if (isForRegistry && !acceptsRegistryTokens)
+    throw unauthenticated("the token is a registry token: it is accepted only below /v2/. Use the credential that it was issued for");
   const kid = claimOf(header, "kid");
   if (kid !== undefined && typeof kid !== "string") throw unauthenticated('the token is malformed: its header "kid" is not a text');
 
@@ -118,6 +128,7 @@ export const readToken = (text: string, nowMs: number): Token => {
 
   return {
     text,
+    isForRegistry,
     algorithm,
     kid,
     issuer: textClaim(claims, "iss"),

@@ -7,6 +7,7 @@ export {
   type HeldBindings,
   capabilityNames,
   type Grant,
+  grantsAt,
   loadBindings,
   loadRights,
   openRightsCache,
@@ -14,5 +15,7 @@ export {
   type Rights,
   type RightsCache,
   rightsFrom,
+  visibilityCapabilities,
   withMappings,
+  withoutRights,
 } from "./rights.ts";

@@ -69,7 +69,7 @@ test("a remembered decision is the store's own after any history, for every toke
       const roles = [child(root, 20), child(root, 21), newRoot()];
       const identityRow = "insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2) on conflict do nothing";
       await store.write(async (rows) => {
-        await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
+        await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, $1, $2, $2)", [root, now]);
         for (const uid of identities) await rows.query(identityRow, [uid, now]);
         for (const uid of roles)
           await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [uid, now]);
@@ -128,7 +128,7 @@ test("an identity of a group holds nothing above or beside it, whatever bindings
   const [folder, beside] = [child(root, 1), child(root, 2)];
   const uid = child(folder, 3);
   await store.write(async (rows) => {
-    await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
+    await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, $1, $2, $2)", [root, now]);
     await rows.query("insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2)", [uid, now]);
     await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [
       child(root, 4),

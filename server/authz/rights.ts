@@ -2,15 +2,20 @@
 // the store's version by each request's own statement (store/access-version.ts).
 //
 // decisions: Access. A right counts at the binding's group and everywhere below. An identity of group G acts within G
-// only: a binding above or beside G carries nothing.
+// only: a binding above or beside G carries nothing. A user's binding in an organization that the user has not joined is pending
+// and grants nothing either (docs/decisions/0067): it is not even loaded.
 
 import { capabilityBySymbol } from "#contract/capabilities.ts";
+import { actionCapabilities } from "#contract/registry-actions.ts";
+import type { RegistryAccess } from "#base/registry-access.ts";
+import { type Fault, unauthenticated } from "#base/fault.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
 import type { Metrics } from "#metrics";
 import {
   type AccessVersion,
   type BindingRow,
+  type BoundIdentity,
   findBoundIdentity,
   findMappingGrants,
   findSessionGrants,
@@ -42,11 +47,15 @@ export interface Rights {
   readonly closed?: boolean;
   /** The suspended organizations where it would have rights; absent: none. */
   readonly suspended?: readonly string[];
-  /** The organizations that have bound a person who has not agreed to belong to them: they see the uid alone. Absent: none. */
-  readonly strangerIn?: readonly string[];
   /** Milliseconds since 1970: a grant ends then, and these rights with it. Infinity: none of them ends. */
   readonly untilMs: number;
+  /** Of a registry token: the rights before its access narrowed them. Only for a repository that the token may create. */
+  readonly beforeRegistry?: Rights;
 }
+
+/** The refusal of a caller without rights (`RightsCache.of` returns undefined). */
+export const withoutRights = (): Fault =>
+  unauthenticated("the identity of this token no longer exists or has ended (its expireTime), or its session was revoked");
 
 /** What a token limits its bearer's rights to. */
 export interface Downscoping {
@@ -55,8 +64,10 @@ export interface Downscoping {
   readonly scopes: readonly string[] | undefined;
   /** The sign-in that it came from, where that gives rights of its own. */
   readonly session?: string;
-  /** What the token can be taken back by. */
+  /** The session that the token belongs to: if it is revoked, the token has no rights. */
   readonly grant?: string;
+  /** What a registry token permits. */
+  readonly registry?: RegistryAccess;
 }
 
 /** One binding of an identity, and whether it counts. */
@@ -67,13 +78,14 @@ export interface HeldBinding {
   readonly capabilities: ReadonlySet<string>;
   /** When it ends, in milliseconds since 1970; Infinity: never. */
   readonly endMs: number;
-  /** "outside": above or beside the group that the identity belongs to. "suspended": its organization is. */
-  readonly standing: "counts" | "expired" | "outside" | "suspended";
-  /** The person has agreed to belong to the organization. */
-  readonly isMember: boolean;
+  /**
+   * "outside": above or beside the group that the identity belongs to. "suspended": its organization is. "pending": its user has not
+   * accepted membership in the organization.
+   */
+  readonly standing: "counts" | "expired" | "outside" | "pending" | "suspended";
 }
 
-/** What the store says of an identity's rights; all of its bindings, those that do not count too. */
+/** What the store says of an identity's rights; bindings that do not count too. */
 export interface HeldBindings {
   /** Undefined: the root has no rights at all yet. */
   readonly version: string | undefined;
@@ -109,15 +121,15 @@ export const capabilityNames = (capabilities: string): ReadonlySet<string> => {
 /** Above every root, and so held at each of them, those to come included. No row: a list could not show its path. */
 export const operatorGrant: Grant = { path: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
 
-const standingOf = ({ expireTimeMs, organizationStatus }: BindingRow, path: string, home: string, nowMs: number): HeldBinding["standing"] => {
+const standingOf = ({ expireTimeMs, organizationStatus, isPending }: BindingRow, path: string, home: string, nowMs: number): HeldBinding["standing"] => {
   if (!covers(home, path)) return "outside";
   if (expireTimeMs !== undefined && expireTimeMs <= nowMs) return "expired";
-  return organizationStatus === suspended ? "suspended" : "counts";
+  if (organizationStatus === suspended) return "suspended";
+  return isPending ? "pending" : "counts";
 };
 
-/** Every binding of this identity, and whether it counts at `nowMs`: decided nowhere else. */
-export const loadBindings = async (read: Read, uid: string, nowMs: number): Promise<HeldBindings> => {
-  const { version, exists, expireTimeMs: endMs = Number.POSITIVE_INFINITY, homeStatus, bindings } = await findBoundIdentity(read, rootOf(uid), uid);
+const heldOf = async (found: Promise<BoundIdentity>, uid: string, nowMs: number): Promise<HeldBindings> => {
+  const { version, exists, expireTimeMs: endMs = Number.POSITIVE_INFINITY, homeStatus, bindings } = await found;
   const home = isRoot(uid) ? EVERYWHERE : parentOf(uid);
   const held = bindings.map((binding): HeldBinding => {
     const path = parentOf(binding.uid);
@@ -128,22 +140,23 @@ export const loadBindings = async (read: Read, uid: string, nowMs: number): Prom
       capabilities: capabilityNames(binding.capabilities),
       endMs: binding.expireTimeMs ?? Number.POSITIVE_INFINITY,
       standing: standingOf(binding, path, home, nowMs),
-      isMember: binding.isMember,
     };
   });
   return { version, exists: exists && endMs > nowMs, endMs, closed: homeStatus === suspended, bindings: held };
 };
 
+/** Every binding of this identity, pending ones too, and whether it counts at `nowMs`: decided nowhere else. */
+export const loadBindings = (read: Read, uid: string, nowMs: number): Promise<HeldBindings> =>
+  heldOf(findBoundIdentity(read, rootOf(uid), uid, true), uid, nowMs);
+
 /** The rights that follow; undefined where the identity does not exist. */
 export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs, closed, bindings }: HeldBindings): Rights | undefined => {
   if (version === undefined || !exists) return undefined;
   const counting = bindings.filter(({ standing }) => standing === "counts");
-  const strangerIn = isRoot(uid) && uid !== operatorUid ? bindings.flatMap(({ isMember, path }) => (isMember ? [] : [rootOf(path)])) : [];
   return {
     uid,
     closed,
     suspended: [...new Set(bindings.flatMap(({ standing, path }) => (standing === "suspended" ? [rootOf(path)] : [])))],
-    ...(strangerIn.length > 0 ? { strangerIn: [...new Set(strangerIn)] } : {}),
     grants: [
       ...(uid === operatorUid ? [operatorGrant] : []),
       ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) })),
@@ -154,7 +167,8 @@ export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs,
 };
 
 /** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
-export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBindings(read, uid, nowMs));
+export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> =>
+  rightsFrom(uid, await heldOf(findBoundIdentity(read, rootOf(uid), uid), uid, nowMs));
 
 const sessionGrant = ({ mappingUid, scope, capabilities }: Pick<MappingGrantRow, "mappingUid" | "scope" | "capabilities">): Grant => ({
   path: scope,
@@ -187,8 +201,33 @@ export const withMappings = async (read: Read, rights: Rights, mappings: readonl
   return { ...rights, grants: [...rights.grants, ...found.filter(({ organizationStatus }) => organizationStatus !== suspended).map(sessionGrant)] };
 };
 
+/** Returns the part of these grants that counts at `path`, limited to `capabilities`. */
+export const grantsAt = (grants: readonly Grant[], path: string, capabilities: ReadonlySet<string>): Grant[] =>
+  grants.flatMap((grant) => {
+    if (!covers(grant.path, path)) return [];
+    const held = new Set([...grant.capabilities].filter((name) => capabilities.has(name)));
+    return held.size === 0 ? [] : [{ ...grant, path, capabilities: held }];
+  });
+
+/** Capabilities that only show a repository: without them a refusal could not say that a permission is missing there. */
+export const visibilityCapabilities = ["repo.list", "groups.list"];
+
+/** The same rights, only at the token's repositories and only for its actions. */
+const withinRegistryAccess = (rights: Rights, { repos }: RegistryAccess): Rights => ({
+  ...rights,
+  grants: repos.flatMap(({ repo, actions }) =>
+    grantsAt(rights.grants, repo, new Set([...visibilityCapabilities, ...actions.flatMap((action) => actionCapabilities[action])])),
+  ),
+  beforeRegistry: rights,
+});
+
 /** The same rights, no more of them than the token allows. */
-export const downscope = (rights: Rights, { capabilities, scopes }: Downscoping): Rights => {
+export const downscope = (rights: Rights, { registry, ...downscoping }: Downscoping): Rights => {
+  const narrowed = narrow(rights, downscoping);
+  return registry === undefined ? narrowed : withinRegistryAccess(narrowed, registry);
+};
+
+const narrow = (rights: Rights, { capabilities, scopes }: Pick<Downscoping, "capabilities" | "scopes">): Rights => {
   if (!capabilities && !scopes) return rights;
   const kept = capabilities && new Set(capabilities);
   const grants = rights.grants.flatMap((grant) => {
@@ -227,7 +266,7 @@ export const openRightsCache = (read: Read, metrics?: Pick<Metrics, "watch">): R
     downscoped.set(caller, { from, to });
     return to;
   };
-  const load = async (caller: Downscoping, nowMs: number): Promise<Rights | undefined> => {
+  const loadOwn = async (caller: Downscoping, nowMs: number): Promise<Rights | undefined> => {
     const own = await loadRights(read, caller.uid, nowMs);
     if (!own) {
       byCaller.delete(cacheKey(caller));
@@ -236,21 +275,34 @@ export const openRightsCache = (read: Read, metrics?: Pick<Metrics, "watch">): R
     const rights = caller.session === undefined ? own : await withSession(read, own, caller.session, nowMs);
     if (byCaller.size >= limits.rightsCacheEntries) byCaller.clear();
     byCaller.set(cacheKey(caller), rights);
+    return rights;
+  };
+  // Sessions that were not revoked when these rights were in memory. Revoking one changes the version of its person's rights, so what
+  // proves the rights of a request proves its session too. Only a person's own version changes: an identity that a person acts as
+  // has its organization's, and its tokens are looked up with each request.
+  const liveSessions = new WeakMap<Rights, Set<string>>();
+  const isKnownLive = ({ uid, grant }: Downscoping, held: Rights): boolean =>
+    grant === undefined || (isRoot(uid) && liveSessions.get(held)?.has(grant) === true);
+  const load = async (caller: Downscoping, held: Rights | undefined, nowMs: number): Promise<Rights | undefined> => {
+    const rights = held ?? (await loadOwn(caller, nowMs));
+    if (!rights || caller.grant === undefined) return rights && forCaller(caller, rights);
+    // After the rights: a revocation between the two is found here, and a later one gives the rights another version.
+    if (await isGrantRevoked(read, caller.grant)) return undefined;
+    const live = liveSessions.get(rights) ?? new Set();
+    if (live.size >= limits.liveSessionsMax) live.clear();
+    liveSessions.set(rights, live.add(caller.grant));
     return forCaller(caller, rights);
   };
-  const loadGranted = async (caller: Downscoping, grant: string, nowMs: number): Promise<Rights | undefined> =>
-    (await isGrantRevoked(read, grant)) ? undefined : load(caller, nowMs);
   return {
     of(caller, nowMs, fresh) {
-      // Asked each time: whether it was taken back is under no version. Few tokens have one.
-      if (caller.grant !== undefined) return loadGranted(caller, caller.grant, nowMs);
-      const held = fresh ? undefined : byCaller.get(cacheKey(caller));
-      if (held && held.untilMs > nowMs) {
+      const found = fresh ? undefined : byCaller.get(cacheKey(caller));
+      const held = found && found.untilMs > nowMs ? found : undefined;
+      if (held && isKnownLive(caller, held)) {
         hits++;
         return forCaller(caller, held);
       }
       misses++;
-      return load(caller, nowMs);
+      return load(caller, held, nowMs);
     },
   };
 };

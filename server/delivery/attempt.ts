@@ -97,7 +97,7 @@ const send = async (services: AttemptServices, { signingKeysOf }: Batch, deliver
       headers: { ...attributeHeaders(delivery), ...signatures, ...trace?.headers, authorization: `Bearer ${token}`, "user-agent": userAgent },
       body: delivery.data,
       timeoutMs: limits.deliveryTimeoutMs,
-      organization: rootOf(delivery.subscription),
+      tenant: { organization: rootOf(delivery.subscription) },
       discard: true,
     });
     const statusClass = `${Math.floor(status / 100)}xx`;

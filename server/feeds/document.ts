@@ -13,9 +13,9 @@ import { readToml, tomlLineOf } from "./parse/toml.ts";
 import { readXml, xmlLineOf } from "./parse/xml.ts";
 import { frontMatterLineOf, readFrontMatter } from "./parse/front-matter.ts";
 import { readTypedYaml, readYaml, yamlLineOf } from "./parse/yaml.ts";
-import { type Notation, recogniseFormat } from "./recognise.ts";
+import { formats, type Notation, recogniseFormat } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import { newDocumentDraft } from "./stored-document.ts";
+import { newDocumentDraft, textOfStored, valueOfStored } from "./stored-document.ts";
 
 export interface DocumentOptions extends ReadOptions {
   /** The one format that is taken; any that the kind knows without it. */
@@ -38,6 +38,9 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
 
 const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
 
+/** Of one document: each costs a search for its line. */
+const cutsNotedMax = 10;
+
 const requireObject = (value: Json): JsonObject => {
   if (isObject(value)) return value;
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
@@ -48,7 +51,15 @@ export interface ReadDocument {
   readonly records: readonly FeedRecord[];
   readonly draft: DocumentDraft | undefined;
   /** Why its ranges cannot be read, and where (from 1): it is kept, and matches nothing. */
-  readonly unmatched: { readonly line: number; readonly reason: string } | undefined;
+  readonly unmatched: Remark | undefined;
+  /** Free texts that were cut. */
+  readonly cuts: readonly Remark[];
+}
+
+interface Remark {
+  /** From 1. */
+  readonly line: number;
+  readonly reason: string;
 }
 
 /** What the source wrote, as JSON. Of YAML everything is read as texts, which are what OSV has but for its free parts. */
@@ -95,18 +106,25 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
     const format = recogniseFormat(document, options.kind, options.format);
     const unreadable: FieldError[] = [];
     // As a whole, so that what is wrong is found on its line.
-    const records = format.read(new Field(document), { ...options, leaveUnmatched: (reason) => unreadable.push(reason) });
+    const cut: FieldError[] = [];
+    const records = format.read(new Field(document, "", undefined, (each) => cut.push(each)), {
+      ...options,
+      leaveUnmatched: (reason) => unreadable.push(reason),
+    });
     const [first] = unreadable;
+    const cuts: Remark[] = [];
+    for (const each of cut.slice(0, cutsNotedMax)) cuts.push({ line: await reader.lineOf(text, each.path), reason: reasonText(each) });
     const documents = documentsIn(format, document);
     if (documents.length > 1) {
-      return documents.map((each) => {
+      return documents.map((each, index) => {
         const own = format.read(new Field(each), options);
-        return { unmatched: undefined, records: own, draft: draftOf(format, each, JSON.stringify(each), own) };
+        return { unmatched: undefined, cuts: index === 0 ? cuts : [], records: own, draft: draftOf(format, each, JSON.stringify(each), own) };
       });
     }
     return [
       {
         unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
+        cuts,
         records,
         draft: format.origin && draftOf(format, document, await sourceText(text, notation, document), records),
       },
@@ -114,5 +132,19 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
     throw new DocumentError(await reader.lineOf(text, thrown.path), reasonText(thrown));
+  }
+};
+
+/** A stored document as it was read; undefined if its format has come to refuse it. */
+export const readStoredDocument = (form: string, body: string, options: ReadOptions): ReadDocument | undefined => {
+  const format = formats.find(({ name }) => name === form);
+  if (!format) return undefined;
+  try {
+    const document = valueOfStored(body);
+    const records = format.read(new Field(document), { ...options, leaveUnmatched: () => {} });
+    return { unmatched: undefined, cuts: [], records, draft: draftOf(format, document, textOfStored(body), records) };
+  } catch (thrown) {
+    if (thrown instanceof FieldError) return undefined;
+    throw thrown;
   }
 };

@@ -24,11 +24,14 @@ export class Field {
   readonly value: Json | undefined;
   private readonly step: string | number;
   private readonly parent: Field | undefined;
+  private readonly noteCut: (cut: FieldError) => void;
 
-  constructor(value: Json | undefined, step: string | number = "", parent: Field | undefined = undefined) {
+  /** @param noteCut receives each free text that was cut */
+  constructor(value: Json | undefined, step: string | number = "", parent?: Field, noteCut: (cut: FieldError) => void = () => {}) {
     this.value = value;
     this.step = step;
     this.parent = parent;
+    this.noteCut = parent?.noteCut ?? noteCut;
   }
 
   get path(): Path {
@@ -79,10 +82,17 @@ export class Field {
     return typeof this.value === "string" ? this.value : this.refuse("must be a text");
   }
 
-  /** A text of any number of lines; "" where it is missing. */
+  /** Returns the first `lengthMax` characters of a text, and notes that it was longer. Half of a surrogate pair at the cut goes. */
+  private cut(value: string, lengthMax: number): string {
+    if (value.length <= lengthMax) return value;
+    this.noteCut(new FieldError(this.path, `is longer than ${lengthMax} characters: what follows is left out of the record, and kept in the document`));
+    const start = value.slice(0, lengthMax);
+    return /[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start;
+  }
+
+  /** Returns a free text of any number of lines, cut to its limit; "" if it is missing. */
   prose(): string {
-    const value = this.string();
-    if (value.length > limits.feedProseLengthMax) return this.refuse(`must be at most ${limits.feedProseLengthMax} characters`);
+    const value = this.cut(this.string(), limits.feedProseLengthMax);
     if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
     return inProse.test(value) ? this.refuse("must not hold control characters") : value;
   }
@@ -91,6 +101,13 @@ export class Field {
   name(lengthMax: number = limits.feedNameLengthMax): string {
     const value = this.string();
     if (value.length > lengthMax) return this.refuse(`must be at most ${lengthMax} characters`);
+    if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
+    return inNames.test(value) ? this.refuse("must not hold control characters") : value;
+  }
+
+  /** Returns a free text of one line, such as a path, cut to its limit; "" if it is missing. IDs, versions and addresses are never cut. */
+  freeText(): string {
+    const value = this.cut(this.string(), limits.feedNameLengthMax);
     if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
     return inNames.test(value) ? this.refuse("must not hold control characters") : value;
   }

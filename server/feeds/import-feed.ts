@@ -1,38 +1,58 @@
 // One import: each source's files are read (read-files.ts), written in batches (write-batches.ts), what has vanished is
-// withdrawn unless another source tells it (tell-records.ts), and the import is told (import-event.ts). A document goes in completely or not at
-// all; the rest goes on.
+// withdrawn unless another source tells it (tell-records.ts) or so much is missing that it is held back
+// (withdrawal-guard.ts), and the import is told (import-event.ts). A document goes in completely or not at all; the rest
+// goes on.
 
+import { hash } from "node:crypto";
+import { basename } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
 import { unreachableText } from "#base/refused-address.ts";
 import type { Services } from "#kernel";
 import {
   addChanges,
   addOwnedCounts,
   changeCount,
+  closeRun,
   countFeedParts,
   countFeedRecords,
+  countMissing,
   deleteFeedPartsExcept,
   deleteReplacedDocuments,
+  deleteReversalsBehind,
   deleteVanishedFacts,
   findDocumentStep,
+  findFeedHistory,
+  findFeedPartsExcept,
   findFeedValidators,
+  findFilesOfForms,
+  findHeldBack,
   findToldRecords,
+  type HeldBack,
+  type HeldReason,
+  keepParts,
   lockFeed,
-  markDocumentsGone,
+  markAbsentFiles,
+  markDocumentsMissing,
   moveFacts,
   noChanges,
   noOwnedCounts,
+  noteFeedDay,
   openFeed,
   type OwnedCounts,
   type RecordTarget,
   refreshRecordStatistics,
+  releaseMissing,
+  resetFeedDays,
   takeGoneRecords,
   updateFeed,
   withdrawVanished,
   type Write,
+  writeFeedOutcome,
   writeFeedValidators,
+  writeHeldBack,
   type WriteCounts,
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
@@ -48,6 +68,7 @@ import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
 import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
+import { judgeDrop } from "./withdrawal-guard.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
@@ -66,6 +87,10 @@ export interface FeedImport {
   readonly author?: string | undefined;
   /** A file with the key that the sources' hosts want to see; each has the same. */
   readonly keyFile?: string | undefined;
+  /** Withdraw whatever the sources no longer have, however much it is. */
+  readonly allowWithdrawals?: boolean;
+  /** Replace records by ones that were modified earlier. */
+  readonly allowOlder?: boolean;
   /** What imports, for the audit log; the command without it. */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -90,6 +115,8 @@ export interface FeedSummary extends WriteCounts {
   readonly passedOverFiles: number;
   /** Documents that are kept and published as they came in, and of which something matches nothing: it has no versions in a known order. */
   readonly unmatched: readonly string[];
+  /** What was held back of sources, and why: "feed.test/all.zip: 299 of 300 records are missing, …". */
+  readonly held: readonly string[];
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
@@ -123,6 +150,14 @@ interface SourceResult {
   isSame: boolean;
   /** Only what has changed was read: what is not named is not gone. */
   isDelta: boolean;
+  /** Records that were not replaced: what is stored was modified later. */
+  older: number;
+  /** Records of files that are empty now. */
+  emptied: number;
+  /** What was held back of records that are missing. */
+  missing: HeldBack | undefined;
+  /** Why something was held back, for people. */
+  readonly held: string[];
 }
 
 const newResult = (): SourceResult => ({
@@ -140,6 +175,10 @@ const newResult = (): SourceResult => ({
   isUnread: false,
   isSame: false,
   isDelta: false,
+  older: 0,
+  emptied: 0,
+  missing: undefined,
+  held: [],
 });
 
 /** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
@@ -153,6 +192,14 @@ const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   result.refusals++;
   addLine(result.refused, refusal);
 };
+
+/** The source's name for members of its group: an address without its secrets, or a file's name without the operator's directories. */
+const sharedNameOf = ({ key, label }: Source): string => (URL.canParse(key) ? label : basename(key));
+
+/** What members of the group may read of a failure: not how the operator's network or file system answered. */
+const sharedDetailOf = (detail: string): string => detail.replaceAll(/ (cannot be (?:reached|read)): .*/g, " $1");
+
+const howToWithdraw = "nothing of it was withdrawn. To withdraw them, import it with --allow-withdrawals.";
 
 /** The parts that were read; everything else about reading goes into the result. */
 async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, begin: (label: string) => void): AsyncGenerator<ReadPart> {
@@ -181,6 +228,10 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         result.passedOverFiles++;
         addNamed(result.passedOver, `${reading.label}: ${reading.reason}`);
         break;
+      case "emptied":
+        result.emptied += reading.records;
+        addNamed(result.held, `${reading.label}: is empty, and had ${reading.records} records before; ${howToWithdraw}`);
+        break;
       case "same source":
         result.isSame = true;
         result.filesUnchanged++;
@@ -205,6 +256,8 @@ interface ImportRun {
 interface SourceImport extends ImportRun {
   readonly source: Source;
   readonly feed: string;
+  /** The number of the run. */
+  readonly run: number;
   readonly target: RecordTarget;
   /** Of kinds whose documents are kept. */
   readonly told: TellContext | undefined;
@@ -260,15 +313,84 @@ const markFacts = async ({ services: { store }, feed, told, options }: SourceImp
   return counts;
 };
 
+/** Forms whose files judge one release each. A source drops the file at the end of the release's life, and then nothing judges the release. */
+const releaseForms = ["secdb"];
+
 /** Marks what is of files that the source has no longer; false where nothing can have vanished. */
-const markMissing = ({ services: { store }, feed, target }: SourceImport, { parts, isDelta }: SourceResult): Promise<boolean> =>
+const markMissing = ({ services: { store }, feed, run, told, target }: SourceImport, result: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
-    const gone = isDelta ? [] : await deleteFeedPartsExcept(rows, feed, parts);
+    if (result.isDelta) return !settled;
+    const releases = told ? await findFilesOfForms(rows, feed, releaseForms, result.parts.keys()) : [];
+    for (const name of await markAbsentFiles(rows, feed, result.parts.keys(), releases, target.nowMs))
+      addNamed(result.remarks, `${name}: the source no longer has this file: its release is no longer judged, and nothing of it was withdrawn`);
+    const kept = new Map([...result.parts, ...releases.map((name) => [name, Number.MAX_SAFE_INTEGER] as const)]);
+    if (told) await keepParts(rows, { feed, run }, await findFeedPartsExcept(rows, feed, kept));
+    const gone = await deleteFeedPartsExcept(rows, feed, kept);
     if (gone.length === 0) return !settled;
-    await markDocumentsGone(rows, feed, gone, target.nowMs);
+    await markDocumentsMissing(rows, feed, gone);
     await updateFeed(rows, feed, { settled: false, unreported });
     return true;
+  });
+
+/** Which records without documents are missing. Nothing is written. */
+const findMissingUntold = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
+  const missing = new Set<string>();
+  const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
+    const told = await findToldRecords(rows, feed, keys);
+    for (const key of keys) if (!told.has(key)) missing.add(key);
+    return new Set(keys);
+  };
+  await withdrawVanished(rows, { ...target, public: undefined }, recordKinds[options.kind], lookAt);
+  if (options.kind === "vulnerabilities") await deleteVanishedFacts(rows, { feed, run }, lookAt);
+  return missing;
+};
+
+/** What may be withdrawn of records without documents, by their keys. */
+type Withdrawable = ReadonlySet<string>;
+
+/**
+ * Decides whether what is missing is withdrawn or held back. What the source has elsewhere is not missing. Returns the records without
+ * documents that may be withdrawn: an import of the same source that runs at the same time may make more of them vanish.
+ */
+const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Withdrawable> =>
+  from.services.store.write(async (rows) => {
+    const { feed, run, told, source, target, options } = from;
+    const { nowMs } = target;
+    await lockFeed(rows, feed);
+    if (told) await releaseMissing(rows, { feed, run }, "moved", nowMs);
+    const documents = told ? await countMissing(rows, feed) : { records: 0, digest: "" };
+    const untold = await findMissingUntold(rows, from);
+    const missing = documents.records + untold.size;
+    const records = await countFeedRecords(rows, feed);
+    const history = await findFeedHistory(rows, feed, nowMs);
+    const verdict = judgeDrop({
+      records,
+      missing,
+      digest: hash("sha256", JSON.stringify([documents.digest, [...untold].sort()]), "base64url"),
+      history,
+      before: await findHeldBack(rows, feed),
+      isAllowed: options.allowWithdrawals === true,
+      nowMs,
+    });
+    if (!verdict.withdraws) {
+      const { held } = verdict;
+      result.missing = held;
+      const until = timestamp((held.sinceMs ?? nowMs) + limits.feedHoldMs);
+      addNamed(
+        result.held,
+        held.reason === "EMPTY"
+          ? `${sharedNameOf(source)}: is empty, and had ${Math.max(missing, history.largest)} records before; ${howToWithdraw}`
+          : `${sharedNameOf(source)}: ${missing} of ${Math.max(missing, history.largest)} records are missing and were not withdrawn. ` +
+              `To withdraw them now, import it with --allow-withdrawals. A run after ${until} withdraws them if the same records are missing until then.`,
+      );
+      await noteFeedDay(rows, feed, nowMs, { records, withdrawn: 0 });
+      return new Set();
+    }
+    if (told) await releaseMissing(rows, { feed, run }, "all", nowMs);
+    if (verdict.isLarge) await resetFeedDays(rows, feed);
+    await noteFeedDay(rows, feed, nowMs, { records, withdrawn: verdict.isLarge ? 0 : missing });
+    return untold;
   });
 
 /** Decides who tells some of what no document of this source tells any longer; whether that was the last of it. */
@@ -279,16 +401,21 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
 };
 
 /** The same of kinds without documents, and of what the version before has written. */
-const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
+const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
-  const findTold = (keys: readonly string[]): Promise<Set<string>> => findToldRecords(rows, feed, keys);
+  const findTold = async (keys: readonly string[]): Promise<Set<string>> => {
+    const asked = keys.filter((key) => allowed.has(key));
+    const known = await findToldRecords(rows, feed, asked);
+    for (const key of keys) if (!allowed.has(key)) known.add(key);
+    return known;
+  };
   const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], findTold);
-  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, findTold)) : withdrawn;
+  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, { feed, run }, findTold)) : withdrawn;
 };
 
 /** Tells of all that no event has told yet. */
 const tellImport = async (rows: Write, from: SourceImport, result: SourceResult, isSettled: boolean): Promise<void> => {
-  const { services, options, feed, source, requestId } = from;
+  const { services, options, feed, run, source, target, requestId } = from;
   const { settled, unreported } = await lockFeed(rows, feed);
   await recordImport(rows, services, {
     kind: options.kind,
@@ -301,6 +428,8 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
     refused: result.refusals,
   });
   const isToTell = changeCount(unreported.group) + changeCount(unreported.everybody) > 0;
+  if (isToTell || result.missing === undefined) await deleteReversalsBehind(rows, { feed, run }, isToTell);
+  await closeRun(rows, feed, run, isToTell, target.nowMs);
   if (isToTell || isSettled) await updateFeed(rows, feed, { settled: settled || isSettled, unreported: { group: noChanges, everybody: noChanges } });
 };
 
@@ -312,6 +441,7 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;
   const mayHaveVanished = isRead && !result.isSame && (await markMissing(from, result));
+  const allowed: Withdrawable = mayHaveVanished ? await decideWithdrawal(from, result) : new Set();
   let all = isRead ? addOwnedCounts(await markPublic(from), await markFacts(from)) : noOwnedCounts;
   for (let isLast = false; !isLast; ) {
     if (isRead) await requireGoingOn(from.options);
@@ -319,9 +449,10 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
       await lockFeed(rows, feed);
       if (!mayHaveVanished) return tellImport(rows, from, result, false).then(() => undefined);
       const some = await reassignSome(rows, from);
-      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from)) : some.counts;
+      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from, allowed)) : some.counts;
       await addUnreported(rows, feed, counts);
-      if (some.isLast) await tellImport(rows, from, result, true);
+      // While something is held back, every run looks again.
+      if (some.isLast) await tellImport(rows, from, result, result.missing === undefined);
       return { ...some, counts };
     });
     all = addOwnedCounts(all, step?.counts ?? noOwnedCounts);
@@ -332,6 +463,43 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
 
 const unchangedCount = ({ counts, unread }: SourceResult): number => unread + counts.group.unchanged + counts.everybody.unchanged;
 
+const nothingHeld: HeldBack = { reason: "", records: 0, sinceMs: undefined, digest: "" };
+
+/** What a run held back, by the reason that matters most. */
+const heldOf = ({ emptied, isUnread, missing, older }: SourceResult, before: HeldBack, nowMs: number): HeldBack => {
+  const reason: HeldReason = emptied > 0 ? "EMPTY" : isUnread ? "UNREADABLE" : (missing?.reason ?? (older > 0 ? "OLDER" : ""));
+  const sinceMs = missing?.sinceMs ?? (reason === before.reason ? before.sinceMs : nowMs);
+  // A source that could not be read says nothing of what is missing: what an earlier run held back stays so.
+  if (isUnread && before.digest !== "") return { ...before, reason };
+  return { reason, records: emptied + (missing?.records ?? 0) + older, sinceMs: reason === "" ? undefined : sinceMs, digest: missing?.digest ?? "" };
+};
+
+/** Writes the state of the source behind a run, and logs what it held back. */
+const closeSource = async ({ services: { store, clock, log }, feed, source, options }: SourceImport, result: SourceResult): Promise<void> => {
+  const nowMs = clock();
+  if (result.older > 0)
+    addNamed(
+      result.held,
+      `${sharedNameOf(source)}: ${result.older} records were modified earlier than the stored ones and did not replace them. ` +
+        "To replace them, import it with --allow-older.",
+    );
+  // A source that never told a record holds nothing back: that it was refused says all.
+  const isKnown = !result.isUnread || (await countFeedRecords(store.read, feed)) > 0;
+  if (result.isUnread && isKnown && result.held.length === 0)
+    addNamed(result.held, `${sharedNameOf(source)}: nothing was withdrawn, for it cannot be understood: ${result.refused[0] ?? "its only file was refused"}`);
+  const held = await store.write(async (rows) => {
+    await lockFeed(rows, feed);
+    const next = isKnown ? heldOf(result, await findHeldBack(rows, feed), nowMs) : nothingHeld;
+    await writeHeldBack(rows, feed, next);
+    const records = await countFeedRecords(rows, feed);
+    const detail = sharedDetailOf((isKnown ? result.held : result.refused).slice(0, 3).join("\n"));
+    await writeFeedOutcome(rows, feed, { state: !isKnown ? "FAILED" : next.reason === "" ? "OK" : "HELD", detail, records, nowMs });
+    return next;
+  });
+  if (held.reason !== "")
+    log("feed.held", { kind: options.kind, source: source.label, reason: held.reason, records: held.records, detail: result.held.slice(0, 3).join("\n") });
+};
+
 /** Imports one source. What comes of it is in the result, also of a source that fails. */
 const importSource = async (run: ImportRun, source: Source, result: SourceResult): Promise<void> => {
   const { services, options } = run;
@@ -339,12 +507,22 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const { store, log } = services;
   // What is public is marked behind the files where documents are kept (markPublic).
   const manner = JSON.stringify([readerVersion, author ?? "", format ?? "", options.license ?? null, isToldKind(kind) ? null : (options.public ?? null)]);
-  const opened = { kind, group, source: source.key, manner, license: options.license, author: author ?? "" };
-  const { id: feed, license } = await store.write((rows) => openFeed(rows, opened));
+  const opened = { kind, group, source: source.key, sourceName: sharedNameOf(source), manner, license: options.license, author: author ?? "" };
   const nowMs = services.clock();
+  const { allowWithdrawals = false, allowOlder = false } = options;
+  const {
+    id: feed,
+    license,
+    run: number,
+  } = await store.write(async (rows) => {
+    const row = await openFeed(rows, opened);
+    // What the source had before this run; of the version before nothing else is known.
+    await noteFeedDay(rows, row.id, nowMs, { records: await countFeedRecords(rows, row.id), withdrawn: 0 });
+    return row;
+  });
   const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs };
-  const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, nowMs } : undefined;
-  const from: SourceImport = { ...run, source, feed, target, told };
+  const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, run: number, allowOlder, nowMs } : undefined;
+  const from: SourceImport = { ...run, source, feed, run: number, target, told };
   const goOn = (): Promise<void> => requireGoingOn(options);
   const fetching = await openFetching(run, feed, manner, source);
   let isStored = true;
@@ -353,10 +531,11 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   try {
     const total = await source.count();
     const begin = (label: string): void => progress({ done: result.files - 1, total: Math.max(total, result.files), what: label });
-    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files(fetching));
+    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format }, allowEmpty: allowWithdrawals }, source.files(fetching));
     const batches = batchesOf(partsOf(readings, result, begin));
-    for await (const { counts, refusals } of writeBatches({ store, log, feed, target, told, requireGoingOn: goOn }, batches)) {
+    for await (const { counts, older, refusals } of writeBatches({ store, log, feed, target, told, run: number, requireGoingOn: goOn }, batches)) {
       result.counts = addOwnedCounts(result.counts, counts);
+      result.older += older;
       for (const refusal of refusals) addRefusal(result, refusal);
       isStored &&= refusals.length === 0;
       // A table's next looks are further apart, as its growth is.
@@ -372,17 +551,29 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     if (result.isSame) {
       result.unread = await countFeedRecords(store.read, feed);
       result.counts = await finishImport(from, result, true);
+      await closeSource(from, result);
       return;
     }
     result.isDelta = fetching.found.isDelta;
-    if (!result.isDelta && result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
-      throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
+    if (!allowWithdrawals && !result.isDelta && result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0) {
+      result.isUnread = true;
+      result.emptied = await countFeedRecords(store.read, feed);
+      addNamed(result.held, `${sharedNameOf(source)}: holds no files any more, and had ${result.emptied} records before; ${howToWithdraw}`);
+    }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
-    // Only now: what was not read to its end, or not stored, is fetched again.
-    if (isStored && !result.isUnread) await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
+    await closeSource(from, result);
+    // Only now: what was not read to its end, not stored or held back is fetched again.
+    if (isStored && !result.isUnread && result.held.length === 0)
+      await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
     // Where the store is away, the source's row keeps it for the next import.
     await finishImport(from, result, false).catch(() => {});
+    if (thrown instanceof Fault && thrown.code !== "ABORTED") {
+      const why = thrown.code === "INTERNAL" ? "internal error" : sharedDetailOf(thrown.message);
+      const name = sharedNameOf(source);
+      const detail = why.startsWith(name) ? why : `${name}: ${why}`;
+      await store.write((rows) => writeFeedOutcome(rows, feed, { state: "FAILED", detail, records: undefined, nowMs: services.clock() })).catch(() => {});
+    }
     throw thrown;
   } finally {
     for (const file of fetching.opened) await file.close();
@@ -405,6 +596,7 @@ const guardedFetch =
   async (address, { headers, receive }) => {
     await requireGoingOn(options);
     const asked = services.authn.outbound.fetch("feed", address, {
+      tenant: "operator",
       headers,
       receive: async (piece) => {
         await requireGoingOn(options);
@@ -463,6 +655,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     passedOver: results.flatMap(({ passedOver }) => passedOver).slice(0, limits.feedRefusalsMax),
     passedOverFiles: sumOf(({ passedOverFiles }) => passedOverFiles),
     unmatched: results.flatMap(({ unmatched }) => unmatched).slice(0, limits.feedRefusalsMax),
+    held: results.flatMap(({ held }) => held).slice(0, limits.feedRefusalsMax),
     failed,
   };
 };

@@ -4,6 +4,7 @@
 import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
+import type { UndoImport, UndoSummary } from "./undo-import.ts";
 import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
@@ -25,6 +26,7 @@ export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
+export type { UndoImport, UndoSummary } from "./undo-import.ts";
 export type { Fetch } from "./fetching.ts";
 
 export { countOutdatedFeeds } from "./reader-version.ts";
@@ -32,6 +34,10 @@ export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>
   (await import("./import-feed.ts")).importFeed(services, options);
+
+/** Restores what the last import of a source replaced. */
+export const undoImport = async (services: Services, options: UndoImport): Promise<UndoSummary> =>
+  (await import("./undo-import.ts")).undoImport(services, options);
 
 export const importReports = async (services: Services, options: ReportImport): Promise<ReportImportSummary> =>
   (await import("./reports/import-reports.ts")).importReports(services, options);

@@ -5,9 +5,10 @@
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { judgeVersion } from "#base/versions/affected.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
-import { normalizePythonName } from "#base/versions/python-name.ts";
+import { packageNameKey } from "#base/versions/package-name.ts";
+import { coversRelease, type Distribution, distributionOf, isDistributionType } from "./formats/distribution.ts";
 import { artifactTypeOf } from "./formats/osv.ts";
-import { packageName, readPurlParts } from "./formats/purl.ts";
+import { originOf, packageName, readPurlParts } from "./formats/purl.ts";
 
 /** A package as an image names it. */
 export interface InstalledPackage {
@@ -18,8 +19,8 @@ export interface InstalledPackage {
   readonly name: string;
   /** The distribution, such as "debian"; "" for unknown. */
   readonly distribution: string;
-  /** Its release, such as "12"; "" for unknown. */
-  readonly release: string;
+  /** The distribution in OSV's terms; undefined for packages of languages and for apko's. */
+  readonly os: Distribution | undefined;
   /** The package that it is built from, where the image's documents say it; "" otherwise. */
   readonly origin: string;
 }
@@ -35,38 +36,26 @@ export interface PackageVerdict {
 /** Without a type it is a package of the distribution that the image is made of: apko's. */
 export const installedPackageOf = (label: string): InstalledPackage => {
   const purl = label.startsWith("pkg:") ? readPurlParts(label) : undefined;
-  if (!purl) return { label, type: "apk", name: label, distribution: "", release: "", origin: "" };
-  // "debian-12", "alpine-3.18.4"
-  const [, release = ""] = /-(\d[^-]*)$/.exec(purl.distribution) ?? [];
+  if (!purl) return { label, type: "apk", name: label, distribution: "", origin: "", os: undefined };
+  const os = isDistributionType(purl.type) ? distributionOf(purl.type, purl.namespace, purl.distribution) : undefined;
   return {
     label,
     type: purl.type,
     name: packageName(purl),
     distribution: purl.namespace.toLowerCase(),
-    release,
-    origin: purl.qualifiers.get("upstream") ?? "",
+    origin: originOf(purl),
+    os,
   };
 };
 
-const distributions = new Set(["apk", "deb", "rpm"]);
-
-/** "Rocky Linux" and "rocky", "Red Hat" and "redhat". */
-const distributionKey = (name: string): string =>
-  name
-    .toLowerCase()
-    .replace(/ linux$/, "")
-    .replace(/[^a-z0-9]/g, "");
-
 /** Whether an ecosystem of OSV's, with its suffix, is the one of the package. */
-const isOfEcosystem = (ecosystem: string, { type, distribution, release }: InstalledPackage): boolean => {
-  const [family = "", ...suffixes] = ecosystem.split(":");
+const isOfEcosystem = (ecosystem: string, { type, distribution, os }: InstalledPackage): boolean => {
+  const [family = "", suffix] = ecosystem.split(":");
   if (artifactTypeOf(family) !== type) return false;
-  if (!distributions.has(type)) return true;
-  if (distribution !== "" && distributionKey(family) !== distributionKey(distribution)) return false;
-  // Of another release it says nothing, and of which release an image is must be known.
-  const [suffix = ""] = suffixes;
-  const named = suffix.replace(/^v(?=\d)/, "");
-  return named === "" || named === release || (release !== "" && release.startsWith(`${named}.`));
+  if (!isDistributionType(type)) return true;
+  // apko's packages do not name their distribution; records of a release do not speak about them.
+  if (distribution === "" && (os === undefined || os.family === "")) return suffix === undefined;
+  return os !== undefined && coversRelease(ecosystem, os);
 };
 
 const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
@@ -90,7 +79,7 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
   const packages = new Map(
     entries.flatMap((entry) => {
       const [ecosystem, name] = [text(part(entry, "package"), "ecosystem"), text(part(entry, "package"), "name")];
-      const found = ecosystem === "PyPI" ? normalizePythonName(name) : name;
+      const found = packageNameKey(ecosystem.split(":")[0] ?? "", name);
       return named.includes(found) && isOfEcosystem(ecosystem, installed) ? [[JSON.stringify([ecosystem, name]), { ecosystem, name }] as const] : [];
     }),
   );

@@ -6,7 +6,8 @@ import { isObject, type Json, type JsonObject, part, text, texts } from "#base/j
 import { readTimestamp } from "#base/time.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import { ecosystemOfPurlType, isInRange, readVersionRange, type VersionRange } from "#base/versions/vers.ts";
-import { normalizePythonName } from "#base/versions/python-name.ts";
+import { packageNameKeyOfType } from "#base/versions/package-name.ts";
+import { distributionOf, isDistributionType } from "./formats/distribution.ts";
 import { packageName, type PurlParts, readPurlParts } from "./formats/purl.ts";
 import type { InstalledPackage, PackageVerdict } from "./judge-package.ts";
 
@@ -46,14 +47,16 @@ const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any
 const architectureOfProduct = ({ purl }: Product): string => purl.qualifiers.get("arch") ?? "";
 
 /** Whether a package URL is about the package in an image; what one of the two does not say is no difference. */
-const isAbout = ({ purl }: Product, { type, name, distribution, release }: InstalledPackage): boolean => {
+const isAbout = ({ purl }: Product, { type, name, distribution, os }: InstalledPackage): boolean => {
   if (purl.type !== type || purl.subpath !== "") return false;
   const named = packageName({ ...purl, architecture: "" });
-  if (type === "pypi" ? normalizePythonName(named) !== normalizePythonName(name) : named !== name) return false;
-  if (type !== "apk" && type !== "deb" && type !== "rpm") return true;
-  if (distribution !== "" && purl.namespace !== "" && purl.namespace.toLowerCase() !== distribution) return false;
-  const [, wanted = ""] = /-(\d[^-]*)$/.exec(purl.distribution) ?? [];
-  return wanted === "" || release === "" || wanted === release || release.startsWith(`${wanted}.`);
+  if (packageNameKeyOfType(type, named) !== packageNameKeyOfType(type, name)) return false;
+  if (!isDistributionType(type)) return true;
+  const wanted = distributionOf(type, purl.namespace, purl.distribution);
+  const isOther = (wanted.family || purl.namespace.toLowerCase()) !== (os?.family || distribution);
+  if (distribution !== "" && purl.namespace !== "" && isOther) return false;
+  const release = os?.release ?? "";
+  return wanted.release === "" || release === "" || wanted.release === release || release.startsWith(`${wanted.release}.`);
 };
 
 const isSameVersion = ({ type, qualifiers }: PurlParts, stated: string, version: string): boolean => {
@@ -110,7 +113,7 @@ const stateOf = (statements: readonly Statement[], architecture: string): Packag
   return states.has("under investigation") ? "under investigation" : undefined;
 };
 
-const nameOf = (type: string, name: string): string => `${type} ${type === "pypi" ? normalizePythonName(name) : name}`;
+const nameOf = (type: string, name: string): string => `${type} ${packageNameKeyOfType(type, name)}`;
 
 /** Statements by the package that they are about: a document may have thousands of them on a vulnerability. */
 type Statements = ReadonlyMap<string, readonly Statement[]>;

@@ -7,7 +7,7 @@ import { operatorUid } from "#authz";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";
-import { normalizePythonName } from "#base/versions/python-name.ts";
+import { packageNameKeyOfType } from "#base/versions/package-name.ts";
 import { type Cause, type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
@@ -82,8 +82,7 @@ interface Held {
 }
 
 const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
-  // PyPI's names are the same however they are written (PEP 503).
-  const others = type === "pypi" ? [normalizePythonName(name)] : type === "apk" ? [origins.get(name) ?? name] : [];
+  const others = type === "apk" ? [origins.get(name) ?? name] : [packageNameKeyOfType(type, name)];
   return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 

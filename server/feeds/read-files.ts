@@ -50,6 +50,8 @@ export type Reading =
   | { readonly kind: "remark"; readonly remark: Refusal }
   | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
+  /** The file told records before and tells none now: what it told is kept. */
+  | { readonly kind: "emptied"; readonly label: string; readonly records: number }
   /** Nothing of the source has changed. */
   | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
@@ -58,6 +60,8 @@ export interface ReadContext {
   readonly rows: Read;
   readonly feed: string;
   readonly options: DocumentOptions;
+  /** A file that is empty all of a sudden takes away what it told. */
+  readonly allowEmpty: boolean;
 }
 
 /** What is refused is still there: what it told before is not gone. */
@@ -95,6 +99,7 @@ const remarkOn = (text: string, label: string, line: number): Reading[] => {
 /** What is to be told of a document that was read, whose text begins on this line. */
 const remarksOn = (text: string, notation: Notation, documents: readonly ReadDocument[], label: string, line: number): Reading[] => [
   ...(notation === "json" ? remarkOn(text, label, line) : []),
+  ...documents.flatMap(({ cuts }) => cuts.map((cut): Reading => ({ kind: "remark", remark: { label, line: line + cut.line - 1, reason: cut.reason } }))),
   ...documents.flatMap(({ unmatched }): Reading[] =>
     unmatched ? [{ kind: "unmatched", refusal: { label, line: line + unmatched.line - 1, reason: unmatched.reason } }] : [],
   ),
@@ -120,6 +125,24 @@ async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile,
   yield partReading(context, file, part, { documents, isPartial: isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
+/** What a file told that is empty all of a sudden; 0 if it may be, or told nothing. */
+const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: KnownParts): number => {
+  if (allowEmpty) return 0;
+  let records = 0;
+  for (let part = 0; ; part++) {
+    const before = known.get(partKey(file.name, part));
+    if (!before) return records;
+    records += before.records;
+  }
+};
+
+/** A file whose answer is not taken: its parts stay as they are. */
+function* keepEmptied(file: FeedFile, records: number): Generator<Reading> {
+  file.refused?.();
+  yield { kind: "emptied", label: file.label, records };
+  yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
+}
+
 /** A file of many documents, part by part. */
 async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, known: KnownParts): AsyncGenerator<Reading> {
   let isUnchanged = true;
@@ -127,6 +150,11 @@ async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, k
   for (let isEnded = false; !isEnded; part++) {
     const { pieces, isLast } = await readPiecesOfPart(next);
     if (pieces.length === 0 && part > 0) break;
+    const emptied = pieces.every(({ text }) => text.length === 0) && part === 0 && isLast ? emptiedRecords(context, file, known) : 0;
+    if (emptied > 0) {
+      yield* keepEmptied(file, emptied);
+      return;
+    }
     isEnded = isLast;
     const digest = bytesDigestOf(pieces.map(({ text }) => text));
     const before = known.get(partKey(file.name, part));
@@ -202,7 +230,14 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
   if (notation === "prose") throw new DocumentError(1, text.trim() === "" ? "is empty" : `is of no format that import ${options.kind} knows`);
   const documents = await readDocument(text, notation, options);
   yield* remarksOn(text, notation, documents, file.label, 1);
-  if (tellsNothing(text, documents)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+  if (tellsNothing(text, documents)) {
+    const emptied = emptiedRecords(context, file, known);
+    if (emptied > 0) {
+      yield* keepEmptied(file, emptied);
+      return;
+    }
+    yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+  }
   const place = { part: 0, digest, isKnown: before !== undefined };
   yield partReading(context, file, place, { documents, isPartial: false, line: 1, sizeBytes: bytes.length });
   yield { kind: "end", file: end };

@@ -4,7 +4,7 @@
 import { countFeedsReadOtherwise, type Store } from "#store";
 
 /** Raised whenever formats read something differently. */
-export const readerVersion = "3";
+export const readerVersion = "4";
 
 /** How many sources of advisories and vulnerability records an earlier version has read last. */
 export const countOutdatedFeeds = ({ read }: Store): Promise<number> => countFeedsReadOtherwise(read, `["${readerVersion}",`);

@@ -181,6 +181,15 @@ async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<
   yield* filesIn(basename(path), file);
 }
 
+/** The key of a source that was imported, also of a file that is gone. */
+export const sourceKeyOf = async (source: string): Promise<string> => {
+  const url = addressForm.test(source) ? URL.parse(source) : null;
+  if (url) return url.href;
+  const path = resolve(source);
+  const isThere = (await stat(path).catch(() => undefined)) !== undefined;
+  return !isThere && domainForm.test(source) ? new URL(`https://${source}/`).href : path;
+};
+
 /** Finds a source. Throws a Fault where there is none. */
 export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {

@@ -23,6 +23,7 @@ import {
   markAdvisoriesPublic,
   markDocumentsPublic,
   noCounts,
+  noOwnedCounts,
   type OwnedCounts,
   recordKey,
   type RecordTeller,
@@ -58,7 +59,19 @@ export interface TellContext {
   readonly license: string;
   /** What the import says of it: public, not public, or nothing. */
   readonly public: boolean | undefined;
+  /** The number of the run. */
+  readonly run: number;
+  /** Replace records by ones that were modified earlier. */
+  readonly allowOlder: boolean;
   readonly nowMs: number;
+}
+
+/** What was written, and how many records were not: what is stored was modified later. */
+export interface ToldParts {
+  readonly counts: OwnedCounts;
+  readonly older: number;
+  /** Parts of files with such records: they are read again the next time. */
+  readonly olderParts: readonly { readonly name: string; readonly part: number }[];
 }
 
 /** Whose records they are: advisories lie in their group, public or not; vulnerability records are everybody's or a group's. */
@@ -220,12 +233,12 @@ export const tellParts = async (
   rows: Write,
   context: TellContext,
   parts: readonly (Omit<DocumentPart, "documents"> & { readonly documents: readonly ReadDocument[] })[],
-): Promise<OwnedCounts> => {
-  const { kind, group, feed, source, license, nowMs } = context;
+): Promise<ToldParts> => {
+  const { kind, group, feed, source, license, run, allowOlder, nowMs } = context;
   const given = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [{ draft, records }] : []));
   const written = await writeDocuments(
     rows,
-    { feed, public: context.public, nowMs },
+    { feed, public: context.public, run, allowOlder, nowMs },
     parts.map((part) => ({ ...part, documents: part.documents.flatMap(({ draft }) => draft ?? []) })),
     (numbers) => (kind === "advisories" ? findPublicNumbers(rows, group, numbers) : findPublicVulnerabilities(rows, source, numbers)),
   );
@@ -233,7 +246,8 @@ export const tellParts = async (
   const left = { group: new Map<string, string>(), everybody: new Map<string, string>(), hasMoved: true };
   const drafts = new Map<string, readonly FeedRecord[]>();
   for (const [index, { draft, records }] of given.entries()) {
-    const { id, public: isPublic, wasPublic } = written[index] ?? { id: "", public: false, wasPublic: undefined };
+    const { id, isOlder, public: isPublic, wasPublic } = written[index] ?? { id: "", isOlder: true, public: false, wasPublic: undefined };
+    if (isOlder) continue;
     drafts.set(id, records);
     const owner = ownerOf(context, { license: draft.license || license, public: isPublic });
     const other = owner === "group" ? "everybody" : "group";
@@ -246,7 +260,7 @@ export const tellParts = async (
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
   // A document that was there before may say something else of versions with rows that are the same.
-  const rewritten = given.flatMap(({ draft }, index) => (written[index]?.wasPublic === undefined ? [] : [...draft.records.keys()]));
+  const rewritten = given.flatMap(({ draft }, index) => (written[index]?.wasPublic === undefined || written[index].isOlder ? [] : [...draft.records.keys()]));
   if (kind === "advisories") {
     await addAdvisoriesToMatch(
       rows,
@@ -255,11 +269,22 @@ export const tellParts = async (
   }
   // Which package is built from which is told beside advisories, by lists that are not kept.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
-  if (untold.length === 0) return counts;
   const others = untold.filter((record) => !isFact(record));
-  const facts = await writeFacts(rows, { feed, group, public: factsPublic(context) }, untold.filter(isFact));
-  const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
-  return [facts, other].reduce<OwnedCounts>(addOwnedCounts, counts);
+  const target = { feed, group, public: factsPublic(context), run, allowOlder };
+  const facts = await writeFacts(rows, target, untold.filter(isFact));
+  const other = others.length === 0 ? noOwnedCounts : await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
+  const older = written.filter(({ isOlder }) => isOlder).length;
+  let first = 0;
+  const olderParts = parts.filter(({ documents }) => {
+    const count = documents.filter(({ draft }) => draft !== undefined).length;
+    first += count;
+    return facts.older > 0 || written.slice(first - count, first).some(({ isOlder }) => isOlder);
+  });
+  return {
+    counts: [facts.counts, other].reduce<OwnedCounts>(addOwnedCounts, addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older } })),
+    older: older + facts.older,
+    olderParts,
+  };
 };
 
 /** What is said of facts, which have no documents: their source's licence counts. */

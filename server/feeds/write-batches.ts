@@ -8,6 +8,8 @@ import type { Log } from "#base/log.ts";
 import {
   addChanges,
   addOwnedCounts,
+  forgetPartDigests,
+  keepParts,
   lockFeed,
   noOwnedCounts,
   type OwnedCounts,
@@ -28,12 +30,16 @@ export interface WriteContext {
   readonly target: RecordTarget;
   /** Of kinds whose documents are kept. */
   readonly told: TellContext | undefined;
+  /** The number of the run. */
+  readonly run: number;
   /** Called before each batch is written; throws where the import shall not go on. */
   readonly requireGoingOn: () => Promise<void>;
 }
 
 export interface WrittenBatch {
   readonly counts: OwnedCounts;
+  /** How many records were not written: what is stored was modified later. */
+  readonly older: number;
   readonly refusals: readonly Refusal[];
 }
 
@@ -59,34 +65,37 @@ export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator
   if (batch.length > 0) yield batch;
 }
 
-const writeTogether = ({ store, feed, target, told }: WriteContext, batch: readonly ReadPart[]): Promise<OwnedCounts> =>
+const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: readonly ReadPart[]): Promise<Omit<WrittenBatch, "refusals">> =>
   store.write(async (rows) => {
     // First, so that two imports of one source take turns.
     const { unreported } = await lockFeed(rows, feed);
-    await writeFeedParts(
-      rows,
-      feed,
-      batch.map(({ part }) => part),
-    );
-    const counts = told
+    const parts = batch.map(({ part }) => part);
+    if (told) await keepParts(rows, { feed, run }, parts);
+    await writeFeedParts(rows, feed, parts);
+    const { counts, older, olderParts } = told
       ? await tellParts(
           rows,
           told,
           batch.map(({ part: { name, part }, isPartial, documents }) => ({ name, part, isPartial, documents })),
         )
-      : await writeRecords(
-          rows,
-          target,
-          batch.flatMap(({ documents }) => recordsOf(documents)),
-        );
+      : {
+          counts: await writeRecords(
+            rows,
+            target,
+            batch.flatMap(({ documents }) => recordsOf(documents)),
+          ),
+          older: 0,
+          olderParts: [],
+        };
+    await forgetPartDigests(rows, feed, olderParts);
     await updateFeed(rows, feed, { settled: false, unreported: addChanges(unreported, counts) });
-    return counts;
+    return { counts, older };
   });
 
 /** Writes a batch in one transaction; where the store refuses, each part alone, so that the others go in. */
 const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Promise<WrittenBatch> => {
   try {
-    return { counts: await writeTogether(context, batch), refusals: [] };
+    return { ...(await writeTogether(context, batch)), refusals: [] };
   } catch (thrown) {
     const [only, other] = batch;
     const isTransient = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "ABORTED";
@@ -94,16 +103,18 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
     if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
     if (other === undefined) {
       context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
-      return { counts: noOwnedCounts, refusals: [{ label: only.label, line: only.line, reason: "holds something that cannot be stored" }] };
+      return { counts: noOwnedCounts, older: 0, refusals: [{ label: only.label, line: only.line, reason: "holds something that cannot be stored" }] };
     }
     let counts = noOwnedCounts;
+    let older = 0;
     const refusals: Refusal[] = [];
     for (const part of batch) {
       const written = await writeBatch(context, [part]);
       counts = addOwnedCounts(counts, written.counts);
+      older += written.older;
       refusals.push(...written.refusals);
     }
-    return { counts, refusals };
+    return { counts, older, refusals };
   }
 };
 

@@ -132,7 +132,7 @@ const updateRowOf = async (context: ChangeContext, resource: BoundResource, { be
     const time = resource.shape.fields.find((field) => field.json === "updateTime");
     if (time) after.updateTime = laterThan(text(before, "updateTime"), context.nowMs);
     const values = { ...resource.shape.write(after, time ? [...fields, time] : fields), ...columns };
-    await namingTaken(resource, after, updateRow(context.rows, resource.shape.table, uid, values));
+    await namingTaken(resource, after, namingQuota(uid, updateRow(context.rows, resource.shape.table, uid, values)));
   }
   return { record: await hydrated(context, resource, after), changed };
 };

@@ -115,7 +115,7 @@ export interface Cause {
   readonly bindings: () => readonly string[];
   readonly origin: () => Origin;
   readonly requestId: string;
-  /** Organizations that see of who did it the uid alone: a person who has rights there, and has not agreed to belong there. */
+  /** Organizations that see of who did it the uid alone: the user has role bindings there and has not accepted membership. */
   readonly strangerIn?: readonly string[];
 }
 
@@ -156,6 +156,8 @@ export interface Place {
   readonly capabilities?: readonly string[];
   /** The request with what was found. */
   readonly request: JsonObject;
+  /** The rights that count here, if they differ from those that it was found with (a repository that a registry token may create). */
+  readonly rights?: Rights;
   /** Everybody may do this here. */
   readonly isOpen?: boolean;
   /** Nothing is there that the caller may see; newer rights may show something. The operation answers as for nothing. */

@@ -10,7 +10,7 @@ export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
-export { strangerAt } from "./party.ts";
+export { callingParty, strangerAt } from "./party.ts";
 export { requireAnywhere, requireNotSuspended } from "./permit.ts";
 export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
 export { namingQuota } from "./quota.ts";

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { vaultOf } from "#store";
 import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
+import { pageSizeOf } from "./paging.ts";
 import { fc } from "../../test/property.ts";
 
 const seal = vaultOf(new Uint8Array(32).fill(7));
@@ -116,4 +117,11 @@ const sorted = (value: Json): Json =>
 test("texts that run into each other are told apart", () => {
   assert.notEqual(queryOf("ab", "c", {}), queryOf("a", "bc", {}));
   assert.notEqual(queryOf("a", "m", { name: 'x","orderBy":"y' }), queryOf("a", "m", { name: "x", orderBy: "y" }));
+});
+
+test("attack 13: a page has 200 rows at most, however many are asked for", () => {
+  assert.deepEqual(
+    [0, 1, 200, 201, 2_147_483_647].map((pageSize) => pageSizeOf({ pageSize })),
+    [50, 1, 200, 200, 200],
+  );
 });

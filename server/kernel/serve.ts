@@ -23,12 +23,12 @@
 // It comes once: such a call is decided with rights read fresh, and never handled a second time.
 
 import type { Caller } from "#authn";
-import { bindingsGiving, type Rights, visiblePaths } from "#authz";
+import { bindingsGiving, type Rights, visiblePaths, withoutRights } from "#authz";
 import type { Party } from "#base/fair-queue.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { networkOf } from "#base/origin.ts";
-import { rootOf } from "#base/uid.ts";
-import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
+import { isRoot, rootOf } from "#base/uid.ts";
+import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, record } from "#outbox";
@@ -74,14 +74,15 @@ export const makeServe =
       // A SCIM token was read with this very request, and has nothing that could be remembered.
       for (let fresh = unread.content !== undefined || caller.scim !== undefined; ; fresh = true) {
         const rights = caller.scim ? scimRights(kernel, caller.scim) : await kernel.rights.of(caller, kernel.services.clock(), fresh);
-        if (!rights) throw unauthenticated("the identity of this token no longer exists, or has ended (its expireTime)");
+        if (!rights) throw withoutRights();
         if (!call) {
           // Not before: nobody whom we do not know makes us read.
           const reading = unread.read();
           call = withRequest(unread, reading instanceof Promise ? await reading : reading);
-          // While the message came its token may have been taken back, of which no version of rights tells (attack 202). SCIM's
-          // writes ask in their transaction.
-          if (reading instanceof Promise && (caller.grant !== undefined || (caller.scim && !unread.method.writes))) {
+          // While the message came its session may have been revoked (attack 202). Rights of a person that are proven later tell so by
+          // their version; others do not. SCIM's writes ask in their transaction.
+          const isUnproven = caller.grant !== undefined && (fresh || !isRoot(caller.uid));
+          if (reading instanceof Promise && (isUnproven || (caller.scim && !unread.method.writes))) {
             if (caller.scim) caller = await callerOf(kernel, unread);
             continue;
           }
@@ -109,11 +110,13 @@ export const makeServe =
     }
   };
 
-/** SCIM is for identity providers alone, each at its own address, and nothing else is for them. */
-const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> =>
-  method.scim
-    ? authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization)
+/** SCIM is for identity providers alone, each at its own address, and nothing else is for them. Registry tokens are for the registry alone. */
+const callerOf = ({ services: { authn } }: Kernel, { method, authorization, identity, origin, requestInUrl }: UnreadCall): Caller | Promise<Caller> => {
+  if (method.scim) return authn.authenticateScim(text(requestInUrl(), "identityProviderUid"), authorization);
+  return method.distribution
+    ? authn.authenticateRegistry(authorization, identity, () => origin().address)
     : authn.authenticate(authorization, identity, () => origin().address);
+};
 
 /** None: what SCIM may do is in its operations. */
 const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });
@@ -148,17 +151,18 @@ const placed = async (
   return found;
 };
 
-const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
+const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ofCaller: Rights, proven: boolean): Promise<Reply> => {
   const { services } = kernel;
   const { method } = read;
   const nowMs = services.clock();
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
-  requireNotSuspended(rights.closed);
+  requireNotSuspended(ofCaller.closed);
   const { findPlace } = answer;
-  const home = caller ? actingParty(caller, rights, undefined) : strangerAt(read.origin().address);
-  const looked = findPlace && provingRead(services.store.forParty(home).read, rights, proven);
-  const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, rights, { rows: looked, proven }));
+  const home = caller ? actingParty(caller, ofCaller, undefined) : strangerAt(read.origin().address);
+  const looked = findPlace && provingRead(services.store.forParty(home).read, ofCaller, proven);
+  const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, ofCaller, { rows: looked, proven }));
+  const rights = place?.rights ?? ofCaller;
   const call = place ? { ...read, request: place.request } : read;
   const path = place ? place.path : resourcePathOf(call);
   describeCall({ path: path ?? filteredPlaceOf(call) });
@@ -225,7 +229,6 @@ const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>
   bindings: () => [...new Set(permitted.flatMap(({ capabilities, path }) => bindingsGiving(rights, capabilities, path)))],
   origin: call.origin,
   requestId: call.requestId,
-  ...(rights.strangerIn ? { strangerIn: rights.strangerIn } : {}),
 });
 
 /** A write and the event of its operation, in the transaction of `rows`. */

@@ -23,10 +23,10 @@ const handlesSecret = ({ writes, input, output }: MethodFact): boolean =>
 
 /**
  * True for what can be a tool. Images and files come as bytes, which no conversation can hold; what takes or gives a credential
- * would leave it in one.
+ * would leave it in one. What a user answers in person shows text of organizations that the user has not joined (attack 265).
  */
 export const isToolOperation = (method: MethodFact): boolean =>
-  !method.distribution && !method.givesFile && !method.credentials && method.http.length > 0 && !handlesSecret(method);
+  !method.distribution && !method.givesFile && !method.credentials && !method.personal && method.http.length > 0 && !handlesSecret(method);
 
 /** The names of all sets, in their order. */
 const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());

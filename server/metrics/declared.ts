@@ -243,6 +243,12 @@ export const declared = {
     labels: { feed: "open", kind: "open" },
     of: "process",
   },
+  gantry_feeds_held: {
+    kind: "gauge",
+    help: "Sources whose last import held something back, by why. Of all imports, not only those of GANTRY_FEEDS.",
+    labels: { reason: ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] },
+    of: "database",
+  },
   gantry_registry_blobs: {
     kind: "gauge",
     help: "Blobs that are stored, each once.",

@@ -9,6 +9,7 @@ import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
 import { subscription } from "./events/subscription.ts";
 import { feedFiles } from "./feeds/feed-files.ts";
+import { feed } from "./feeds/feed.ts";
 import { osv } from "./feeds/osv.ts";
 import { accountAssociation } from "./iam/account-association.ts";
 import { externalGroupRoleMapping } from "./iam/external-group-role-mapping.ts";
@@ -46,6 +47,7 @@ import { vulnReport } from "./registry/vuln-report.ts";
 import { scimDiscovery } from "./scim/scim-discovery.ts";
 import { scimGroup } from "./scim/scim-group.ts";
 import { scimUser } from "./scim/scim-user.ts";
+import { session } from "./sessions/session.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -58,6 +60,7 @@ export const resources = [
   event,
   subscription,
   feedFiles,
+  feed,
   osv,
   accountAssociation,
   externalGroupRoleMapping,
@@ -95,5 +98,6 @@ export const resources = [
   scimDiscovery,
   scimGroup,
   scimUser,
+  session,
   advisory,
 ];

@@ -9,7 +9,7 @@
 // somebody else's hands: then it ends, and so does what it gave. Each step stands under the row's lock, whichever server it
 // comes to.
 
-import { hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { Fault, invalid, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -19,8 +19,6 @@ import {
   deleteSomeEndedAuthorizationCodes,
   hasAuthorizationCode,
   insertAuthorizationCode,
-  insertRevokedGrant,
-  deleteRefreshToken,
   lockAuthorizationCode,
   lockPersonAndProvider,
   useAuthorizationCode,
@@ -29,8 +27,10 @@ import {
 import type { CodeCompletion, Completer, SignedIn } from "./completion.ts";
 import { oauthFault, readSingleParameters } from "./oauth-parameters.ts";
 import { redirectTo } from "./pages.ts";
+import { withoutFragment } from "./redirect-fragment.ts";
 import { audienceOfResource } from "./resources.ts";
 import { newSecret } from "./secret.ts";
+import { endNamedSession, newSessionId } from "./session.ts";
 import type { SignInSettings } from "./settings.ts";
 import { issueTokens } from "./tokens.ts";
 
@@ -54,7 +54,7 @@ const answerAddress = (
   const url = new URL(redirectUri);
   for (const name of ["code", "error", "error_description", "error_uri", "state", "iss"]) url.searchParams.delete(name);
   for (const [name, value] of given) url.searchParams.append(name, value);
-  return url.href;
+  return withoutFragment(url);
 };
 
 /** Where a client is told that nothing comes of it. */
@@ -142,14 +142,6 @@ const readPresented = (settings: SignInSettings, form: URLSearchParams): Present
   };
 };
 
-/** What a grant gave is worth nothing any more. */
-const takeBack = async (rows: Write, grantId: string, nowMs: number): Promise<void> => {
-  await insertRevokedGrant(rows, grantId, nowMs);
-  await deleteRefreshToken(rows, grantId, nowMs);
-};
-
-const newGrantId = (): string => randomBytes(16).toString("hex");
-
 /** RFC 6749, 5.1: what was given of what was asked for. */
 const scopeGiven = ({ scope }: CodeCompletion, refreshes: boolean): { readonly scope?: string } => {
   const given = scope.split(" ").filter((word) => word !== "" && (refreshes || word !== "offline_access"));
@@ -170,15 +162,16 @@ const redeem = async (settings: SignInSettings, rows: Write, presented: Presente
   const { codeHash, client } = presented;
   const row = await lockAuthorizationCode(rows, codeHash, nowMs);
   if (!row) return refusedCode();
+  const opened = settings.vault.open(sealPurpose, row.sealed, bindingOf(codeHash));
+  const granted = opened === undefined ? undefined : (JSON.parse(opened) as Granted);
   if (row.grantId !== undefined) {
     settings.log("signin.code.reused", { client });
-    await takeBack(rows, row.grantId, nowMs);
+    await endNamedSession(rows, row.grantId, granted?.signedIn.uid ?? "", nowMs);
     return refusedCode();
   }
-  const opened = settings.vault.open(sealPurpose, row.sealed, bindingOf(codeHash));
-  if (row.isExpired || opened === undefined) return refusedCode();
-  const { completion, signedIn } = JSON.parse(opened) as Granted;
-  const grant = { id: newGrantId(), client: completion.client };
+  if (row.isExpired || granted === undefined) return refusedCode();
+  const { completion, signedIn } = granted;
+  const grant = { id: newSessionId(), client: completion.client };
   const misuse = misuseOf(presented, completion);
   await useAuthorizationCode(rows, codeHash, grant.id);
   if (misuse) {
@@ -188,7 +181,15 @@ const redeem = async (settings: SignInSettings, rows: Write, presented: Presente
   }
   // Since the sign-in the provider that vouched for it may have gone, or the person itself.
   if (!(await lockPersonAndProvider(rows, signedIn.uid, signedIn.identityProviderUid))) return refusedCode();
-  const { token, expireTimeMs, refreshToken } = await issueTokens(settings, rows, signedIn, completion.requestedToken, completion.refresh, grant);
+  const { token, expireTimeMs, refreshToken } = await issueTokens(
+    settings,
+    rows,
+    signedIn,
+    completion.requestedToken,
+    completion.refresh,
+    { kind: "code", program: completion.client },
+    grant,
+  );
   return {
     access_token: token,
     token_type: "Bearer",

@@ -138,10 +138,12 @@ const consentPage = (
   const isListed = client.kind === "listed";
   const named = visibleText(client.name, limits.shownNameLengthMax) === "" ? "" : `<br>It calls itself ${nameHtml(client.name)}.`;
   const said = isListed ? "<br>It is known here: whoever runs this server lists it." : named;
+  // One host can serve the documents of many people, so the address is shown in full. It is ASCII in its one spelling (client-documents.ts).
+  const document = client.kind === "document" ? `<br><small>${escapeHtml(completion.client)}</small>` : "";
   const grants = grantTexts(dependencies, completion.requestedToken, completion.refresh);
   const form =
     // The host alone cannot be made up, nor what the operator calls somebody: it stands first, and by itself.
-    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${said}</p>` +
+    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${document}${said}</p>` +
     `<p>It asks to act in your name on ${escapeHtml(ownHost)}. If you allow it:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}<li>${escapeHtml(destinationText(completion.redirectUri, client))}</li></ul>` +
     "<p><strong>Allow it only if you began this yourself.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +

@@ -1,11 +1,12 @@
 // A person's sign-in with a browser: to the identity provider with an authorization request, and back with its callback.
 //
-//   /oauth           who asks, for what, and where it shall end      beginSignIn   a row, a cookie, and off to the provider
-//   /oauth/callback  the provider's answer                           endSignIn     the row is taken, the person signed in
+//   /oauth                 who asks, for what, and where it shall end      beginSignIn   a row, a cookie, and off to the provider
+//   /oauth/callback/<uid>  the provider's answer                           endSignIn     the row is taken, the person signed in
+//   /oauth/invite          the answer about an invite, if there is one     endInvitedSignIn
 //
-// What the provider sends back is bound to the browser that began (cookie), to the request (state, nonce, PKCE) and
-// to the provider that was asked: its row says which, never the answer. So nobody ends a sign-in that another began,
-// in either's place (RFC 9700, 2.1; 4.4).
+// What the provider sends back is bound to the browser that began (cookie), to the request (state, nonce, PKCE) and to the provider
+// that was asked: each has a callback address of its own, and the row counts there alone (RFC 9700, 2.1; 4.4.2). A provider that
+// redirects the browser to another one gets no code: that one sends it to its own callback, where no such sign-in was started.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
@@ -30,15 +31,18 @@ import {
 } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
+import { redirectByPage } from "./confirm.ts";
+import { type AcceptedInvite, showInviteQuestion, takeInviteAnswer, type WaitingSignIn } from "./invite-pages.ts";
+import { askLoopback } from "./loopback-pages.ts";
 import { withMembershipQuestion } from "./membership-pages.ts";
 import { redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
-import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
+import { callbackPath, type SentRequest, type UpstreamUser } from "./provider.ts";
 import { checkProvisioning } from "./provisioning.ts";
-import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
+import { acceptInvite, findInviteGroup, readInviteOffer, type Registered, registerThroughProvider, type Upstream } from "./registration.ts";
 import { findRequestedProvider } from "./requested-provider.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
 import { openSession } from "./sessions.ts";
-import type { SignInSettings } from "./settings.ts";
+import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface SignInRequest {
   /** A provider's uid, or a verified organization's name. */
@@ -54,7 +58,7 @@ export interface SignInRequest {
 
 /** What a sign-in's row holds, sealed, until the provider answers. */
 interface PendingSignIn extends Omit<SignInRequest, "provider"> {
-  readonly authorizationRequest: AuthorizationRequest;
+  readonly authorizationRequest: SentRequest;
 }
 
 const sealPurpose = "sign in";
@@ -83,10 +87,12 @@ const readSignInCookie = (settings: SignInSettings, state: string, request: Endp
   return found?.slice(start.length) ?? "";
 };
 
-const complete = async (dependencies: SignInDependencies, signedIn: SignedIn, completion: Completion): Promise<EndpointAnswer> => {
+const complete = async (dependencies: SignInDependencies, request: EndpointRequest, signedIn: SignedIn, completion: Completion): Promise<EndpointAnswer> => {
   const { completers } = dependencies;
   switch (completion.kind) {
     case "redirect":
+      // The user is asked before tokens leave for a port of their computer.
+      if (completion.redirect !== "") return askLoopback(dependencies, request, signedIn, completion);
       return completers.redirect.complete(dependencies, signedIn, completion);
     case "device":
       return completers.device.complete(dependencies, signedIn, completion);
@@ -138,9 +144,9 @@ export const beginSignIn = async (
     const provider = await findRequestedProvider(store.read, idpId);
     const { issuer, clientId } = provider.oidc;
     const authorizationRequest = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), issuer, clientId };
-    const url = await providers.authorizationUrl(provider, authorizationRequest);
+    const { url, sent } = await providers.authorizationUrl(provider, authorizationRequest);
     const browserSecret = newSecret();
-    const pending: PendingSignIn = { ...request, authorizationRequest };
+    const pending: PendingSignIn = { ...request, authorizationRequest: sent };
     await store.write(async (rows) => {
       await deleteSomeExpiredSignIns(rows, clock());
       const addressHash = await openRows.admit(rows, "sign_ins", requestSource.origin.address, clock());
@@ -161,47 +167,55 @@ export const beginSignIn = async (
   }
 };
 
-/** Takes the sign-in out of the store: of all who come back with it one goes on. */
+/** Takes the sign-in that this browser started at this provider out of the store. Of concurrent callbacks one continues. */
 const takePendingSignIn = async (
   { store, vault, clock }: SignInDependencies,
+  identityProviderUid: string,
   state: string,
   browserSecret: string,
 ): Promise<{ readonly provider: Provider | undefined; readonly pending: PendingSignIn } | undefined> => {
-  const stateHash = secretHashOf(state);
-  const row = await store.write((rows) => takeSignIn(rows, stateHash, secretHashOf(browserSecret), clock()));
+  const key = { stateHash: secretHashOf(state), browserHash: secretHashOf(browserSecret), identityProviderUid };
+  const row = await store.write((rows) => takeSignIn(rows, key, clock()));
   if (!row) return undefined;
-  const opened = vault.open(sealPurpose, row.sealed, signInBinding({ ...row, stateHash }));
+  const opened = vault.open(sealPurpose, row.sealed, signInBinding(key));
   if (opened === undefined) return undefined;
-  return { provider: await findProvider(store.read, row.identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
+  return { provider: await findProvider(store.read, identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };
 
 /** What a sign-in changes, nobody with a token of ours does. */
 const signInContext = (rows: Write, { kernel }: SignInDependencies, { requestId, origin }: RequestSource): ChangeContext =>
   changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
 
+/** The user as the invite's organization may believe it. */
+const upstreamForInvite = async (rows: Write, provider: Provider, { upstream }: UpstreamUser, code: string): Promise<Upstream> => {
+  const group = await findInviteGroup(rows, code);
+  // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
+  const { email: _, ...withoutEmail } = upstream;
+  return group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
+};
+
 /** Makes the person known, or lets in who is. */
 const registerUpstreamUser = async (
   rows: Write,
   dependencies: SignInDependencies,
   provider: Provider,
-  { upstream, externalId }: UpstreamUser,
-  pending: PendingSignIn,
+  upstreamUser: UpstreamUser,
+  { skipRegistration }: Pick<PendingSignIn, "skipRegistration">,
+  accepted: AcceptedInvite | undefined,
   requestSource: RequestSource,
 ): Promise<Registered & { readonly isProvisioned: boolean }> => {
   const { authn } = dependencies;
+  const { upstream, externalId } = upstreamUser;
   const context = signInContext(rows, dependencies, requestSource);
   const identityUid = authn.personUid(upstream.issuer, upstream.subject);
   const { isProvisioned } = await checkProvisioning(context, provider, identityUid, externalId);
   // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
   await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
-  if (pending.invite !== "") {
-    const group = await findInviteGroup(rows, pending.invite);
-    // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
-    const { email: _, ...withoutEmail } = upstream;
-    const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
-    return { ...(await acceptInvite(context, trusted, pending.invite)), isProvisioned };
+  if (accepted) {
+    const { code, offer } = accepted;
+    return { ...(await acceptInvite(context, await upstreamForInvite(rows, provider, upstreamUser, code), code, offer)), isProvisioned };
   }
-  if (pending.skipRegistration && !(await hasIdentity(rows, identityUid))) {
+  if (skipRegistration && !(await hasIdentity(rows, identityUid))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
   return { ...(await registerThroughProvider(context, upstream, { ...provider, isProvisioned })), isProvisioned };
@@ -213,6 +227,7 @@ const signInUpstreamUser = async (
   provider: Provider,
   upstreamUser: UpstreamUser,
   pending: PendingSignIn,
+  accepted: AcceptedInvite | undefined,
   requestSource: RequestSource,
 ): Promise<SignedIn> => {
   const { authn, store, clock } = dependencies;
@@ -232,7 +247,7 @@ const signInUpstreamUser = async (
     return { ...common, untilMs: Math.min(common.untilMs, identityEndMs), uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }
   return store.write(async (rows) => {
-    const { identity, isProvisioned } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, requestSource);
+    const { identity, isProvisioned } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, accepted, requestSource);
     const { groups } = upstreamUser;
     const session = await openSession(rows, { identity, identityProvider: provider.uid, groups, nowMs, untilMs: common.untilMs, isProvisioned });
     // Of a session that gives nothing yet a refresh token keeps nothing alive: what it renews is without the session.
@@ -241,10 +256,44 @@ const signInUpstreamUser = async (
   });
 };
 
-/** Answers the provider's callback. */
-export const endSignIn = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
+/** Answers a callback at the address that all providers once shared. It redeems nothing and ends no sign-in. */
+export const refuseSharedCallback = async (dependencies: SignInDependencies): Promise<EndpointAnswer> => {
+  const why = "each identity provider has its own callback address, and this is the one that all of them shared";
+  return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Not signed in", [
+    sentenceOf(why),
+    `An administrator registers the provider's address there: ${urlOfPath(dependencies, callbackPath)}/<uid>, ` +
+      "shown as callbackUrl by the API and by: gantry iam identity-providers get. Then start the sign-in again.",
+  ]);
+};
+
+/** Registers the person if necessary, and ends the sign-in as it was asked to end. `accepted`: the invite that the person has agreed to. */
+const finishSignIn = async (
+  dependencies: SignInDependencies,
+  request: EndpointRequest,
+  provider: Provider,
+  upstreamUser: UpstreamUser,
+  pending: PendingSignIn,
+  accepted?: AcceptedInvite,
+): Promise<EndpointAnswer> => {
+  const requestSource = { origin: request.origin, requestId: request.requestId };
+  const signedIn = await signInUpstreamUser(dependencies, provider, upstreamUser, pending, accepted, requestSource);
+  const answer = await complete(dependencies, request, signedIn, pending.completion);
+  return withMembershipQuestion(dependencies, request, signedIn, pending.completion, answer);
+};
+
+/** The page that asks about the invite; nothing of the sign-in takes effect before its answer. Throws what accepting it would throw. */
+const askAboutInvite = (dependencies: SignInDependencies, request: EndpointRequest, provider: Provider, waiting: WaitingSignIn): Promise<EndpointAnswer> =>
+  showInviteQuestion(dependencies, request, provider.uid, waiting, async (rows) => {
+    const { invite } = waiting.pending;
+    const upstream = await upstreamForInvite(rows, provider, waiting.upstreamUser, invite);
+    return readInviteOffer(signInContext(rows, dependencies, request), upstream, invite);
+  });
+
+/** Answers the callback of this identity provider. */
+export const endSignIn = async (dependencies: SignInDependencies, request: EndpointRequest, identityProviderUid: string): Promise<EndpointAnswer> => {
   const [state = "", another] = request.query.getAll("state");
-  const taken = another === undefined ? await takePendingSignIn(dependencies, state, readSignInCookie(dependencies, state, request)) : undefined;
+  const browserSecret = readSignInCookie(dependencies, state, request);
+  const taken = another === undefined ? await takePendingSignIn(dependencies, identityProviderUid, state, browserSecret) : undefined;
   if (!taken) {
     const ended = "this sign-in was begun in another browser, has been finished already, or has taken too long";
     return refusalPage(new Fault("INVALID_ARGUMENT", ended), 400, "Not signed in", [`${sentenceOf(ended)} Begin again where you came from.`]);
@@ -255,11 +304,32 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   try {
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
     const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
-    const signedIn = await signInUpstreamUser(dependencies, provider, upstreamUser, pending, requestSource);
-    answer = await withMembershipQuestion(dependencies, request, signedIn, pending.completion, await complete(dependencies, signedIn, pending.completion));
+    // With an assumed identity the person joins nothing.
+    const hasInvite = pending.invite !== "" && pending.identity === "";
+    answer = hasInvite
+      ? await askAboutInvite(dependencies, request, provider, { pending, upstreamUser })
+      : await finishSignIn(dependencies, request, provider, upstreamUser, pending);
   } catch (thrown) {
     answer = await refuseSignIn(dependencies, thrown, pending.completion, requestSource);
   }
   // A page with a form sets a cookie of its own, and the sign-in's ends by itself: it opens nothing any more.
   return { ...answer, headers: { ...setSignInCookie(dependencies, state, "", 0), ...answer.headers } };
+};
+
+/** Answers the form of the invite's page: ends the waiting sign-in with the invite or without it. */
+export const endInvitedSignIn = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
+  const answer = await takeInviteAnswer(dependencies, request);
+  if (!("waiting" in answer)) return answer;
+  const { pending, upstreamUser } = answer.waiting;
+  try {
+    const provider = await findProvider(dependencies.store.read, answer.identityProviderUid);
+    if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
+    const { issuer, clientId } = pending.authorizationRequest;
+    if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId)
+      throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
+    return redirectByPage(await finishSignIn(dependencies, request, provider, upstreamUser, pending, answer.accepted));
+  } catch (thrown) {
+    const requestSource = { origin: request.origin, requestId: request.requestId };
+    return redirectByPage(await refuseSignIn(dependencies, thrown, pending.completion, requestSource));
+  }
 };

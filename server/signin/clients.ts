@@ -1,6 +1,7 @@
 // Who may be given an authorization code, and at which addresses (docs/decisions/0050):
 //
 //   <public URL>/docs       this server's own pages, at one address
+//   https://…               a page that the operator lists (GANTRY_REDIRECT_URIS), at that one address
 //   NAME                    whom the operator lists (GANTRY_CLIENTS)
 //   https://…               whoever has a document there that says so (Client ID Metadata Documents)
 //
@@ -15,7 +16,7 @@ import { withoutTrailing } from "#base/trailing.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface Client {
-  /** Who vouches for it: this server itself, its operator, or the host of its document. */
+  /** What vouches for it: this server (a page of its own, or one that the operator lists), the operator's list of programs, or the host of its document. */
   readonly kind: "own" | "listed" | "document";
   readonly id: string;
   /** What it calls itself; "" where it does not. */
@@ -65,6 +66,8 @@ const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string)
 export const findClient = async (settings: SignInSettings, id: string, address: string): Promise<Client> => {
   const own = urlOfPath(settings, docsPath);
   if (id === own) return { kind: "own", id, name: "", host: "", redirectUris: [urlOfPath(settings, docsRedirectPath)] };
+  // A page of the operator is a client by its own address, compared as a whole string.
+  if (settings.redirectUris.includes(id)) return { kind: "own", id, name: "", host: "", redirectUris: [id] };
   const listed = settings.clients.filter((each) => each.id === id);
   if (listed.length > 0) return { kind: "listed", id, name: "", host: "", redirectUris: listed.map(({ redirectUri }) => redirectUri) };
   // What lies at this server's own addresses may say what somebody has written, in this server's name: records of feeds go out as they came in.
@@ -84,8 +87,10 @@ const withoutLoopbackPort = (address: string): string => {
  * Whether the client has listed this address: character for character, but for the port of a program on the person's own
  * machine, which is given one that is free (RFC 8252, 7.3; RFC 9700, 4.1.3). Throws INVALID_ARGUMENT.
  */
-export const checkRedirect = ({ redirectUris }: Client, address: string): void => {
-  const asked = isRedirectAddress(address) ? withoutLoopbackPort(address) : undefined;
+export const checkRedirect = ({ id, redirectUris }: Client, address: string): void => {
+  // A page of the operator is its own client: the whole string, with its port.
+  const isPage = redirectUris.includes(id);
+  const asked = isRedirectAddress(address) && (!isPage || address === id) ? withoutLoopbackPort(address) : undefined;
   if (asked === undefined || !redirectUris.some((listed) => withoutLoopbackPort(listed) === asked))
     throw invalid([{ field: "redirect_uri", description: "is not an address that this client has listed" }]);
 };

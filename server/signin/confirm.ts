@@ -116,8 +116,8 @@ export const grantTexts = (
   ...(scopes.length > 0 ? [`It may do so in these groups only: ${scopes.join(", ")}.`] : []),
   ...(audience.some((each) => each !== publicUrl) ? [`It may act in your name at ${audience.join(", ")}.`] : []),
   refresh
-    ? `It stays signed in for up to ${days(limits.refreshFamilyLifetimeMs)} days, as long as it is used every ${days(limits.refreshTokenLifetimeMs)} days.`
-    : "It stays signed in for an hour at most.",
+    ? `Access lasts up to ${days(limits.refreshFamilyLifetimeMs)} days, if it is used at least every ${days(limits.refreshTokenLifetimeMs)} days.`
+    : "Access lasts one hour at most.",
 ];
 
 const hiddenInputs = (fields: ConfirmationQuestion["hidden"]): string =>

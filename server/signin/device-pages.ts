@@ -48,17 +48,29 @@ const elapsedText = (milliseconds: number): string => {
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
+/** When and from where a code was requested. Another address than this browser's is a warning sign, so both are named. */
+const requesterText = ({ address, createTimeMs }: OpenCode, own: string, nowMs: number): string => {
+  const time = `${new Date(createTimeMs).toISOString().slice(11, 16)} UTC, ${elapsedText(nowMs - createTimeMs)}`;
+  if (address === "") return `The request came at ${time}.`;
+  const compared = address === own ? "This browser has the same address." : `This browser has another address, ${own}.`;
+  return `The request came from the address ${address} at ${time}. ${compared}`;
+};
+
 const deviceConfirmationPage = (
   dependencies: SignInDependencies,
   request: EndpointRequest,
   code: OpenCode,
   provider: ProviderQuestion | undefined,
 ): EndpointAnswer => {
-  const program = code.client === "" ? "A program in a terminal" : `A program in a terminal that calls itself “${code.client}”`;
-  const elapsed = elapsedText(dependencies.clock() - code.createTimeMs);
+  // The program chooses what it is called.
+  const claim = code.client === "" ? "It does not say which program it is." : `It says it is “${code.client}”. Any program can say that.`;
   return confirmationPage(dependencies, request, code.userCode, {
     status: (provider?.problem ?? "") === "" ? 200 : 400,
-    paragraphs: [`${program} asks to act in your name on ${new URL(dependencies.publicUrl).host}. It began ${elapsed}.`],
+    paragraphs: [
+      `A program in a terminal asks to act in your name on ${new URL(dependencies.publicUrl).host}.`,
+      claim,
+      requesterText(code, request.origin.address, dependencies.clock()),
+    ],
     grants: grantTexts(dependencies, code.request.requestedToken, code.request.refresh),
     code: formatUserCode(code.userCode),
     path: devicePath,

@@ -13,6 +13,7 @@ import type { RequestSource } from "#base/origin.ts";
 import { withUnseenAs } from "#base/unseen.ts";
 import {
   approveDeviceCode,
+  type Binding,
   deleteDeviceCode,
   deleteEndedDeviceCodes,
   findOpenDeviceCode,
@@ -55,6 +56,8 @@ export interface OpenCode {
   readonly userCode: string;
   readonly client: string;
   readonly request: DeviceRequest;
+  /** The client address that asked for the code; "" if the row does not say. */
+  readonly address: string;
   /** Milliseconds since 1970. */
   readonly createTimeMs: number;
 }
@@ -85,6 +88,9 @@ const readStoredSignedIn = (stored: JsonObject): SignedIn => {
   };
 };
 
+const addressPurpose = "address of a device code";
+const addressBinding = (userCode: string): Binding => [userCode];
+
 const unknownDeviceCode = (): Fault => oauthFault("invalid_grant", "the code is unknown, or its tokens have been taken");
 
 const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { client: string; request: DeviceRequest } => {
@@ -113,7 +119,7 @@ const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { 
 /** Stores a new pair of codes, and deletes those whose time is over. The user code. */
 const storeCodes = async (
   rows: Write,
-  { openRows, userCodeGuesses }: SignInSettings,
+  { vault, openRows, userCodeGuesses }: SignInSettings,
   address: string,
   client: string,
   request: DeviceRequest,
@@ -130,7 +136,8 @@ const storeCodes = async (
       userCode,
       addressHash,
       client,
-      requestJson: JSON.stringify(request),
+      // The page shows the address; the table keeps it sealed, and beside it a hash that counts.
+      requestJson: JSON.stringify({ ...request, address: vault.seal(addressPurpose, address, addressBinding(userCode)) }),
       intervalMs: limits.devicePollIntervalMs,
       createTimeMs: nowMs,
       expireTimeMs: nowMs + limits.deviceCodeLifetimeMs,
@@ -185,7 +192,10 @@ const issueDeviceTokens = async (
   // OpenID Connect Core, 2: an ID token names its client as audience. It is the access token that says who you are.
   const own = requestedToken.audience.length > 0 ? requestedToken.audience : [settings.publicUrl];
   const audience = identify && client !== "" ? [...own, client] : requestedToken.audience;
-  const { token, expireTimeMs, refreshToken } = await issueTokens(settings, rows, signedIn, { ...requestedToken, audience }, refresh);
+  const { token, expireTimeMs, refreshToken } = await issueTokens(settings, rows, signedIn, { ...requestedToken, audience }, refresh, {
+    kind: "device",
+    program: client,
+  });
   return {
     access_token: token,
     token_type: "Bearer",
@@ -226,14 +236,21 @@ export const deviceGrant = async (settings: SignInSettings, form: URLSearchParam
 
 /** The open code that a person typed; undefined where there is none. Throws `throttled` where this address has typed too many wrong ones. */
 export const findOpenCode = async (
-  { store: { read }, clock, authn: { clientLimits }, userCodeGuesses }: SignInSettings,
+  { store: { read }, vault, clock, authn: { clientLimits }, userCodeGuesses }: SignInSettings,
   userCode: string,
   { origin: { address } }: RequestSource,
 ): Promise<OpenCode | undefined> => {
   // Also for a right one, or whoever guesses would be told by the difference.
   clientLimits.check("wrong-user-codes", address);
   const code = await findOpenDeviceCode(read, userCode, clock());
-  if (code) return { userCode, client: code.client, request: readStoredRequest(code.request), createTimeMs: code.createTimeMs };
+  if (code)
+    return {
+      userCode,
+      client: code.client,
+      request: readStoredRequest(code.request),
+      address: vault.open(addressPurpose, text(code.request, "address"), addressBinding(userCode)) ?? "",
+      createTimeMs: code.createTimeMs,
+    };
   clientLimits.addFailure("wrong-user-codes", address);
   await userCodeGuesses.addWrong();
   return undefined;

@@ -46,7 +46,7 @@ const headlessConfirmationPage = (
     ],
     grants: [
       ...(identity === "" ? [] : [`It acts as the identity ${identity}, as far as you may.`]),
-      ...(invite === "" ? [] : ["You accept the invite whose code is in the address."]),
+      ...(invite === "" ? [] : ["It brings an invite. After you sign in, a page asks whether you accept it."]),
       ...grantTexts(dependencies, requestedToken, false),
     ],
     code: code.slice(0, codePrefixLength),

@@ -80,7 +80,7 @@ export const takeHeadlessToken = async ({ read, write }: Store, code: string, no
 export const headlessCompleter: Completer<HeadlessCompletion> = {
   complete: async (settings, signedIn, { code, requestedToken }) => {
     const stored = await settings.store.write(async (rows) => {
-      const { token } = await issueTokens(settings, rows, signedIn, requestedToken, false);
+      const { token } = await issueTokens(settings, rows, signedIn, requestedToken, false, { kind: "headless", program: "" });
       const encrypted = encryptFor(code, token);
       return encrypted !== undefined && storeHeadlessToken(rows, settings.openRows, signedIn.requestSource.origin.address, code, encrypted, settings.clock());
     });

@@ -4,10 +4,12 @@ export { deleteExpiredInvites } from "./expired-invites.ts";
 export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export { takeHeadlessToken } from "./headless.ts";
 export { openSignIn, type SignInEndpoints } from "./open.ts";
-export { agreeToOrganization, membershipOf } from "./membership.ts";
+export { acceptOrganization, declineOrganization, membershipOf } from "./membership.ts";
 export { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "./provisioning.ts";
+export { callbackUrlOf } from "./provider.ts";
 export { recordExchange } from "./record-exchange.ts";
 export { renew } from "./refresh.ts";
+export { endSessions, recordRevocations, shownSession } from "./session.ts";
 export {
   acceptInvite,
   acceptInviteAs,

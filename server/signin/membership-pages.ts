@@ -1,13 +1,15 @@
-// The page behind a sign-in in a browser that asks a person about organizations that have bound their uid, and see nothing
-// else of them until they agree (docs/decisions/0021).
+// The page behind a sign-in in a browser that asks a user about pending memberships: organizations that have created role bindings for
+// the user, which grant nothing until the user accepts (docs/decisions/0021, 0067).
 //
 //   the sign-in's end   the question, with where the sign-in was going sealed into its form    a cookie of ours
 //   POST                the answer for one organization; the page again, or on to where it was going
 //
-// A program waits for nobody's answer: what ends at a program's own address on this machine goes there at once, and a
-// terminal has its tokens already when the page is shown.
+// It shows the newest 20, so that one organization among many others is still found, and names as plain text: whoever owns an
+// organization chose its name. A program waits for nobody's answer: what ends at a program's own address on this machine goes there at
+// once, and a terminal has its tokens already when the page is shown.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { isRoot, isUid } from "#base/uid.ts";
@@ -18,7 +20,7 @@ import { type Binding, findUnansweredOrganizations, type PersonOrganization } fr
 import type { Completion, SignedIn } from "./completion.ts";
 import { isConfirmed, questionPage, unconfirmedPage } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { agreeToOrganization } from "./membership.ts";
+import { acceptOrganization, declineOrganization } from "./membership.ts";
 import { escapeHtml, htmlPage } from "./pages.ts";
 import { nameHtml, personHtml } from "./person.ts";
 import { isProgramAddress } from "./redirect.ts";
@@ -28,7 +30,13 @@ export const membershipsPath = "/oauth/memberships";
 const sealPurpose = "membership question";
 /** The form's proof is over the sealed text and the browser's cookie (confirm.ts). */
 const boundToNothing: Binding = [];
-const acceptName = "gantry.memberships.v1.MembershipsService/AcceptMembership";
+
+/** What the buttons are called, with the operation that each stands for. */
+const answers = {
+  accept: { operation: "gantry.memberships.v1.MembershipsService/AcceptMembership", write: acceptOrganization },
+  decline: { operation: "gantry.memberships.v1.MembershipsService/DeclineMembership", write: declineOrganization },
+} as const;
+type AnswerName = keyof typeof answers;
 
 /** What the form carries, sealed: who is asked, and where their sign-in was going. */
 interface Question {
@@ -41,8 +49,16 @@ interface Question {
 }
 
 const organizationForm = ({ uid, name }: PersonOrganization): string =>
-  `<p><strong>${nameHtml(name)}</strong> has given you access. Accept: it will see your name, e-mail address and sign-ins.<br><small>${uid}</small></p>` +
-  `<p class="actions"><button name="accept" value="${uid}">Accept</button></p>`;
+  `<p><strong>${nameHtml(name)}</strong><br><small>${uid}</small></p>` +
+  `<p class="actions"><button name="accept" value="${uid}">Accept</button><button class="secondary" name="decline" value="${uid}">Decline</button></p>`;
+
+/** The pending memberships that a user is asked about now. */
+const findQuestions = ({ store, clock }: SignInDependencies, identityUid: string): Promise<PersonOrganization[]> =>
+  findUnansweredOrganizations(store.read, identityUid, {
+    nowMs: clock(),
+    sinceMs: clock() - limits.organizationsAskedMs,
+    count: limits.organizationsAskedMax,
+  });
 
 const membershipPage = (
   dependencies: SignInDependencies,
@@ -52,8 +68,11 @@ const membershipPage = (
 ): EndpointAnswer => {
   const sealed = dependencies.vault.seal(sealPurpose, JSON.stringify(question), boundToNothing);
   const form =
-    `${personHtml(question.person)}${organizations.map(organizationForm).join("")}` +
-    "<p>Until you accept, it sees an identifier and nothing else of you. Your access does not depend on it.</p>" +
+    personHtml(question.person) +
+    "<p>These organizations have given you roles. Accept only organizations that you know: each chose its name itself. If you accept, " +
+    "the roles count, and the organization sees your name, email address and sign-ins. Until then it sees an identifier only, and you see " +
+    "nothing of it. If you decline, you are not asked again.</p>" +
+    organizations.map(organizationForm).join("") +
     '<p class="actions"><button class="secondary" name="accept" value="">Not now</button></p>';
   return questionPage(dependencies, request, sealed, {
     title: "You are signed in",
@@ -79,12 +98,12 @@ export const withMembershipQuestion = async (
   completion: Completion,
   answer: EndpointAnswer,
 ): Promise<EndpointAnswer> => {
-  const { store, clock, log } = dependencies;
+  const { clock, log } = dependencies;
   // A code is good for a minute, which nobody may need for reading.
   const endsAtProgram = completion.kind === "code" || (completion.kind === "redirect" && isProgramAddress(dependencies, completion.redirect));
   if (endsAtProgram || !isRoot(identityUid) || ![200, 303].includes(answer.status)) return answer;
   try {
-    const organizations = await findUnansweredOrganizations(store.read, identityUid, clock(), limits.organizationsAskedMax);
+    const organizations = await findQuestions(dependencies, identityUid);
     if (organizations.length === 0) return answer;
     const question: Question = {
       identityUid,
@@ -100,31 +119,39 @@ export const withMembershipQuestion = async (
   }
 };
 
-/** Writes down that the person agrees, with the event of the operation that says the same. */
-const accept = async (
+/** Writes the answer, with the event of the operation that says the same. An answer that came too late changes nothing. */
+const writeAnswer = async (
   { store, kernel, clock }: SignInDependencies,
   { requestId, origin }: EndpointRequest,
   { identityUid, person: { act } }: Question,
+  name: AnswerName,
   uid: string,
 ) =>
   store.write(async (rows) => {
-    const cause = { operation: acceptName, actor: { subject: identityUid, act }, bindings: () => [], origin: () => origin, requestId };
-    const agreed = await agreeToOrganization(rows, identityUid, uid, clock());
-    const method = methodByName(acceptName);
-    const event = agreed?.made && method ? eventOf(changeContext(kernel, rows, cause), method, {}, agreed.membership) : undefined;
+    const { operation, write } = answers[name];
+    const cause = { operation, actor: { subject: identityUid, act }, bindings: () => [], origin: () => origin, requestId };
+    const answered = await write(rows, identityUid, uid, clock());
+    const method = methodByName(operation);
+    const event = answered?.made && method ? eventOf(changeContext(kernel, rows, cause), method, {}, answered.membership) : undefined;
     if (event) await record(rows, event);
   });
 
 /** Answers the form. */
 export const answerMembershipQuestion = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
-  const { store, vault, clock } = dependencies;
+  const { vault, clock } = dependencies;
   const sealed = text(Object.fromEntries(request.form), "question");
   const opened = isConfirmed(dependencies, request, sealed) ? vault.open(sealPurpose, sealed, boundToNothing) : undefined;
   const question = opened === undefined ? undefined : (JSON.parse(opened) as Question);
   if (!question || question.untilMs <= clock()) return unconfirmedPage();
-  const uid = request.form.get("accept") ?? "";
+  const name: AnswerName = request.form.has("decline") ? "decline" : "accept";
+  const uid = request.form.get(name) ?? "";
   if (!isUid(uid)) return goOn(question);
-  await accept(dependencies, request, question, uid);
-  const left = await findUnansweredOrganizations(store.read, question.identityUid, clock(), limits.organizationsAskedMax);
+  try {
+    await writeAnswer(dependencies, request, question, name, uid);
+  } catch (thrown) {
+    // Accepted elsewhere since the page was shown: it is asked no more.
+    if (!(thrown instanceof Fault && thrown.code === "FAILED_PRECONDITION")) throw thrown;
+  }
+  const left = await findQuestions(dependencies, question.identityUid);
   return left.length === 0 ? goOn(question) : membershipPage(dependencies, request, question, left);
 };

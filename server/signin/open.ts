@@ -8,24 +8,27 @@ import type { RequestSource } from "#base/origin.ts";
 import { strangerAt } from "#kernel";
 import { codeCompleter } from "./authorization-code.ts";
 import { answerAuthorizeQuestion, authorizePath, showAuthorizeQuestion } from "./authorize-pages.ts";
-import { beginSignIn, endSignIn, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
+import { beginSignIn, endInvitedSignIn, endSignIn, refuseSharedCallback, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { beginDevice, deviceCompleter, devicePath } from "./device.ts";
 import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { redirectByPage } from "./confirm.ts";
+import { answerLoopback, loopbackPath } from "./loopback-pages.ts";
 import { type AskHeadless, showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
+import { invitePath } from "./invite-pages.ts";
 import { answerMembershipQuestion, membershipsPath } from "./membership-pages.ts";
 import { singleParameter } from "./oauth-parameters.ts";
 import { openOpenRows } from "./open-rows.ts";
 import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import { hostOfIssuer } from "./person.ts";
-import { callbackPath, openProviders } from "./provider.ts";
+import { callbackPath, openProviders, providerOfCallback } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { chosenParameter, choicePage } from "./provider-choice.ts";
 import { openRegistryTokens, type RegistryTokenRequest } from "./registry-token.ts";
 import { findOfferedProviders, isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
+import { revocationPath, revoke } from "./revocation-endpoint.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 import { openUserCodeGuesses } from "./user-code-guesses.ts";
@@ -42,10 +45,14 @@ export interface SignInEndpoints {
   readonly exchangeToken: Grant;
   /** A token for a client of the registry (oci: 4). */
   readonly registryToken: (request: RegistryTokenRequest) => Promise<JsonObject>;
+  /** RFC 7009: the bearer of a token revokes its session. */
+  readonly revoke: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
   readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** Pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
+  /** The endpoint at a path with a uid in it; undefined for any other path. */
+  readonly endpointAt: (path: string) => Endpoint | undefined;
 }
 
 const listParameter = (parameters: URLSearchParams, name: string): string[] =>
@@ -151,6 +158,22 @@ const ownOf = (dependencies: SignInDependencies, { origin: { address } }: Reques
   return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
 };
 
+const tokenParameters = ["token", "access_token", "id_token", "refresh_token"];
+
+/** Answers a page that leads to an identity provider. A request with a token in it never does: the provider could learn the token. */
+const withoutToken =
+  (answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
+  async (own: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
+    const { query, form, headers } = request;
+    const found = tokenParameters.find((name) => query.has(name) || form.has(name));
+    if (found === undefined && !/^bearer /i.test(headers.authorization ?? "")) return answer(own, request);
+    const fault = new Fault(
+      "INVALID_ARGUMENT",
+      `a sign-in takes no token: remove ${found === undefined ? "the header Authorization" : `the parameter ${found}`}`,
+    );
+    return refusalPage(fault, own.statusOf(fault), "This sign-in cannot begin", [sentenceOf(fault.message)]);
+  };
+
 /** Answers a page's request unless its address has had its share. */
 const limitedPage =
   (dependencies: SignInDependencies, purpose: ClientPurpose, answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
@@ -183,6 +206,8 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
   const { grantTypes } = openTokenEndpoint(settings);
   const metadata = (): JsonObject => ({
     ...authn.discovery(),
+    revocation_endpoint: urlOfPath(settings, revocationPath),
+    revocation_endpoint_auth_methods_supported: ["none"],
     authorization_endpoint: urlOfPath(settings, authorizePath),
     device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
     grant_types_supported: [...grantTypes],
@@ -200,38 +225,56 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     keys: authn.keys,
     exchangeToken: (form, authorization, from) => openTokenEndpoint(ownOf(dependencies, from)).answer(form, authorization, from),
     registryToken: (request) => openRegistryTokens(ownOf(dependencies, request.from))(request),
+    revoke: (form, from) => revoke(ownOf(dependencies, from), form, from),
     beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
+    endpointAt: (path) => {
+      const uid = providerOfCallback(path);
+      if (uid === undefined) return undefined;
+      return { name: callbackPath, GET: limitedPage(dependencies, "sign-in-answers", (own, request) => endSignIn(own, request, uid)) };
+    },
     endpoints: new Map<string, Endpoint>([
       [
         signInPath,
         {
-          GET: limitedPage(dependencies, "open-reads", async (own, request) =>
-            chosenByForm(request, await beginFromParameters(own, request.query, request, (headless) => showHeadlessConfirmation(own, request, headless))),
+          GET: limitedPage(
+            dependencies,
+            "open-reads",
+            withoutToken(async (own, request) =>
+              chosenByForm(request, await beginFromParameters(own, request.query, request, (headless) => showHeadlessConfirmation(own, request, headless))),
+            ),
           ),
         },
       ],
       [
         headlessPath,
         {
-          POST: limitedPage(dependencies, "open-reads", (own, request) =>
-            confirmHeadless(own, request, (parameters, ask) => beginFromParameters(own, parameters, request, ask)),
+          POST: limitedPage(
+            dependencies,
+            "open-reads",
+            withoutToken((own, request) => confirmHeadless(own, request, (parameters, ask) => beginFromParameters(own, parameters, request, ask))),
           ),
         },
       ],
       [
         authorizePath,
         {
-          GET: limitedPage(dependencies, "open-reads", showAuthorizeQuestion),
-          POST: limitedPage(dependencies, "open-reads", answerAuthorizeQuestion),
+          GET: limitedPage(dependencies, "open-reads", withoutToken(showAuthorizeQuestion)),
+          POST: limitedPage(dependencies, "open-reads", withoutToken(answerAuthorizeQuestion)),
         },
       ],
       [membershipsPath, { POST: limitedPage(dependencies, "open-reads", answerMembershipQuestion) }],
-      [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
+      [loopbackPath, { POST: limitedPage(dependencies, "open-reads", (own, request) => answerLoopback(own, request, refuseSignIn)) }],
+      [invitePath, { POST: limitedPage(dependencies, "sign-in-answers", endInvitedSignIn) }],
+      [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", refuseSharedCallback) }],
       [
         devicePath,
         {
           GET: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).GET(request)),
-          POST: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).POST(request)),
+          POST: limitedPage(
+            dependencies,
+            "open-reads",
+            withoutToken((own, request) => deviceEndpointOf(own).POST(request)),
+          ),
         },
       ],
       [

@@ -7,6 +7,7 @@ import type { Upstream } from "#authn";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { isRoot, isUid, rootOf } from "#base/uid.ts";
 import { clientSecretBinding, clientSecretPurpose, type Provider } from "#store";
 import { isKnownByOid } from "./provisioning.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
@@ -17,9 +18,19 @@ export interface AuthorizationRequest {
   readonly nonce: string;
   /** RFC 7636; its hash went along with the request. */
   readonly verifier: string;
-  /** Who was asked: a provider that has been pointed at another issuer meanwhile must not be given the answer. */
+  /** The provider as it was when the sign-in started. A code for a provider that has changed since is not redeemed. */
   readonly issuer: string;
   readonly clientId: string;
+}
+
+/** The request and the endpoints that the provider had when it was made. */
+export interface SentRequest extends AuthorizationRequest {
+  readonly endpoints: ProviderEndpoints;
+}
+
+interface ProviderEndpoints {
+  readonly authorization: string;
+  readonly token: string;
 }
 
 /** Whom the provider vouches for. */
@@ -33,17 +44,27 @@ export interface UpstreamUser {
 }
 
 export interface Providers {
-  /** Where the browser goes with the request. */
-  authorizationUrl(provider: Provider, request: AuthorizationRequest): Promise<string>;
-  /** Verifies the provider's callback, `query`, and gives its user. Throws a Fault. */
-  readCallback(provider: Provider, request: AuthorizationRequest, query: URLSearchParams): Promise<UpstreamUser>;
+  /** Returns the address that the browser goes to with the request, and what to keep of the request until the callback. */
+  authorizationUrl(provider: Provider, request: AuthorizationRequest): Promise<{ readonly url: string; readonly sent: SentRequest }>;
+  /** Verifies the provider's callback, `query`, and returns its user. Throws a Fault. */
+  readCallback(provider: Provider, request: SentRequest, query: URLSearchParams): Promise<UpstreamUser>;
 }
 
 type Client = typeof import("openid-client");
 
 const loadClient = (): Promise<Client> => import("openid-client");
 
+/** The address that all providers shared before each had its own. It redeems no code; the audit log calls sign-ins by it. */
 export const callbackPath = "/oauth/callback";
+
+/** The provider's own callback path: its uid, slashes as they are. Providers compare the address as a string, and none needs an escape. */
+const callbackPathOf = (uid: string): string => `${callbackPath}/${uid}`;
+
+/** The uid in a provider's callback path; undefined for any other path. */
+export const providerOfCallback = (path: string): string | undefined => {
+  const uid = path.startsWith(`${callbackPath}/`) ? path.slice(callbackPath.length + 1) : "";
+  return isUid(uid) && !isRoot(uid) ? uid : undefined;
+};
 
 /** The message and code of an error and of what lies below it, but nothing that it carries: that may be a secret. */
 const describeError = (thrown: unknown): string => {
@@ -113,6 +134,16 @@ const plainClaims = (claims: unknown): JsonObject => {
   return isObject(value) ? value : {};
 };
 
+const endpointsOf = ({ authorization_endpoint = "", token_endpoint = "" }: ServerMetadata): ProviderEndpoints => ({
+  authorization: authorization_endpoint,
+  token: token_endpoint,
+});
+
+const changedProvider = (): Fault => new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started; start again");
+
+/** The callback address that is registered at the provider. */
+export const callbackUrlOf = (settings: Pick<SignInSettings, "publicUrl">, uid: string): string => urlOfPath(settings, callbackPathOf(uid));
+
 interface CachedMetadata {
   readonly metadata: Promise<ServerMetadata>;
   /** Milliseconds since 1970. */
@@ -124,22 +155,25 @@ export const openProviders = (settings: SignInSettings): Providers => {
   // /oauth is open: whoever calls it must not make us ask an issuer each time, nor one that is down (attack 18).
   const cache = new Map<string, CachedMetadata>();
 
-  const guardedFetch: CustomFetch = async (url, { method, headers, body }) => {
-    const sent = body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
-    const reply = await authn.outbound.fetch("issuer", url, {
-      method: method === "POST" ? "POST" : "GET",
-      headers: Object.fromEntries(new Headers(headers)),
-      ...(sent === undefined ? {} : { body: sent }),
-    });
-    const bodiless = [204, 205, 304].includes(reply.status);
-    return new Response(bodiless ? null : new Uint8Array(reply.body), { status: reply.status, headers: reply.headers });
-  };
+  const guardedFetch =
+    (organization: string): CustomFetch =>
+    async (url, { method, headers, body }) => {
+      const sent = body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
+      const reply = await authn.outbound.fetch("issuer", url, {
+        tenant: { organization },
+        method: method === "POST" ? "POST" : "GET",
+        headers: Object.fromEntries(new Headers(headers)),
+        ...(sent === undefined ? {} : { body: sent }),
+      });
+      const bodiless = [204, 205, 304].includes(reply.status);
+      return new Response(bodiless ? null : new Uint8Array(reply.body), { status: reply.status, headers: reply.headers });
+    };
 
-  const discover = async (issuer: string): Promise<ServerMetadata> => {
+  const discover = async (issuer: string, organization: string): Promise<ServerMetadata> => {
     const client = await loadClient();
     // Which plain addresses may be reached is the guarded client's to decide.
     const found = await client.discovery(new URL(issuer), "discovery", {}, undefined, {
-      [client.customFetch]: guardedFetch,
+      [client.customFetch]: guardedFetch(organization),
       execute: [client.allowInsecureRequests],
     });
     const metadata = found.serverMetadata();
@@ -148,21 +182,27 @@ export const openProviders = (settings: SignInSettings): Providers => {
     return metadata;
   };
 
-  const metadataOf = (issuer: string): Promise<ServerMetadata> => {
-    const cached = cache.get(issuer);
+  /** For each organization by itself: a request in one organization's queue holds up no sign-in of another at the same issuer. */
+  const metadataOf = (issuer: string, organization: string): Promise<ServerMetadata> => {
+    const key = `${organization} ${issuer}`;
+    const cached = cache.get(key);
     if (cached && cached.untilMs > clock()) return cached.metadata;
-    const metadata = discover(issuer);
-    if (cache.size >= limits.issuerCacheEntries) cache.clear();
-    cache.set(issuer, { metadata, untilMs: clock() + limits.issuerKeysLifetimeMs });
+    const metadata = discover(issuer, organization);
+    const [oldest] = cache.keys();
+    if (cache.size >= limits.issuerCacheEntries && oldest !== undefined) cache.delete(oldest);
+    cache.delete(key);
+    cache.set(key, { metadata, untilMs: clock() + limits.issuerKeysLifetimeMs });
     metadata.catch((cause: unknown) => {
-      cache.set(issuer, { metadata, untilMs: clock() + limits.issuerRetryMs });
+      // That too much is asked for at once says nothing about the issuer.
+      if (findFault(cause)?.code === "RESOURCE_EXHAUSTED") cache.delete(key);
+      else cache.set(key, { metadata, untilMs: clock() + limits.issuerRetryMs });
       log("signin.provider.failed", { issuer, cause: describeError(cause) });
     });
     return metadata;
   };
 
   const configure = async (client: Client, { uid, oidc, clientSecretSealed }: Provider): Promise<Configuration> => {
-    const metadata = await metadataOf(oidc.issuer).catch((thrown: unknown) => {
+    const metadata = await metadataOf(oidc.issuer, rootOf(uid)).catch((thrown: unknown) => {
       throw unusableProvider(thrown);
     });
     const secret = clientSecretSealed === undefined ? undefined : vault.open(clientSecretPurpose, clientSecretSealed, clientSecretBinding(uid, oidc));
@@ -181,7 +221,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
       { [client.clockSkew]: skew, [client.clockTolerance]: limits.clockSkewMs / 1000 },
       authentication,
     );
-    configuration[client.customFetch] = guardedFetch;
+    configuration[client.customFetch] = guardedFetch(rootOf(uid));
     client.allowInsecureRequests(configuration);
     return configuration;
   };
@@ -202,12 +242,13 @@ export const openProviders = (settings: SignInSettings): Providers => {
   };
 
   return {
-    authorizationUrl: async (provider, { state, nonce, verifier }) => {
+    authorizationUrl: async (provider, request) => {
+      const { state, nonce, verifier } = request;
       const client = await loadClient();
       const configuration = await configure(client, provider);
       const { issuer, additionalScopes } = provider.oidc;
       const parameters = {
-        redirect_uri: urlOfPath(settings, callbackPath),
+        redirect_uri: callbackUrlOf(settings, provider.uid),
         scope: [...new Set(["openid", ...additionalScopes])].join(" "),
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: "S256",
@@ -217,17 +258,19 @@ export const openProviders = (settings: SignInSettings): Providers => {
       try {
         const url = client.buildAuthorizationUrl(configuration, parameters);
         if (url.protocol !== "https:" && url.protocol !== new URL(issuer).protocol) throw new Error(`the authorization endpoint is ${url.protocol}`);
-        return url.href;
+        return { url: url.href, sent: { ...request, endpoints: endpointsOf(configuration.serverMetadata()) } };
       } catch (thrown) {
         throw unusableProvider(thrown);
       }
     },
-    readCallback: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
-      if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId)
-        throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
+    readCallback: async (provider, { state, nonce, verifier, issuer, clientId, endpoints }, query) => {
+      if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId) throw changedProvider();
       const client = await loadClient();
       const configuration = await configure(client, provider);
-      const callbackUrl = new URL(urlOfPath(settings, callbackPath));
+      const now = endpointsOf(configuration.serverMetadata());
+      // Absent in sign-ins that started before endpoints were kept.
+      if (endpoints?.authorization !== now.authorization || endpoints.token !== now.token) throw changedProvider();
+      const callbackUrl = new URL(callbackUrlOf(settings, provider.uid));
       callbackUrl.search = query.toString();
       try {
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
@@ -235,7 +278,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
         const claims = plainClaims(tokens.claims());
         const idToken = tokens.id_token ?? "";
         const more = await fetchMissingClaims(client, configuration, provider, tokens.access_token, claims);
-        const upstream = await authn.verifyIdToken(idToken, more);
+        const upstream = await authn.verifyIdToken(idToken, more, rootOf(provider.uid));
         if (upstream.issuer !== issuer) throw new Error("the ID token is another issuer's");
         const groups = upstreamGroupsOf({ ...more, ...claims }, provider.oidc.groupsClaim);
         return { upstream, groups, externalId: externalIdOf(claims, upstream.subject, provider), idToken };

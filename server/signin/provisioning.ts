@@ -12,7 +12,6 @@ import {
   deleteRefreshTokensThrough,
   deleteSessionsThrough,
   hasOwnersBeside,
-  insertRevokedGrant,
   listBindingsBelow,
   lockRow,
   lockScimPerson,
@@ -22,6 +21,7 @@ import {
   writeScimIdentity,
   type Write,
 } from "#store";
+import { endNamedSession, endSessions, sessionOfFamily } from "./session.ts";
 
 /** As much of a provider as gives its default role. */
 type RoleGiver = Pick<Provider, "parent" | "defaultRole">;
@@ -55,7 +55,9 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
   const allowed = asAllowed(context);
   for (const uid of bindings) await change(allowed, boundOf(context, RoleBindingSchema), { kind: "delete", uid }, "row");
   await deleteSessionsThrough(rows, provider.uid, identityUid);
-  for (const grant of await deleteRefreshTokensThrough(rows, provider.uid, identityUid)) await insertRevokedGrant(rows, grant, nowMs);
+  for (const { id, client } of await deleteRefreshTokensThrough(rows, provider.uid, identityUid))
+    await endNamedSession(rows, sessionOfFamily(id, client), identityUid, nowMs);
+  await endSessions(rows, { identityUid, identityProviderUid: provider.uid }, nowMs);
 };
 
 /**

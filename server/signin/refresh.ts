@@ -7,7 +7,6 @@
 // wins, and the other, which comes after it by however little, ends what the first was given. A client that loses an
 // answer therefore signs in again; it must not send a refresh token twice.
 
-import { randomBytes } from "node:crypto";
 import type { Authn, Issued } from "#authn";
 import { type Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -16,10 +15,11 @@ import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
-import { deleteRefreshToken, insertRefreshToken, insertRevokedGrant, isDismissedBy, replaceRefreshTokenSecret, type Write } from "#store";
+import { deleteRefreshToken, insertRefreshToken, isDismissedBy, replaceRefreshTokenSecret, type Write } from "#store";
 import { oauthFault } from "./oauth-parameters.ts";
 import { audienceOfResource } from "./resources.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
+import { endNamedSession, newSessionId, sessionOfFamily, useSession } from "./session.ts";
 
 /** What an authorization code gives, and to whom. */
 export interface CodeGrant {
@@ -29,6 +29,8 @@ export interface CodeGrant {
 }
 
 export interface NewFamily {
+  /** As newFamilyId gives it; absent: a new one. */
+  readonly id?: string;
   /** Absent: what it gives is no client's of an authorization code. */
   readonly grant?: CodeGrant | undefined;
   readonly identity: string;
@@ -68,6 +70,9 @@ const encodeToken = (id: string, secret: string, expireTimeMs: number): RefreshT
   expireTimeMs,
 });
 
+/** Returns the ID of a new family: that of the grant, or one that nothing shows but the refresh token. */
+export const newFamilyId = (grant: CodeGrant | undefined): string => grant?.id ?? newSessionId();
+
 /** Times as a token holds them: whole seconds. */
 const wholeSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000) * 1000;
 
@@ -76,7 +81,8 @@ const wholeSeconds = (milliseconds: number): number => Math.floor(milliseconds /
  * after their end would outlive them.
  */
 export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number): Promise<RefreshToken | undefined> => {
-  const [id, secret] = [family.grant?.id ?? randomBytes(16).toString("hex"), newSecret()];
+  const id = family.id ?? newFamilyId(family.grant);
+  const secret = newSecret();
   const untilMs = wholeSeconds(nowMs + limits.refreshTokenLifetimeMs);
   const inserted = await insertRefreshToken(rows, {
     id,
@@ -98,7 +104,7 @@ export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number)
 const bearerScheme = /^bearer +/i;
 
 /** The family's id and the secret of a token's text. */
-const decodeToken = (authorization: string | undefined): { readonly id: string; readonly secret: string } => {
+export const decodeToken = (authorization: string | undefined): { readonly id: string; readonly secret: string } => {
   const start = bearerScheme.exec(authorization ?? "")?.[0].length;
   if (authorization === undefined || start === undefined)
     throw unauthenticated("the request carries no refresh token: send Authorization: Bearer <refresh token>");
@@ -144,7 +150,7 @@ export const renew = async (
   if (!family || isDismissed) {
     if (!isDismissed) authn.clientLimits.addFailure("refused-refresh-tokens", address);
     const ended = await deleteRefreshToken(rows, id, nowMs);
-    if (ended?.client !== undefined) await insertRevokedGrant(rows, id, nowMs);
+    if (ended) await endNamedSession(rows, sessionOfFamily(id, ended.client), ended.identityUid, nowMs);
     if (ended?.isLive && !isDismissed) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };
   }
@@ -158,11 +164,12 @@ export const renew = async (
     uid: identity,
     act,
     email,
-    grant: family.client === undefined ? undefined : id,
+    grant: sessionOfFamily(id, family.client),
     downscoping: { capabilities, scopes },
     requested: { ...requested, audience: audience.length > 0 ? audience : family.audience },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
+  await useSession(rows, id, family, { address, accessExpireTimeMs: access.expireTimeMs }, nowMs);
   const { operation, requestSource } = renewal;
   await recordSignIn(rows, publicUrl, { identity, act, client: family.client, identityProvider, operation, requestSource, time: timestamp(nowMs) });
   return { access, refresh: encodeToken(id, next, expireTimeMs) };

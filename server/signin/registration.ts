@@ -9,7 +9,7 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { ancestry, EVERYWHERE, parentOf } from "#base/uid.ts";
+import { ancestry, EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
@@ -20,6 +20,7 @@ import {
   findIdentityEmail,
   findInviteUid,
   findRoleBindingUid,
+  findRows,
   insertMembership,
   insertProviderArrival,
   type Invite,
@@ -218,8 +219,8 @@ const checkInvitee = async (context: ChangeContext, { email }: Invite, group: st
     throw denied("Permission denied: the invite is for another e-mail address, or yours is not verified");
 };
 
-/** Gives the person what the invite promises. `ensureRegistered` makes the identity where it has to be; true where it was made. */
-const acceptInviteFor = async (context: ChangeContext, person: Person, code: string, ensureRegistered: () => Promise<boolean>): Promise<Registered> => {
+/** Returns the code's invite, locked, and its group. Throws if this person cannot accept it. */
+const lockAcceptableInvite = async (context: ChangeContext, person: Person, code: string): Promise<{ readonly invite: Invite; readonly group: string }> => {
   const { rows, nowMs } = context;
   const invite = await lockInviteOf(rows, code, nowMs);
   const group = parentOf(invite.uid);
@@ -227,6 +228,63 @@ const acceptInviteFor = async (context: ChangeContext, person: Person, code: str
   if (!(await mayStillGive(rows, invite, group, person.uid, nowMs))) {
     throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
   }
+  return { invite, group };
+};
+
+/** What an invite offers, in the words that its page shows. Plain values: a waiting sign-in stores it. */
+export interface InviteOffer {
+  readonly inviteUid: string;
+  readonly organizationUid: string;
+  readonly organizationName: string;
+  readonly groupUid: string;
+  readonly groupName: string;
+  readonly roleUid: string;
+  readonly roleName: string;
+  /** When the role ends, in milliseconds since 1970; null: never. */
+  readonly roleEndMs: number | null;
+}
+
+const nameIn = async (rows: Write, table: string, uid: string): Promise<string> =>
+  (await findRows(rows, { name: table, columns: ["name"] }, [uid]))[0]?.[0] ?? "";
+
+const offerOf = async (rows: Write, { uid, role, expireTimeMs }: Invite, group: string): Promise<InviteOffer> => ({
+  inviteUid: uid,
+  organizationUid: rootOf(group),
+  organizationName: await nameIn(rows, "groups", rootOf(group)),
+  groupUid: group,
+  groupName: await nameIn(rows, "groups", group),
+  roleUid: role,
+  roleName: await nameIn(rows, "roles", role),
+  roleEndMs: expireTimeMs ?? null,
+});
+
+/** Returns what the invite offers this person, and changes nothing. Throws what `acceptInvite` throws. */
+export const readInviteOffer = async (cause: ChangeContext, upstream: Upstream, code: string): Promise<InviteOffer> => {
+  const { invite, group } = await lockAcceptableInvite(cause, personOf(cause, upstream), code);
+  return offerOf(cause.rows, invite, group);
+};
+
+/** Throws FAILED_PRECONDITION if the invite offers something else now than the page showed: names can change while it is open. */
+const requireSameOffer = async (rows: Write, invite: Invite, group: string, shown: InviteOffer): Promise<void> => {
+  const offer = await offerOf(rows, invite, group);
+  if (JSON.stringify(offer) === JSON.stringify(shown)) return;
+  throw blocked("INVITE_CHANGED", invite.uid, ["the invite has changed since the page showed it; sign in again to see what it offers now"]);
+};
+
+/**
+ * Gives the person what the invite promises. `ensureRegistered` creates the identity if necessary and returns whether it did.
+ * `shown` is what a page showed the person; undefined if the request itself is the acceptance.
+ */
+const acceptInviteFor = async (
+  context: ChangeContext,
+  person: Person,
+  code: string,
+  ensureRegistered: () => Promise<boolean>,
+  shown?: InviteOffer,
+): Promise<Registered> => {
+  const { rows, nowMs } = context;
+  const { invite, group } = await lockAcceptableInvite(context, person, code);
+  if (shown) await requireSameOffer(rows, invite, group, shown);
   const made = await ensureRegistered();
   // Before the binding, whose event shows who it is to the organization.
   const agreed = await insertMembership(rows, { group, identityUid: person.uid, basis: "invite", createTime: timestamp(nowMs) });
@@ -239,12 +297,13 @@ const acceptInviteFor = async (context: ChangeContext, person: Person, code: str
 /**
  * Makes the person's identity unless it is there, and gives what the invite promises. Again by the same person it
  * changes nothing. Throws NOT_FOUND for a code that is unknown or used up, FAILED_PRECONDITION for one that has expired
- * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address.
+ * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address. `shown` is what a page
+ * showed the person: FAILED_PRECONDITION if the invite offers something else now.
  */
-export const acceptInvite = (cause: ChangeContext, upstream: Upstream, code: string): Promise<Registered> => {
+export const acceptInvite = (cause: ChangeContext, upstream: Upstream, code: string, shown?: InviteOffer): Promise<Registered> => {
   const person = personOf(cause, upstream);
   const context = asPerson(cause, person);
-  return acceptInviteFor(context, person, code, () => ensurePerson(context, upstream, "cause"));
+  return acceptInviteFor(context, person, code, () => ensurePerson(context, upstream, "cause"), shown);
 };
 
 /** The same for a person who is registered and shows a token of ours. */

@@ -12,8 +12,8 @@ import type { OpenRows } from "./open-rows.ts";
 import type { UserCodeGuesses } from "./user-code-guesses.ts";
 
 export interface SignInSettings {
-  /** For the rows of people, bindings and invites that a sign-in changes. */
-  readonly kernel: Pick<Kernel, "services" | "resources">;
+  /** For the rows of people, bindings and invites that a sign-in changes, and for the access of registry tokens. */
+  readonly kernel: Pick<Kernel, "services" | "resources" | "rights" | "answers">;
   readonly store: Store;
   readonly authn: Authn;
   readonly audit: Pick<Audit, "recordRefusal">;
@@ -24,8 +24,8 @@ export interface SignInSettings {
   readonly publicUrl: string;
   /** GANTRY_AUDIENCES: further names of this server. */
   readonly audiences: readonly string[];
-  /** GANTRY_CORS_ORIGINS: pages that a sign-in may end at, besides this server's own. */
-  readonly origins: readonly string[];
+  /** GANTRY_REDIRECT_URIS: pages of the operator that get authorization codes. Compared as whole strings. */
+  readonly redirectUris: readonly string[];
   /** GANTRY_CLIENTS: whom the operator lets ask for authorization codes, one entry for each address. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
   /** The HTTP status that a fault has. */

@@ -10,6 +10,7 @@ import { codeGrant, codeGrantType } from "./authorization-code.ts";
 import { readScope, singleParameter } from "./oauth-parameters.ts";
 import { recordExchange } from "./record-exchange.ts";
 import { renew } from "./refresh.ts";
+import { revokeReplaced } from "./revocation-endpoint.ts";
 import type { SignInSettings } from "./settings.ts";
 
 /** What the audit log calls what came by it. */
@@ -98,7 +99,10 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
         });
       }
       try {
-        return await grant(form, authorization, requestSource);
+        const replaced = type === deviceGrantType || type === codeGrantType ? singleParameter(form, "replaced_refresh_token") : "";
+        const answer = await grant(form, authorization, requestSource);
+        await revokeReplaced(settings, replaced, form.get("client_id") ?? "", requestSource);
+        return answer;
       } catch (thrown) {
         if (thrown instanceof Fault && isRefusal(thrown))
           settings.audit.recordRefusal({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });

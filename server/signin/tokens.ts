@@ -7,7 +7,8 @@ import type { Write } from "#store";
 import type { RequestedToken, SignedIn } from "./completion.ts";
 import { callbackPath } from "./provider.ts";
 import { requireNotDeactivated } from "./provisioning.ts";
-import { beginFamily, type CodeGrant } from "./refresh.ts";
+import { beginFamily, type CodeGrant, newFamilyId } from "./refresh.ts";
+import { beginSession, type SessionProgram, sessionOfFamily } from "./session.ts";
 import type { SignInSettings } from "./settings.ts";
 
 const notDownscoped = { capabilities: undefined, scopes: undefined };
@@ -20,20 +21,23 @@ export interface Tokens {
   readonly refreshToken: string | undefined;
 }
 
-/** Issues the requested tokens, in the caller's transaction. `grant`: what they are taken back by. */
+/** Issues the requested tokens in the caller's transaction, and begins their session. `grant`: of an authorization code, its session. */
 export const issueTokens = async (
   { authn, clock, publicUrl }: Pick<SignInSettings, "authn" | "clock" | "publicUrl">,
   rows: Write,
   signedIn: SignedIn,
   requestedToken: RequestedToken,
   createRefreshToken: boolean,
+  program: SessionProgram,
   grant?: CodeGrant,
 ): Promise<Tokens> => {
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
   // A terminal may come for its tokens a while after the sign-in.
   await requireNotDeactivated(rows, identityProviderUid, authn.personUid(act.iss ?? "", act.sub ?? ""));
   const requested = { identity: "", ...requestedToken };
-  const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, grant: grant?.id, downscoping: notDownscoped, requested, untilMs });
+  const familyId = newFamilyId(grant);
+  const sessionId = sessionOfFamily(familyId, grant?.client);
+  const issued = await authn.issue({ uid, act, email, session, grant: sessionId, downscoping: notDownscoped, requested, untilMs });
   await recordSignIn(rows, publicUrl, {
     identity: uid,
     act,
@@ -44,8 +48,8 @@ export const issueTokens = async (
     requestSource,
     time: timestamp(clock()),
   });
-  if (!createRefreshToken || !mayRefresh) return { token, expireTimeMs, refreshToken: undefined };
   const family = {
+    id: familyId,
     grant,
     identity: uid,
     identityProvider: identityProviderUid,
@@ -54,7 +58,17 @@ export const issueTokens = async (
     audience: requestedToken.audience,
     ...authn.readDownscoping(requested),
   };
-  const refresh = await beginFamily(rows, family, clock());
-  if (!refresh) throw denied("the identity or its identity provider has been deleted meanwhile");
-  return { token, expireTimeMs, refreshToken: refresh.token };
+  const refresh = createRefreshToken && mayRefresh ? await beginFamily(rows, family, clock()) : undefined;
+  if (createRefreshToken && mayRefresh && !refresh) throw denied("the identity or its identity provider has been deleted meanwhile");
+  const begun = {
+    id: sessionId,
+    identityUid: uid,
+    identityProviderUid,
+    refreshTokenId: refresh && familyId,
+    address: requestSource.origin.address,
+    program,
+    expireTimesMs: [issued.expireTimeMs, ...(refresh ? [refresh.expireTimeMs] : [])],
+  };
+  await beginSession(rows, begun, clock());
+  return { ...issued, refreshToken: refresh?.token };
 };

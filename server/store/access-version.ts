@@ -26,6 +26,11 @@ export const raiseAccessVersions = async (rows: Write, version: number): Promise
   await rows.query("update access_versions set version = $1 where version < $1", [version]);
 };
 
+/** Gives a root's access data its next version: rights that any server keeps under the one before are read again. */
+export const growAccessVersion = async (rows: Write, root: string): Promise<void> => {
+  await rows.query("select grow_access_versions(array[$1])", [root]);
+};
+
 /** Checks the access version by a statement of its own: the first of a transaction, or beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);

@@ -22,6 +22,7 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   refresh_tokens: "one that was revoked since would be good again: people sign in again",
   schema_migrations: "written by the migrations, which the backup names",
   sessions: "one that was ended since would be open again: people sign in again",
+  sign_in_sessions: "one that was revoked since would be open again: people sign in again",
   sign_ins: "a sign-in that is under way: it begins again",
   uploads: "bytes that no digest is known of: the client begins again",
 };

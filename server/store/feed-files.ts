@@ -48,7 +48,7 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
     `insert into feed_files (feed_id, name, part, digest, records)
      select $1::integer, name, part::integer, digest, array(select jsonb_array_elements_text(records::jsonb))
      from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as noted(name, part, digest, records)
-     on conflict (feed_id, name, part) do update set digest = excluded.digest, records = excluded.records`,
+     on conflict (feed_id, name, part) do update set digest = excluded.digest, records = excluded.records, absent_time = null`,
     [
       feed,
       parts.map(({ name }) => name),
@@ -61,15 +61,36 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
 
 const goneFilePart = columns({ name: text, part: number });
 
+/** $1: the source; $2 and $3: the files that it has, and how many parts each has. */
+const isNotKept = `feed_id = $1 and not exists (
+  select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)`;
+
+/** The files and parts that deleteFeedPartsExcept deletes. */
+export const findFeedPartsExcept = async (rows: Read, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
+  goneFilePart.find(rows, `select ${goneFilePart.list} from feed_files where ${isNotKept}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
+
 /** Deletes the rows of files and parts that the source has no longer, and says which. `kept` has the number of parts of each file. */
 export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
-  goneFilePart.find(
+  goneFilePart.find(rows, `delete from feed_files where ${isNotKept} returning ${goneFilePart.list}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
+
+const absentFile = columns({ name: expression("distinct name", text) });
+
+/**
+ * Keeps the files of these that the source no longer has, and notes since when; notes files that are back. Returns the
+ * files that became absent.
+ */
+export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<string>, releases: readonly string[], nowMs: number): Promise<string[]> => {
+  const values = [feed, [...kept]];
+  await rows.query("update feed_files set absent_time = null where feed_id = $1 and absent_time is not null and name = any($2)", values);
+  const found = await absentFile.find(
     rows,
-    `delete from feed_files where feed_id = $1 and not exists (
-       select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)
-     returning ${goneFilePart.list}`,
-    [feed, [...kept.keys()], [...kept.values()].map(String)],
+    `with marked as (
+       update feed_files set absent_time = $4::timestamptz where feed_id = $1 and absent_time is null and name <> all($2) and name = any($3) returning name)
+     select ${absentFile.list} from marked`,
+    [...values, releases, new Date(nowMs).toISOString()],
   );
+  return found.map(({ name }) => name);
+};
 
 const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
@@ -94,6 +115,26 @@ export const forgetFileDigests = async (rows: Write, feed: string): Promise<void
 };
 
 const counted = columns({ files: expression("count(*)", number) });
+
+/** The digests of these parts are forgotten: they are read again the next time, since something of them was held back. */
+export const forgetPartDigests = async (rows: Write, feed: string, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
+  if (parts.length === 0) return;
+  await rows.query(
+    `update feed_files set digest = '' where feed_id = $1
+       and (name, part) in (select name, part::integer from unnest($2::text[], $3::text[]) as given(name, part))`,
+    [feed, parts.map(({ name }) => name), parts.map(({ part }) => String(part))],
+  );
+};
+
+/** Deletes these parts. */
+export const deleteFeedParts = async (rows: Write, feed: string, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
+  if (parts.length === 0) return;
+  await rows.query(
+    `delete from feed_files where feed_id = $1
+       and (name, part) in (select name, part::integer from unnest($2::text[], $3::text[]) as given(name, part))`,
+    [feed, parts.map(({ name }) => name), parts.map(({ part }) => String(part))],
+  );
+};
 
 /** How many parts of files are remembered of the source. */
 export const countFeedParts = async (rows: Read, feed: string): Promise<number> => {

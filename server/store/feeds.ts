@@ -1,8 +1,9 @@
 // Table feeds: the sources that imports read, one row for each kind, group and source, kept for good. A row says how the
-// source was read last, whether something that it told earlier may be left over, and which changes of its records no
-// event has told yet.
+// source was read last, whether something that it told earlier may be left over, which changes of its records no event
+// has told yet, and the state of the last run: whether it succeeded, and what it held back.
 
-import { columns, expression, flag, json, number, text } from "./columns.ts";
+import { limits } from "#base/limits.ts";
+import { type Column, columns, expression, flag, json, nullableTimeMs, number, text } from "./columns.ts";
 import { changesOf, type OwnedChanges } from "./feed-counts.ts";
 import { forgetFileDigests } from "./feed-files.ts";
 import type { Read, Write } from "./handle.ts";
@@ -11,6 +12,8 @@ export interface FeedSource {
   readonly kind: string;
   readonly group: string;
   readonly source: string;
+  /** The source without what may be secret in an address. */
+  readonly sourceName: string;
   /** How it is read and for whom. Read in another manner, every file is new. */
   readonly manner: string;
   /** The licence of what it tells, as an SPDX identifier; undefined: as it was. */
@@ -19,17 +22,19 @@ export interface FeedSource {
   readonly author: string;
 }
 
-const opened = columns({ id: text, manner: text, license: text });
+const opened = columns({ id: text, manner: text, license: text, run: number });
 
 export interface OpenedFeed {
   readonly id: string;
+  /** The number of the run. An import that was killed left its run open, and this one continues it. */
+  readonly run: number;
   readonly license: string;
   /** Another licence than the last time. */
   readonly isRelicensed: boolean;
 }
 
 /** Finds or makes the source's row. */
-export const openFeed = async (rows: Write, { kind, group, source, manner, license, author }: FeedSource): Promise<OpenedFeed> => {
+export const openFeed = async (rows: Write, { kind, group, source, sourceName, manner, license, author }: FeedSource): Promise<OpenedFeed> => {
   await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [
     kind,
     group,
@@ -46,8 +51,14 @@ export const openFeed = async (rows: Write, { kind, group, source, manner, licen
     await forgetFileDigests(rows, id);
     await rows.query("update feeds set manner = $2 where id = $1", [id, manner]);
   }
-  await rows.query("update feeds set license = $2, author = $3 where id = $1", [id, license ?? licenseBefore, author]);
-  return { id, license: license ?? licenseBefore, isRelicensed: license !== undefined && license !== licenseBefore };
+  await rows.query("update feeds set license = $2, author = $3, source_name = $4 where id = $1", [id, license ?? licenseBefore, author, sourceName]);
+  const started = await opened.findOne(
+    rows,
+    // What is held back belongs to one run until it is decided, so that an undo goes back to before it began.
+    `update feeds set run = run + case when run_open or hold_digest <> '' then 0 else 1 end, run_open = true where id = $1 returning ${opened.list}`,
+    [id],
+  );
+  return { id, run: started?.run ?? 0, license: license ?? licenseBefore, isRelicensed: license !== undefined && license !== licenseBefore };
 };
 
 export interface FeedState {
@@ -92,3 +103,140 @@ export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promi
 export const updateFeed = async (rows: Write, id: string, { settled, unreported }: FeedState): Promise<void> => {
   await rows.query("update feeds set settled = $2, unreported = $3 where id = $1", [id, settled, JSON.stringify(unreported)]);
 };
+
+/** Why a run held something back; "" for a run that held nothing back. */
+export type HeldReason = "" | "EMPTY" | "UNREADABLE" | "SHRUNK" | "OLDER";
+
+/** What a run held back. */
+export interface HeldBack {
+  readonly reason: HeldReason;
+  /** How many records it did not withdraw, or did not replace. */
+  readonly records: number;
+  /** Since when each run had the same result. */
+  readonly sinceMs: number | undefined;
+  /** Changes with the records that are held back. */
+  readonly digest: string;
+}
+
+const heldReasons: readonly HeldReason[] = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"];
+
+// As the contract writes them.
+const reasonPrefix = "FEED_HOLD_REASON_";
+const statePrefix = "FEED_STATE_";
+
+const heldReason: Column<HeldReason> = {
+  sql: "hold_reason",
+  read: (value) => heldReasons.find((each) => `${reasonPrefix}${each}` === value) ?? "",
+};
+
+const heldBack = columns<HeldBack>({
+  reason: heldReason,
+  records: expression("held_record_count", number),
+  sinceMs: nullableTimeMs("hold_time"),
+  digest: expression("hold_digest", text),
+});
+
+/** Returns what the last run of the source held back. */
+export const findHeldBack = async (rows: Read, id: string): Promise<HeldBack> =>
+  (await heldBack.findOne(rows, `select ${heldBack.list} from feeds where id = $1`, [id])) ?? { reason: "", records: 0, sinceMs: undefined, digest: "" };
+
+/** Writes what a run held back, or that it held nothing back. */
+export const writeHeldBack = async (rows: Write, id: string, { reason, records, sinceMs, digest }: HeldBack): Promise<void> => {
+  await rows.query("update feeds set hold_reason = $2, held_record_count = $3, hold_time = $4::timestamptz, hold_digest = $5 where id = $1", [
+    id,
+    reason === "" ? null : `${reasonPrefix}${reason}`,
+    records,
+    sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+    digest,
+  ]);
+};
+
+/** How a run ended. */
+export interface FeedOutcome {
+  readonly state: "OK" | "HELD" | "FAILED";
+  /** Why, for the operator; "" for OK. */
+  readonly detail: string;
+  /** Records that the source tells; undefined if the run does not know. */
+  readonly records: number | undefined;
+  readonly nowMs: number;
+}
+
+/** Writes how a run ended. Its changes are closed by closeRun. */
+export const writeFeedOutcome = async (rows: Write, id: string, { state: word, detail, records, nowMs }: FeedOutcome): Promise<void> => {
+  await rows.query(
+    `update feeds set state = $2, detail = $3, record_count = coalesce($4::integer, record_count),
+       success_time = case when $6 = 'FAILED' then success_time else $5::timestamptz end,
+       absent_files = (select jsonb_agg(name order by name) from (
+         select name from feed_files where feed_id = feeds.id and absent_time is not null and part = 0 order by name limit $7) as absent)
+     where id = $1`,
+    [id, `${statePrefix}${word}`, detail, records ?? null, new Date(nowMs).toISOString(), word, limits.feedAbsentFilesMax],
+  );
+};
+
+/** Closes the run. One that changed records becomes the one that an undo reverts. */
+export const closeRun = async (rows: Write, id: string, run: number, hasChanged: boolean, nowMs: number): Promise<void> => {
+  await rows.query(
+    `update feeds set run_open = run_open and run <> $2,
+       changed_run = case when $3 then $2 else changed_run end, change_time = case when $3 then $4::timestamptz else change_time end where id = $1`,
+    [id, run, hasChanged, new Date(nowMs).toISOString()],
+  );
+};
+
+/** A source that does not stand well: something is held back, or it could not be read. */
+export interface TroubledFeed {
+  readonly kind: string;
+  readonly sourceName: string;
+  readonly state: string;
+  readonly detail: string;
+}
+
+const troubled = columns<TroubledFeed>({ kind: text, sourceName: text, state: text, detail: text });
+
+/** The sources that hold something back or failed, at most `limit`. */
+export const findTroubledFeeds = (rows: Read, limit: number): Promise<TroubledFeed[]> =>
+  troubled.find(rows, `select ${troubled.list} from feeds where state in ('${statePrefix}HELD', '${statePrefix}FAILED') order by id limit $1`, [limit]);
+
+const undoable = columns({
+  id: text,
+  kind: text,
+  group: expression("group_uid", text),
+  source: text,
+  license: text,
+  author: text,
+  runOpen: flag,
+  changedRun: number,
+  changeTime: nullableTimeMs("change_time"),
+});
+
+export interface UndoableFeed {
+  readonly id: string;
+  readonly kind: string;
+  readonly group: string;
+  readonly source: string;
+  readonly license: string;
+  readonly author: string;
+  /** An import is under way, or was killed. */
+  readonly runOpen: boolean;
+  /** 0: nothing to undo. */
+  readonly changedRun: number;
+  readonly changeTime: number | undefined;
+}
+
+/** The rows of a source: one for each kind and group that it was imported for. */
+export const findFeedsOfSource = (rows: Read, source: string): Promise<UndoableFeed[]> =>
+  undoable.find(rows, `select ${undoable.list} from feeds where source = $1 order by id`, [source]);
+
+/** The last run was reverted: there is nothing more to undo, and the next import reads everything again. */
+export const closeUndo = async (rows: Write, id: string, nowMs: number): Promise<void> => {
+  await rows.query(
+    `update feeds set changed_run = 0, change_time = $2, settled = true, hold_reason = null, held_record_count = 0, hold_time = null,
+       hold_digest = '' where id = $1`,
+    [id, new Date(nowMs).toISOString()],
+  );
+};
+
+const held = columns({ reason: heldReason, feeds: expression("count(*)", number) });
+
+/** How many sources hold something back, by why. */
+export const countHeldFeeds = (rows: Read): Promise<{ readonly reason: string; readonly feeds: number }[]> =>
+  held.find(rows, `select ${held.list} from feeds where hold_reason is not null group by hold_reason`);

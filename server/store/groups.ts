@@ -1,7 +1,7 @@
 // Organizations by what sets them apart from other groups: a verified domain, a status; the resource's own rows go
 // through the kernel.
 
-import { columns, expression, flag } from "./columns.ts";
+import { columns, expression, flag, text } from "./columns.ts";
 import type { Read, Row, Write } from "./handle.ts";
 import type { Table } from "./rows.ts";
 
@@ -10,6 +10,12 @@ export const findVerifiedOrganization = async (rows: Read, table: Table, domain:
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where name = $1 and verified and length(uid) = 40`, [domain]);
   return row;
 };
+
+const named = columns({ name: text });
+
+/** The group's name; "" if there is no such group. */
+export const findGroupName = async (rows: Read, uid: string): Promise<string> =>
+  (await named.findOne(rows, `select ${named.list} from groups where uid = $1`, [uid]))?.name ?? "";
 
 const closure = columns({ isSuspended: expression("status = 'ORG_STATUS_SUSPENDED'", flag) });
 

@@ -5,7 +5,8 @@
 // role_bindings_by_place_and_role, whose collation it names, in the order of identities: a page takes the first rows of
 // every range, and merges.
 // What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
-// organization, and the identity exists.
+// organization, and the identity exists. A user who has not accepted membership is listed too, and told apart by `isMember`; whether
+// that user exists, the page does not tell.
 
 import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
@@ -74,7 +75,9 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
   const range = (path: string): string => `
       select binding.identity_uid from role_bindings as binding
       where left(binding.uid, -17) = ${path} and binding.role_uid = source.role collate "POSIX" and ${bindingCounts("binding.identity_uid", path)}
-        and exists (select from identities where uid = binding.identity_uid and (expire_time is null or expire_time > $3::timestamptz))`;
+        and (exists (select from identities where uid = binding.identity_uid and (expire_time is null or expire_time > $3::timestamptz))
+          or length(binding.identity_uid) = 40 and not exists (
+            select from memberships where memberships.identity_uid = binding.identity_uid and organization_uid = left($1[1], 40)))`;
   const total = `(select count(*) from (
       select given.identity_uid from source cross join lateral (${range("source.path")}) as given union select $4 where $4 <> '') as every)`;
   return `

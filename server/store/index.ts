@@ -119,7 +119,19 @@ export {
   type StoredManifest,
   useManifests,
 } from "./repo-manifests.ts";
-export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName } from "./repo-names.ts";
+export {
+  countReservedNames,
+  findNameClaim,
+  findNameProblems,
+  findUnverifiedHolders,
+  isNameShared,
+  listReservedNames,
+  type NameClaim,
+  type NameProblem,
+  releaseReservedName,
+  type ReservedName,
+} from "./group-names.ts";
+export { findGroupByNames, findRepoByName, findRepoNames, findRepoOpenness, type NamedGroup, type RepoByName } from "./repo-names.ts";
 export {
   deleteStaleUploads,
   deleteUpload,
@@ -195,6 +207,11 @@ export {
   countFeedParts,
   countFeedRecords,
   deleteFeedPartsExcept,
+  deleteFeedParts,
+  findFeedPartsExcept,
+  forgetFileDigests as forgetAllDigests,
+  forgetPartDigests,
+  markAbsentFiles,
   type FeedPart,
   findFeedParts,
   findToldRecords,
@@ -206,7 +223,35 @@ export {
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { findPrivateRecords, type Places, type PrivateRecords } from "./private-records.ts";
-export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export {
+  closeRun,
+  closeUndo,
+  countFeedsReadOtherwise,
+  countHeldFeeds,
+  type FeedOutcome,
+  type FeedSource,
+  findFeedsOfSource,
+  findHeldBack,
+  findTroubledFeeds,
+  type HeldBack,
+  type HeldReason,
+  lockFeed,
+  openFeed,
+  type UndoableFeed,
+  updateFeed,
+  writeFeedOutcome,
+  writeHeldBack,
+} from "./feeds.ts";
+export { type FeedHistory, findFeedHistory, noteFeedDay, resetFeedDays } from "./feed-days.ts";
+export {
+  deleteAllReversals,
+  deleteReversals,
+  deleteReversalsBehind,
+  type FeedRun,
+  findReversals,
+  keepParts,
+  type Reversal,
+} from "./feed-reversals.ts";
 export {
   type AffectedImageDraft,
   affectedImageUid,
@@ -375,7 +420,7 @@ export {
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
 export { findExpiredInvites, findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
-export { findOrganizations, findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { findGroupName, findOrganizations, findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export {
   type AuthorizationCodeRow,
   deleteSomeEndedAuthorizationCodes,
@@ -468,14 +513,18 @@ export {
   type ScimState,
 } from "./identity-providers.ts";
 export {
+  countPendingBindings,
   countPersonOrganizations,
   findPersonOrganization,
   findPersonOrganizations,
   findSeenIdentities,
   findUnansweredOrganizations,
+  findUnjoinedOrganizations,
   insertMembership,
+  insertMembershipDecline,
   type MembershipBasis,
   type NamedIdentity,
+  type PendingBindingCounts,
   type PersonOrganization,
 } from "./memberships.ts";
 export { recordKey, vulnerabilityKey } from "./feed-rows.ts";
@@ -512,7 +561,14 @@ export {
   findSourceDocuments,
   findTellers,
   type GoneRecord,
-  markDocumentsGone,
+  type MissingRecords,
+  countMissing,
+  findFilesOfForms,
+  markDocumentsMissing,
+  clearMissing,
+  markMissing,
+  releaseAdded,
+  releaseMissing,
   markDocumentsPublic,
   type ModifiedPosition,
   type OsvFacts,
@@ -589,7 +645,14 @@ export { findReadme, type Readme } from "./readmes.ts";
 export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
-export { deleteRefreshToken, deleteRefreshTokensThrough, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export {
+  deleteRefreshToken,
+  deleteRefreshTokensThrough,
+  findRefreshToken,
+  insertRefreshToken,
+  type RefreshTokenFamily,
+  replaceRefreshTokenSecret,
+} from "./refresh-tokens.ts";
 export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
@@ -615,6 +678,18 @@ export {
   type Values,
 } from "./rows.ts";
 export { deleteSessionsThrough, insertSession } from "./sessions.ts";
+export {
+  countSignInSessions,
+  deleteSignInSession,
+  findSessionsToEnd,
+  findSignInSessions,
+  keyOfSession,
+  type SessionFilter,
+  type SessionView,
+  type SignInSessionRow,
+  type StoredSession,
+  writeSignInSession,
+} from "./sign-in-sessions.ts";
 export { deleteSomeExpiredSignIns, insertSignIn, type SignInRow, takeSignIn } from "./sign-ins.ts";
 export {
   areSigningKeysOlder,
@@ -650,8 +725,16 @@ export {
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
-export { checkAccessVersion, insertAccessVersion, raiseAccessVersions, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
-export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
+export {
+  checkAccessVersion,
+  growAccessVersion,
+  insertAccessVersion,
+  raiseAccessVersions,
+  StaleAccess,
+  type AccessVersion,
+  withAccessVersionCheck,
+} from "./access-version.ts";
+export { deleteFacts, deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
 export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
 export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";

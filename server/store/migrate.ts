@@ -18,6 +18,9 @@ import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
 
+/** SQLSTATE of a warning that a migration raises as a line of progress. */
+const toldByMigration = "GQ002";
+
 /** How often a server that waits for another's migrations looks again. */
 const lockPollMs = 50;
 
@@ -289,6 +292,8 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
+      // What a migration tells whoever runs it (0034_pending_memberships.sql).
+      client.on("notice", ({ code, message = "" }) => (code === toldByMigration ? progress(message) : undefined));
       // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
       await checkServer(client, configOf(url));

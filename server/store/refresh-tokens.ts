@@ -3,7 +3,7 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, nullableTextList, text, textList, timeMs } from "./columns.ts";
-import type { Write } from "./handle.ts";
+import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 /** What every access token of a family says, and cannot have more of. */
@@ -18,6 +18,8 @@ export interface RefreshTokenFamily {
   readonly scopes: readonly string[] | undefined;
   /** The client that it was given to (RFC 6749, 6), and whose audience it keeps; undefined where no client is known by an id. */
   readonly client: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly createTimeMs: number;
   /** The latest token's end, in milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
@@ -26,7 +28,6 @@ export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly id: string;
   /** SHA-256 of the latest token's secret. */
   readonly secretHash: string;
-  readonly createTimeMs: number;
 }
 
 const family = columns<RefreshTokenFamily>({
@@ -38,6 +39,7 @@ const family = columns<RefreshTokenFamily>({
   capabilities: nullableTextList,
   scopes: nullableTextList,
   client: nullableText,
+  createTimeMs: timeMs("create_time"),
   expireTimeMs: timeMs("expire_time"),
 });
 
@@ -99,6 +101,10 @@ export const replaceRefreshTokenSecret = (
     ],
   );
 
+/** The family of an ID, whichever of its tokens is presented. */
+export const findRefreshToken = (rows: Read, id: string): Promise<RefreshTokenFamily | undefined> =>
+  family.findOne(rows, `select ${family.list} from refresh_tokens where id = $1`, [id]);
+
 const deleted = columns({ identityUid: text, client: nullableText, isLive: expression("expire_time > $2::timestamptz", flag) });
 
 /** Deletes a family. Undefined where there was none; `isLive`: its latest token had not expired at `nowMs`. */
@@ -111,10 +117,14 @@ export const deleteRefreshToken = (
 
 const ended = columns({ id: text, client: nullableText });
 
-/** Deletes the families that a person was given by this provider's sign-ins. Returns the ids of those that a client was given. */
-export const deleteRefreshTokensThrough = async (rows: Write, identityProviderUid: string, identityUid: string): Promise<string[]> => {
+/** Deletes a person's families from sign-ins through this provider, and returns them. */
+export const deleteRefreshTokensThrough = (
+  rows: Write,
+  identityProviderUid: string,
+  identityUid: string,
+): Promise<{ readonly id: string; readonly client: string | undefined }[]> => {
   const statement = `delete from refresh_tokens where identity_uid = $2 and identity_provider_uid = $1 returning ${ended.list}`;
-  return (await ended.find(rows, statement, [identityProviderUid, identityUid])).flatMap(({ id, client }) => (client === undefined ? [] : [id]));
+  return ended.find(rows, statement, [identityProviderUid, identityUid]);
 };
 
 export const refreshTokensRetention: Retention = {

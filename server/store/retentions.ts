@@ -7,6 +7,7 @@ import { awsRequestsRetention } from "./aws-requests.ts";
 import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
 import { deletionsRetention } from "./deletions.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
+import { feedReversalsRetention } from "./feed-reversals.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
 import { outboxRetention } from "./outbox.ts";
@@ -14,6 +15,7 @@ import { refreshTokensRetention } from "./refresh-tokens.ts";
 import type { Retention } from "./retention.ts";
 import { revokedGrantsRetention } from "./revoked-grants.ts";
 import { sessionsRetention } from "./sessions.ts";
+import { signInSessionsRetention } from "./sign-in-sessions.ts";
 import { signInsRetention } from "./sign-ins.ts";
 import { sourceDocumentsRetention } from "./source-documents.ts";
 import { tagHistoryRetention } from "./tag-history.ts";
@@ -29,6 +31,7 @@ export const retentions: readonly Retention[] = [
   awsRequestsRetention,
   signInsRetention,
   sessionsRetention,
+  signInSessionsRetention,
   refreshTokensRetention,
   deviceCodesRetention,
   headlessSessionsRetention,
@@ -43,5 +46,6 @@ export const retentions: readonly Retention[] = [
   vulnReportsRetention,
   affectedImagesRetention,
   sourceDocumentsRetention,
+  feedReversalsRetention,
   deletionsRetention,
 ];

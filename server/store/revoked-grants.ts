@@ -1,4 +1,4 @@
-// Grants that were taken back: access tokens that name one are refused. Kept for as long as such a token may live.
+// Revoked sessions: access tokens that name one (gantry_grant) are refused. A row is kept for as long as such a token is accepted.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,7 +8,8 @@ import { deleteRows, type Retention } from "./retention.ts";
 export const insertRevokedGrant = async (rows: Write, grantId: string, nowMs: number): Promise<void> => {
   await rows.query("insert into revoked_grants (grant_id, expire_time) values ($1, $2) on conflict (grant_id) do nothing", [
     grantId,
-    timestamp(nowMs + limits.accessTokenLifetimeMs),
+    // A token is accepted a while after its expiry, and a rotation that this waited for may have a later clock.
+    timestamp(nowMs + limits.accessTokenLifetimeMs + 2 * limits.clockSkewMs),
   ]);
 };
 

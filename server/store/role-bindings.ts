@@ -22,10 +22,12 @@ export const listBindingsBelow = async (rows: Read, group: string, identityUid: 
 
 const counted = columns({ count: expression("count(distinct binding.identity_uid)", number) });
 
-// Bindings in this very group with all that a role gives, which count now.
+// Bindings in this very group with all that a role gives, which count now: a pending owner is no owner (attack 266).
 const boundWith = `role_bindings as binding
      join roles as held on held.uid = binding.role_uid join roles as wanted on wanted.uid = $2
-     where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities`;
+     where left(binding.uid, -17) = $1 and (binding.expire_time is null or binding.expire_time > $3) and held.capabilities @> wanted.capabilities
+       and (length(binding.identity_uid) > 40
+         or exists (select from memberships where identity_uid = binding.identity_uid and organization_uid = left(binding.uid, 40)))`;
 
 // Whom a provider cannot reach: identities that are no people of its issuer, and whom it has not announced. Of another uid that nobody has
 // signed in as it is not known.

@@ -14,12 +14,14 @@ export interface KnownRole {
 
 const knownRole = columns<KnownRole>({ id: expression("uid", text), name: text, description: text, capabilities: textList });
 
-/** The built-in roles, and those that the identity is bound to. */
+/** The built-in roles, and those that the identity is bound to, of a user in organizations that the user has joined. */
 export const findKnownRoles = (rows: Read, identity: string): Promise<KnownRole[]> =>
   knownRole.find(
     rows,
     `select ${knownRole.list} from roles
-     where length(uid) = 40 or uid in (select role_uid from role_bindings where identity_uid = $1) order by uid desc`,
+     where length(uid) = 40 or uid in (
+       select role_uid from role_bindings as binding where identity_uid = $1 and (length($1::text) > 40
+         or exists (select from memberships where identity_uid = $1 and organization_uid = left(binding.uid, 40)))) order by uid desc`,
     [identity],
   );
 

@@ -1,4 +1,4 @@
-// Sign-ins that are on their way: the browser is at the identity provider, and its callback takes the row.
+// Sign-ins in progress. The callback of the identity provider takes the row, or the answer to the question that a page asks behind it.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -19,7 +19,7 @@ export interface SignInRow {
   readonly expireTimeMs: number;
 }
 
-const taken = columns<Pick<SignInRow, "identityProviderUid" | "sealed">>({ identityProviderUid: text, sealed: text });
+const taken = columns<Pick<SignInRow, "sealed">>({ sealed: text });
 
 export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> => {
   await rows.query(
@@ -28,18 +28,17 @@ export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> =
   );
 };
 
-/** Deletes the sign-in that this browser began, unless it has expired. Of all who ask for the same one, one gets it. */
+/** Deletes the row that this browser has at this identity provider, unless it has expired. Of concurrent requests one gets it. */
 export const takeSignIn = (
   rows: Write,
-  stateHash: string,
-  browserHash: string,
+  { stateHash, browserHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "browserHash" | "identityProviderUid">,
   nowMs: number,
-): Promise<Pick<SignInRow, "identityProviderUid" | "sealed"> | undefined> =>
-  taken.findOne(rows, `delete from sign_ins where state_hash = $1 and browser_hash = $2 and expire_time > $3 returning ${taken.list}`, [
-    stateHash,
-    browserHash,
-    timestamp(nowMs),
-  ]);
+): Promise<Pick<SignInRow, "sealed"> | undefined> =>
+  taken.findOne(
+    rows,
+    `delete from sign_ins where state_hash = $1 and browser_hash = $2 and identity_provider_uid = $3 and expire_time > $4 returning ${taken.list}`,
+    [stateHash, browserHash, identityProviderUid, timestamp(nowMs)],
+  );
 
 /** Deletes some of the sign-ins that nobody came back from: the path is open, and each call of it leaves a row. */
 export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Promise<void> => {

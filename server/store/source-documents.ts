@@ -6,6 +6,7 @@
 import { type AffectedPackage, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import { columns, expression, flag, nullableTimeMs, number, text, textList, time } from "./columns.ts";
 import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
+import { type FeedRun, keepDocuments } from "./feed-reversals.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { periodRetention, type Retention } from "./retention.ts";
@@ -18,6 +19,8 @@ export interface DocumentDraft {
   /** "" where the document does not tell. */
   readonly modifyTime: string;
   readonly digest: string;
+  /** Which of the documents with its number in its place it is; undefined: by their order. */
+  readonly ordinal?: number;
   /** Why OSV cannot say it; "" where it can. */
   readonly leftOut: string;
   /** Compressed, in base64. */
@@ -53,15 +56,24 @@ export interface DocumentTarget {
   readonly feed: string;
   /** What the import says of it: public, not public, or nothing. */
   readonly public: boolean | undefined;
+  /** The number of the run. */
+  readonly run: number;
+  /** Replace documents by ones that were modified earlier. */
+  readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
 export interface WrittenDocument {
   readonly id: string;
+  /** The stored document was modified later, and stays. */
+  readonly isOlder: boolean;
   readonly public: boolean;
   /** What it was before, where it was there before. */
   readonly wasPublic: boolean | undefined;
 }
+
+/** What affected_packages holds of a document; raised when it holds more, so that the next import of its source writes it again. */
+const indexVersion = 1;
 
 const storedDocument = columns({
   id: text,
@@ -75,7 +87,13 @@ const storedDocument = columns({
   leftOut: text,
   public: flag,
   told: flag,
-  isIndexed: expression("ecosystems is not null and (form <> 'csaf' or exists (select from csaf_documents where document_id = source_documents.id))", flag),
+  missing: flag,
+  modifiedMs: nullableTimeMs("modify_time"),
+  isIndexed: expression(
+    `ecosystems is not null and index_version = ${indexVersion}
+     and (form <> 'csaf' or exists (select from csaf_documents where document_id = source_documents.id))`,
+    flag,
+  ),
 });
 const placedDocument = columns({ id: text, file: text, part: number, form: text, originId: text, ordinal: number });
 
@@ -93,7 +111,7 @@ const placedDrafts = ({ name, part, documents }: DocumentPart): PlacedDraft[] =>
   const seen = new Map<string, number>();
   return documents.map((draft) => {
     const number = `${draft.form} ${draft.originId}`;
-    const ordinal = seen.get(number) ?? 0;
+    const ordinal = draft.ordinal ?? seen.get(number) ?? 0;
     seen.set(number, ordinal + 1);
     return { file: name, part, ordinal, place: placeOf(name, part, draft.form, draft.originId, ordinal), draft };
   });
@@ -121,7 +139,7 @@ const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly s
  */
 export const writeDocuments = async (
   rows: Write,
-  { feed, public: said, nowMs }: DocumentTarget,
+  { feed, public: said, run, allowOlder, nowMs }: DocumentTarget,
   parts: readonly DocumentPart[],
   findKnownPublic: (originIds: readonly string[]) => Promise<ReadonlySet<string>>,
 ): Promise<WrittenDocument[]> => {
@@ -137,8 +155,11 @@ export const writeDocuments = async (
   const unknown = said === undefined ? given.filter(({ place }) => !before.has(place)).map(({ draft }) => draft.originId) : [];
   const publicOrigins = unknown.length > 0 ? new Set([...(await findPublicOrigins(rows, feed, unknown)), ...(await findKnownPublic(unknown))]) : new Set();
   const isPublic = ({ place, draft }: PlacedDraft): boolean => said ?? before.get(place)?.public ?? publicOrigins.has(draft.originId);
+  const older = allowOlder ? new Map<string, NewerDocument>() : await findNewer(rows, feed, given, before, nowMs);
+  await keepNewer(rows, [...older.values()]);
   const different = given.filter((each) => {
     const known = before.get(each.place);
+    if (older.has(each.place)) return false;
     return (
       !known?.told ||
       !known.isIndexed ||
@@ -149,20 +170,26 @@ export const writeDocuments = async (
     );
   });
   const ids = new Map([...before].map(([place, { id }]) => [place, id]));
+  await keepDocuments(
+    rows,
+    { feed, run },
+    different.flatMap(({ place }) => before.get(place)?.id ?? []),
+  );
   if (different.length > 0) {
     const written = await placedDocument.find(
       rows,
       `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
-         import_time, change_time, body, ecosystems)
+         import_time, change_time, body, ecosystems, index_version, added_run)
        select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
          nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64'),
-         array(select jsonb_array_elements_text(ecosystems::jsonb))
+         array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer
        from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
          $14::text[]) as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems)
        on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
-         public = excluded.public, left_out = excluded.left_out, told = true, modify_time = excluded.modify_time,
+         public = excluded.public, left_out = excluded.left_out, told = true, missing = false, modify_time = excluded.modify_time,
          import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
-         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems
+         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems,
+         index_version = excluded.index_version
        returning ${placedDocument.list}`,
       [
         feed,
@@ -179,13 +206,17 @@ export const writeDocuments = async (
         columnOf(different, ({ draft }) => draft.modifyTime),
         columnOf(different, ({ draft }) => draft.body),
         columnOf(different, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
+        run,
       ],
     );
     for (const { id, file, part, form, originId, ordinal } of written) ids.set(placeOf(file, part, form, originId, ordinal), id);
   }
+  const isDifferent = new Set(different.map(({ place }) => place));
+  const returned = given.filter(({ place }) => before.get(place)?.missing === true && !isDifferent.has(place) && !older.has(place));
+  await rows.query("update source_documents set missing = false where id = any($1::bigint[])", [returned.map(({ place }) => ids.get(place) ?? "")]);
   await writeDocumentRecords(
     rows,
-    different.map(({ place, draft }) => ({ id: ids.get(place) ?? "", isNew: !before.has(place), records: draft.records })),
+    [...different, ...returned].map(({ place, draft }) => ({ id: ids.get(place) ?? "", isNew: !before.has(place), records: draft.records })),
   );
   await writeAffectedPackages(
     rows,
@@ -197,13 +228,88 @@ export const writeDocuments = async (
   );
   const now = new Set(given.map(({ place }) => place));
   const partial = new Set(parts.filter(({ isPartial }) => isPartial).map(({ name, part }) => JSON.stringify([name, part])));
-  const gone = [...before].filter(([place, { told, file, part }]) => told && !now.has(place) && !partial.has(JSON.stringify([file, part])));
-  await markGone(
+  const moved = new Set([...older.values()].map(({ id }) => id));
+  const gone = [...before].filter(
+    ([place, { id, told, file, part }]) => told && !now.has(place) && !moved.has(id) && !partial.has(JSON.stringify([file, part])),
+  );
+  await markMissing(
     rows,
     gone.map(([, { id }]) => id),
-    nowMs,
   );
-  return given.map((each) => ({ id: ids.get(each.place) ?? "", public: isPublic(each), wasPublic: before.get(each.place)?.public }));
+  return given.map((each) => ({
+    id: ids.get(each.place) ?? "",
+    isOlder: older.has(each.place),
+    public: isPublic(each),
+    wasPublic: before.get(each.place)?.public,
+  }));
+};
+
+/** A stored document that was modified later than the one that its source has now. */
+interface NewerDocument {
+  readonly id: string;
+  /** Where the source has the earlier one; undefined: in the same place. */
+  readonly to: PlacedDraft | undefined;
+}
+
+const movableDocument = columns({ id: text, form: text, originId: text, modifiedMs: nullableTimeMs("modify_time") });
+
+/**
+ * Finds the stored documents that were modified later than the ones given, by place. A long file's documents move from part
+ * to part, so a document that is new in its place is also compared with one of its number elsewhere, from an earlier run.
+ */
+const findNewer = async (
+  rows: Read,
+  feed: string,
+  given: readonly PlacedDraft[],
+  before: ReadonlyMap<string, { readonly id: string; readonly told: boolean; readonly modifiedMs: number | undefined }>,
+  nowMs: number,
+): Promise<Map<string, NewerDocument>> => {
+  const dated = given.filter(({ draft }) => draft.modifyTime !== "");
+  const newer = new Map<string, NewerDocument>();
+  const unknown: PlacedDraft[] = [];
+  for (const each of dated) {
+    const known = before.get(each.place);
+    if (!known) unknown.push(each);
+    else if (known.told && (known.modifiedMs ?? 0) > Date.parse(each.draft.modifyTime)) newer.set(each.place, { id: known.id, to: undefined });
+  }
+  if (unknown.length === 0) return newer;
+  const found = await movableDocument.find(
+    rows,
+    `select ${movableDocument.list} from source_documents
+     where feed_id = $1 and told and import_time < $2::timestamptz and (origin_id, form) in (select * from unnest($3::text[], $4::text[]))
+     order by modify_time nulls first, id`,
+    [feed, new Date(nowMs).toISOString(), columnOf(unknown, ({ draft }) => draft.originId), columnOf(unknown, ({ draft }) => draft.form)],
+  );
+  const latest = new Map(found.map((each) => [`${each.form} ${each.originId}`, each]));
+  for (const each of unknown) {
+    const number = `${each.draft.form} ${each.draft.originId}`;
+    const known = latest.get(number);
+    if (!known || (known.modifiedMs ?? 0) <= Date.parse(each.draft.modifyTime)) continue;
+    newer.set(each.place, { id: known.id, to: each });
+    // One document moves to one place.
+    latest.delete(number);
+  }
+  return newer;
+};
+
+/** Keeps these documents as they are, in the places where the source has the earlier ones. */
+const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<void> => {
+  if (newer.length === 0) return;
+  const ids = newer.map(({ id }) => id);
+  await rows.query("update source_documents set missing = false where id = any($1::bigint[])", [ids]);
+  await rows.query("update document_records set missing = false where document_id = any($1::bigint[]) and missing", [ids]);
+  const moved = newer.flatMap(({ id, to }) => (to ? [{ id, to }] : []));
+  if (moved.length === 0) return;
+  await rows.query(
+    `update source_documents as held set file = given.file, part = given.part::integer, ordinal = given.ordinal::integer
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as given(id, file, part, ordinal) where held.id = given.id::bigint`,
+    [
+      columnOf(moved, ({ id }) => id),
+      columnOf(moved, ({ to }) => to.file),
+      columnOf(moved, ({ to }) => String(to.part)),
+      columnOf(moved, ({ to }) => String(to.ordinal)),
+    ],
+  );
 };
 
 const writeDocumentRecords = async (
@@ -215,7 +321,7 @@ const writeDocumentRecords = async (
   const values = [columnOf(told, ({ id }) => id), columnOf(told, ({ key }) => key)];
   if (known.length > 0) {
     await rows.query(
-      `update document_records as held set told = false where document_id = any($1::bigint[]) and told and not exists (
+      `update document_records as held set missing = true where document_id = any($1::bigint[]) and told and not exists (
          select from unnest($2::text[], $3::text[]) as given(id, key) where given.id::bigint = held.document_id and given.key = held.record_key)`,
       [known, ...values],
     );
@@ -224,40 +330,132 @@ const writeDocumentRecords = async (
   await rows.query(
     `insert into document_records as held (document_id, record_key, modify_time, told)
      select id::bigint, key, nullif(modified, '')::timestamptz, true from unnest($1::text[], $2::text[], $3::text[]) as given(id, key, modified)
-     on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true`,
+     on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true, missing = false`,
     [...values, columnOf(told, ({ modified }) => modified)],
   );
 };
 
-/** These documents are in their source no longer. */
-const markGone = async (rows: Write, ids: readonly string[], nowMs: number): Promise<void> => {
+/** Marks documents that their source no longer has. They count until releaseMissing. */
+export const markMissing = async (rows: Write, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return;
-  await rows.query("update source_documents set told = false, change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])", [
-    ids,
-    new Date(nowMs).toISOString(),
-  ]);
-  await rows.query("update document_records set told = false where document_id = any($1::bigint[])", [ids]);
+  await rows.query("update source_documents set missing = true where id = any($1::bigint[])", [ids]);
+  await rows.query("update document_records set missing = true where document_id = any($1::bigint[]) and told", [ids]);
 };
 
 const documentId = columns({ id: text });
 
-/** Marks the documents of files and parts that the source has no longer. */
-export const markDocumentsGone = async (
-  rows: Write,
-  feed: string,
-  gone: readonly { readonly name: string; readonly part: number }[],
-  nowMs: number,
-): Promise<void> => {
+/** Marks the documents of files and parts that the source no longer has. */
+export const markDocumentsMissing = async (rows: Write, feed: string, gone: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   const found = await documentId.find(
     rows,
     `select ${documentId.list} from source_documents
      where feed_id = $1 and told and (file, part) in (select file, part::integer from unnest($2::text[], $3::text[]) as given(file, part))`,
     [feed, columnOf(gone, ({ name }) => name), columnOf(gone, ({ part }) => String(part))],
   );
-  await markGone(
+  await markMissing(
     rows,
     found.map(({ id }) => id),
-    nowMs,
+  );
+};
+
+/** Which of the missing documents and records are released: all, or those that another document of the source still has. */
+export type Released = "all" | "moved";
+
+const recordReleases: Readonly<Record<Released, string>> = {
+  all: "true",
+  moved: `exists (
+    select from document_records as other join source_documents as its on its.id = other.document_id
+    where other.record_key = record.record_key and other.told and not other.missing and its.feed_id = $1)`,
+};
+
+const documentReleases: Readonly<Record<Released, string>> = {
+  all: "true",
+  moved: `exists (
+    select from source_documents as other
+    where other.origin_id = document.origin_id and other.form = document.form and other.feed_id = $1 and other.told and not other.missing)`,
+};
+
+/** Takes missing documents and records out of their source: takeGoneRecords finds the records. */
+export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, released: Released, nowMs: number): Promise<void> => {
+  const ids = await documentId.find(
+    rows,
+    `select ${documentId.list} from source_documents as document where feed_id = $1 and missing and told and ${documentReleases[released]}`,
+    [feed],
+  );
+  const gone = ids.map(({ id }) => id);
+  await keepDocuments(rows, { feed, run }, gone);
+  await rows.query(
+    // The missing ones first, which are few: by the statistics of tables that have just been filled the planner reads all of them.
+    `with absent as materialized (
+       select document_id, record_key from document_records as given
+       where missing and (select feed_id from source_documents where id = given.document_id) = $1)
+     update document_records as record set told = false, missing = false from absent
+     where record.document_id = absent.document_id and record.record_key = absent.record_key and ${recordReleases[released]}`,
+    [feed],
+  );
+  await rows.query(
+    "update source_documents set told = false, missing = false, change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])",
+    [gone, new Date(nowMs).toISOString()],
+  );
+};
+
+/** Nothing of the source counts as missing. */
+export const clearMissing = async (rows: Write, feed: string): Promise<void> => {
+  await rows.query(
+    `update document_records as record set missing = false from source_documents as document
+     where document.id = record.document_id and document.feed_id = $1 and record.missing`,
+    [feed],
+  );
+  await rows.query("update source_documents set missing = false where feed_id = $1 and missing", [feed]);
+};
+
+/** What is missing of a source. */
+export interface MissingRecords {
+  readonly records: number;
+  /** Changes with the records that are missing. */
+  readonly digest: string;
+}
+
+const missingRecords = columns<MissingRecords>({
+  records: expression("count(*)", number),
+  digest: expression("coalesce(md5(string_agg(key, ' ' order by key)), '')", text),
+});
+
+/** Counts the records that are missing, and the missing documents that had none. */
+export const countMissing = async (rows: Read, feed: string): Promise<MissingRecords> => {
+  const found = await missingRecords.findOne(
+    rows,
+    `select ${missingRecords.list} from (
+       select distinct record.record_key as key from document_records as record join source_documents as document on document.id = record.document_id
+       where document.feed_id = $1 and record.missing
+       union
+       select document.form || ' ' || document.origin_id from source_documents as document
+       where document.feed_id = $1 and document.missing and not exists (select from document_records where document_id = document.id)) as gone`,
+    [feed],
+  );
+  return found ?? { records: 0, digest: "" };
+};
+
+const fileName = columns({ file: expression("distinct file", text) });
+
+/** The files beside `kept` with documents of these forms that none of `kept` has. */
+export const findFilesOfForms = async (rows: Read, feed: string, forms: readonly string[], kept: Iterable<string>): Promise<string[]> => {
+  const found = await fileName.find(
+    rows,
+    `select ${fileName.list} from source_documents as document where feed_id = $1 and told and form = any($2) and file <> all($3) and not exists (
+       select from source_documents as other where other.origin_id = document.origin_id and other.form = document.form and other.feed_id = $1
+         and other.told and not other.missing and other.file = any($3))`,
+    [feed, forms, [...kept]],
+  );
+  return found.map(({ file }) => file);
+};
+
+/** Takes the documents out of the source that this run added: an undo reverts it. */
+export const releaseAdded = async (rows: Write, { feed, run }: FeedRun): Promise<void> => {
+  const added = await documentId.find(rows, `select ${documentId.list} from source_documents where feed_id = $1 and added_run = $2 and told`, [feed, run]);
+  await markMissing(
+    rows,
+    added.map(({ id }) => id),
   );
 };
 

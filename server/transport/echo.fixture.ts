@@ -43,6 +43,7 @@ const dependencies: Omit<Dependencies, "serve"> = {
   issuer: {
     endpoints: new Map(),
     registryToken: async () => ({ token: "a token" }),
+    revoke: async () => ({}),
     beginDevice: async () => ({ device_code: "code" }),
     authorizationServer: () => ({ issuer: "https://issuer.test" }),
     discovery: () => ({ issuer: "https://issuer.test", jwks_uri: "https://issuer.test/.well-known/jwks.json" }),

@@ -24,8 +24,12 @@ export interface IssuerEndpoints {
   readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined, from: RequestSource) => Promise<JsonObject>;
   /** A token for the registry, which says who asks and nothing else. Throws a Fault. */
   readonly registryToken: (request: RegistryTokenRequest) => Promise<JsonObject>;
+  /** RFC 7009. Throws a Fault. */
+  readonly revoke: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** RFC 8628, 3.1. Throws a Fault. */
   readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** Signing in: pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
+  /** The same at a path with a uid in it; undefined for any other path. */
+  readonly endpointAt?: (path: string) => Endpoint | undefined;
 }

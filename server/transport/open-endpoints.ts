@@ -112,7 +112,7 @@ export const openEndpoints = (context: ServerContext): ((path: string) => OpenPa
   return (path) => {
     const handlers = fixed.get(path);
     if (handlers) return { handlers, yieldsToToken: false, name: path };
-    const document = context.dependencies.documents?.(path);
+    const document = context.dependencies.issuer.endpointAt?.(path) ?? context.dependencies.documents?.(path);
     return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false, name: document.name ?? "documents" };
   };
 };
@@ -141,6 +141,7 @@ const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> =
           oauthResponse(context, request, "/oauth/token", (form, from) => issuer.exchangeToken(form, headerOf(request, "authorization"), from)),
       },
     ],
+    ["/oauth/revoke", { POST: (request) => oauthResponse(context, request, "/oauth/revoke", issuer.revoke) }],
     ["/oauth/device_authorization", { POST: (request) => oauthResponse(context, request, "/oauth/device_authorization", issuer.beginDevice) }],
     // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
     ["/healthz", { GET: async (request) => jsonResponse(request, 200, { status: "ok", version: config.version }) }],

@@ -249,6 +249,7 @@ test("paths beside the contract know the origin and the request's id", async () 
     keys: async () => ({}),
     exchangeToken: async (_form, _authorization, from) => ({ status: (await keep(from)).status }),
     registryToken: async () => ({ token: "a token" }),
+    revoke: async (_form, from) => ({ status: (await keep(from)).status }),
     beginDevice: async (_form, from) => ({ status: (await keep(from)).status }),
     endpoints: new Map([["/shown", { GET: keep, POST: keep }]]),
   };

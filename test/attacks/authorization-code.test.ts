@@ -171,10 +171,14 @@ test("attack 151: a second use of a code ends what the first was given: its toke
     subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
   });
   const registry = (await (await fetch(`${world.url}/v2/token`, { headers: { authorization: `Bearer ${token}` } })).json()) as JsonObject;
-  const given = [token, text(registry, "token"), text(renewed, "access_token"), text(exchanged.body, "access_token")];
+  const given = [token, text(renewed, "access_token"), text(exchanged.body, "access_token")];
+  const statusAtRegistry = async (): Promise<number> =>
+    (await fetch(`${world.url}/v2/`, { headers: { authorization: `Bearer ${text(registry, "token")}` } })).status;
   for (const each of given) assert.ok(await mayUse(each));
+  assert.equal(await statusAtRegistry(), 200);
   assert.deepEqual(refusal(await askForTokens(world, codeForm(client, code, verifier))), [400, "invalid_grant"]);
   for (const each of given) assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: each })).code, 16);
+  assert.equal(await statusAtRegistry(), 401);
   assert.deepEqual(refusal(await refresh(text(renewed, "refresh_token"))), [400, "invalid_grant"]);
   assert.ok(logged.includes("signin.code.reused"));
 });
@@ -431,10 +435,18 @@ test("attack 155: what a client calls itself stays text, bounded, and beside the
   assert.match(elsewhere.text, /goes to another host: xn--pple-43d\.example/);
 });
 
+test("attack 255: the page shows the full address of a client's document: one host serves documents of many people", async () => {
+  for (const path of ["/people/mallory/client.json", "/people/trusted/client.json"]) {
+    const id = host.put(path, { client_name: "Trusted program" });
+    const { text: page } = await openBrowser().get(askedFor({}, undefined, id));
+    assert.ok(page.includes(`<strong>${new URL(host.url).host}</strong><br><small>${host.url}${path}</small>`), page);
+  }
+});
+
 test("attack 155: the page says all that is asked for, and the token has no more than that", async () => {
   const scope = `groups.list ${world.organization}`;
   const { text: page } = await openBrowser().get(askedFor({ scope, resource: `${world.url}/mcp` }));
-  for (const part of ["groups.list", world.organization, `${world.url}/mcp`, "an hour at most", "a program on this computer"])
+  for (const part of ["groups.list", world.organization, `${world.url}/mcp`, "one hour at most", "a program on this computer"])
     assert.ok(page.includes(part), part);
   const { token } = await tokensFor({ scope });
   assert.deepEqual([claimsOf(token).gantry_cap, claimsOf(token).gantry_scopes], [["groups.list"], [world.organization]]);

@@ -113,6 +113,12 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   const head = JSON.parse(await readFile(join(copy, "backup.json"), "utf8")) as JsonObject;
   await withFittingSums("backup.json", Buffer.from(`${JSON.stringify({ ...head, createTime: "2020-01-01T00:00:00.000Z" }, undefined, 2)}\n`));
   await isRefused(copy, "another time, with sums that fit", /not what was written with the secret key/);
+  // The manifest and its seal stay what they were: they name the sums.
+  await fresh();
+  const manifest = await readFile(join(copy, "manifest.json"));
+  await withFittingSums("backup.json", Buffer.from(`${JSON.stringify({ ...head, createTime: "2020-01-01T00:00:00.000Z" }, undefined, 2)}\n`));
+  await writeFile(join(copy, "manifest.json"), manifest);
+  await isRefused(copy, "sums that the sealed manifest does not name", /its members are not those that manifest\.json names/);
   await fresh();
   await writeFile(join(copy, "manifest.json"), (await readFile(join(copy, "manifest.json"), "utf8")).replace(/"position": \d+/, '"position": 1'));
   await isRefused(copy, "another manifest", /not what was written with the secret key/);
@@ -154,6 +160,9 @@ test("attack 183: a member whose name leads out of its place, that is a link or 
   await writeFile(outside, "secret");
   await writeFile(join(copy, "SHA256SUMS"), `${sha256("secret")}  ../outside\n`);
   await isRefused(copy, "a name in SHA256SUMS", /is no name of a member/);
+  // By its name alone: whether the file exists is never looked up.
+  await writeFile(join(copy, "SHA256SUMS"), `${sha256("secret")}  ../not-there\n`);
+  await isRefused(copy, "a name in SHA256SUMS that leads to nothing", /is no name of a member/);
   await rm(copy, { recursive: true });
   await cp(wholeFolder, copy, { recursive: true });
   await rm(join(copy, "backup.json"));

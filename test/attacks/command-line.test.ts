@@ -88,7 +88,9 @@ test("attack 143: whoever names a group as somebody else's is makes a command fa
   const mine = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "contoso" } }), "uid");
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: mine, repo: { name: "app" } }), "uid");
   assert.equal((await runGantry(["registry", "repos", "get", "contoso/app", "-o", "uid"], { environment })).out, `${repo}\n`);
-  const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "contoso" } }), "uid");
+  // No organization takes a name that another has; a group below one does.
+  const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "northwind" } }), "uid");
+  const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { parent: elsewhere, group: { name: "contoso" } }), "uid");
   await world.ok("registry.ReposService/CreateRepo", { parent: theirs, repo: { name: "app" } });
   for (const args of [
     ["registry", "repos", "delete", "contoso/app", "--yes"],

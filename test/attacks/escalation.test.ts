@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import { everyCapabilityBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
+import { everyCapabilityBut, neighbour, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
 import { nonEmpty, valueOf } from "../samples.ts";
 import { registerPerson } from "../../server/application/person.ts";
 
@@ -315,6 +315,22 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
     const expected = method.rpc === "CreateRole" ? 0 : codes.PERMISSION_DENIED;
     const { code, message } = await stage.call("grpc", method, await request(false), { token: granter.token });
     assert.equal(code, expected, `${what}: ${message}`);
+  }
+});
+
+test("attack 5: a role of another organization gives nothing here, not even to an identity of its owner", async () => {
+  const { organization: other } = await neighbour(stage);
+  const roleUid = text(await stage.make(roleMessage, { place: other, parent: other, capabilities: [held] }), "uid");
+  const identityUid = (await stage.stranger(organization)).uid;
+  for (const protocol of protocols) {
+    const answer = await stage.call(
+      protocol,
+      named("RoleBindingsService/CreateRoleBinding"),
+      { parent: organization, roleBinding: { identityUid, roleUid } },
+      owner,
+    );
+    assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
+    assert.match(JSON.stringify(answer.details), /must be a built-in role, or one of this group or of one above it/);
   }
 });
 

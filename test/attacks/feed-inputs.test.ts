@@ -58,7 +58,7 @@ test("attack 83: a redirect leads nowhere that the first address would not have 
     "http://[",
   ];
   for (location of targets) {
-    const fetched = outbound.fetch("feed", feed.url, { redirectsMax: 3 });
+    const fetched = outbound.fetch("feed", feed.url, { tenant: "operator", redirectsMax: 3 });
     await assert.rejects(fetched, { message: `${feed.url} cannot be reached` }, location);
   }
   assert.equal(reached, 0);
@@ -78,16 +78,16 @@ test("attack 83: redirects are few, none is followed unasked, and secrets stay w
   });
   const outbound = open(t, "127.0.0.0/8");
   const headers = { "X-Api-Key": "secret", "If-None-Match": '"one"' };
-  const found = await outbound.fetch("feed", `${feed.url}/near`, { headers, redirectsMax: 3 });
+  const found = await outbound.fetch("feed", `${feed.url}/near`, { tenant: "operator", headers, redirectsMax: 3 });
   assert.deepEqual([found.status, Buffer.from(found.body).toString(), found.url], [200, "found", `${other.url}/there`]);
   assert.deepEqual(asked.splice(0), [
     ["/near", "secret", '"one"'],
     ["/away", "secret", '"one"'],
     ["/there", undefined, '"one"'],
   ]);
-  assert.equal((await outbound.fetch("feed", `${feed.url}/round`, { redirectsMax: 3 })).status, 302);
+  assert.equal((await outbound.fetch("feed", `${feed.url}/round`, { tenant: "operator", redirectsMax: 3 })).status, 302);
   assert.equal(asked.splice(0).length, 4);
-  assert.equal((await outbound.fetch("feed", `${feed.url}/away`)).status, 302);
+  assert.equal((await outbound.fetch("feed", `${feed.url}/away`, { tenant: "operator" })).status, 302);
   assert.equal(asked.length, 1);
 });
 
@@ -103,7 +103,7 @@ test("attack 83: an answer without end is cut at its limit, wherever it is kept"
   const receive = async (piece: Uint8Array): Promise<void> => {
     received += piece.byteLength;
   };
-  await assert.rejects(open(t, "127.0.0.0/8").fetch("feed", feed.url, { bytesMax: 1_000_000, receive }), /cannot be reached/);
+  await assert.rejects(open(t, "127.0.0.0/8").fetch("feed", feed.url, { tenant: "operator", bytesMax: 1_000_000, receive }), /cannot be reached/);
   assert.ok(received <= 1_000_000, `${received} bytes were kept`);
 });
 
@@ -144,6 +144,10 @@ test("attack 84: merge keys that multiply are refused as aliases that multiply a
     ...Array.from({ length: 60 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: [*a${index}, *a${index}], k${index + 1}: v}`),
   ];
   await assert.rejects(readYaml(`${laughs.join("\n")}\n`), /holds more than 100 aliases/);
+  // Copies count as values.
+  const wide = Array.from({ length: 6_000 }, (_, index) => `  k${index}: v`).join("\n");
+  const copies = Array.from({ length: 90 }, (_, index) => `c${index}: {<<: *wide}`).join("\n");
+  await assert.rejects(readYaml(`wide: &wide\n${wide}\n${copies}\n`), /holds more than 500000 values/);
   const circle = "a: &a\n  <<: *a\n";
   await assert.rejects(readYaml(circle), /holds more than 100 aliases|nested deeper|not valid YAML|Unresolved/);
   const prototype = await readYaml("b: &b {__proto__: {isAdmin: x}}\nc: {<<: *b}\n");

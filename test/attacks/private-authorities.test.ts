@@ -60,7 +60,7 @@ const open = (t: TestContext, options: Partial<Parameters<typeof openOutbound>[0
 /** "" where it was reached, or else why not. What the caller is told is the same each time. */
 const refusal = async (outbound: Outbound, url: string, purpose: Purpose = "sink"): Promise<string> => {
   try {
-    await outbound.fetch(purpose, url);
+    await outbound.fetch(purpose, url, { tenant: "operator" });
     return "";
   } catch (thrown) {
     assert.ok(thrown instanceof Fault);

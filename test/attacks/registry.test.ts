@@ -80,6 +80,7 @@ test("attack 99: who knows a digest reads nothing by it through another repo, no
     body: JSON.stringify(imageManifest("{}", secret)),
     headers: { "content-type": imageType },
   });
+  assert.equal(refused.status, 400);
   assert.deepEqual(await errorsIn(refused), ["MANIFEST_BLOB_UNKNOWN", "MANIFEST_BLOB_UNKNOWN"], "nor is it made readable by a manifest that names it");
 });
 
@@ -107,7 +108,12 @@ test("attack 100: nobody mounts what they may not read, by the name of its repo,
 
 test("attack 101: names and uids of others are probed in vain: every answer is that of what is not there", async () => {
   const outsider = await bound(theirs, "apk.pull");
-  for (const probe of [client(them), outsider]) {
+  // Sees groups there, and no repos.
+  const insider = await bound(ours, "apk.pull");
+  // Of the same organization, and of another group of it.
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: ours, group: { name: "beside" } }), "uid");
+  const beside = await bound(group, "registry.pull");
+  for (const probe of [client(them), outsider, insider, beside]) {
     const answersTo = async (name: string): Promise<string> => {
       const found = [];
       for (const [verb, path] of [
@@ -131,7 +137,8 @@ test("attack 101: names and uids of others are probed in vain: every answer is t
 
 test("attack 102: a token that lives on gives nothing once its binding is revoked, in the midst of a push too", async () => {
   const robot = await bound(ours, "registry.push");
-  const answer = await fetch(`${world.url}/v2/token`, { headers: { authorization: `Basic ${btoa(`_token:${robot.token}`)}` } });
+  const scopes = "scope=repository:ours/half:pull,push&scope=repository:ours/secret:pull,push";
+  const answer = await fetch(`${world.url}/v2/token?${scopes}`, { headers: { authorization: `Basic ${btoa(`_token:${robot.token}`)}` } });
   const { token } = (await answer.json()) as { token: string };
   const pusher = openRegistry(world.url, `Bearer ${token}`);
   const upload = (await pusher.send("POST", "ours/half/blobs/uploads/")).headers.get("location") ?? "";
@@ -147,7 +154,7 @@ test("attack 102: a token that lives on gives nothing once its binding is revoke
     ["GET", `ours/secret/blobs/${digestOf(secret)}`],
     ["PUT", "ours/half/manifests/latest"],
   ] as const)
-    assert.equal((await pusher.send(verb, path, verb === "PATCH" ? { body: "more" } : {})).status, 404, `${verb} ${path}`);
+    assert.equal((await pusher.send(verb, path, verb === "PATCH" ? { body: "more" } : {})).status, path.includes("half") ? 404 : 401, `${verb} ${path}`);
   assert.equal(await rowsOf(), before);
 });
 

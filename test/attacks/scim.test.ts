@@ -167,6 +167,8 @@ test("attack 166: a user of another provider, and what is no id, are not found, 
     assert.doesNotMatch(JSON.stringify(found), /theirs/, filter);
   }
   assert.equal((await foreign.ask("GET", `/Users/${id}`)).body.userName, "theirs");
+  const { status, body: refusal } = await idp.ask("POST", "/Groups", { displayName: "theirs in ours", members: [{ value: id }] });
+  assert.deepEqual([status, refusal.scimType], [400, "invalidValue"]);
 });
 
 test("attack 167: a provider that names another's issuer takes nothing from its people elsewhere, and learns nothing of them", async () => {
@@ -256,6 +258,10 @@ test("attack 169: filters, paths and documents that are made to be slow, deep or
     [{ op: "add", value: { constructor: { prototype: { polluted: true } } } }],
   ];
   for (const Operations of patches.slice(0, -1)) assert.equal((await idp.ask("PATCH", `/Users/${id}`, { Operations })).status, 400);
+  const many = await idp.ask("PATCH", `/Users/${id}`, { Operations: patches.at(3) ?? [] });
+  assert.match(text(many.body, "detail"), new RegExp(`^Operations must be at most ${limits.scimOperationsMax}`));
+  for (const path of ["__proto__.polluted", "name.__proto__", "__proto__"])
+    assert.equal((await idp.ask("PATCH", `/Users/${id}`, { Operations: [{ op: "add", path, value: "x" }] })).status, 400, path);
   for (const document of [deep, { emails: Array.from({ length: 100 }, (_, index) => ({ value: `a${index}@x` })) }])
     assert.equal((await idp.ask("POST", "/Users", { userName: "deep", ...document })).status, 400);
   const raw = '{"userName":"poison","__proto__":{"polluted":true},"name":{"__proto__":{"givenName":"x"}}}';
@@ -420,6 +426,15 @@ test("attack 221: who is taken out of a group in other words of the protocol is 
     assert.equal((await idp.ask("PATCH", path, { Operations: [operation] })).status, 204);
     assert.deepEqual(objectList((await idp.ask("GET", path)).body, "members"), [], JSON.stringify(operation));
   }
+  const { body: named } = await idp.ask("POST", "/Users", { userName: "named", title: "Captain", name: { givenName: "N", familyName: "M" } });
+  const at = `/Users/${text(named, "id")}`;
+  for (const operation of [
+    { op: "replace", path: "title", value: null },
+    { op: "add", path: "name.familyName", value: null },
+  ])
+    assert.ok([200, 204].includes((await idp.ask("PATCH", at, { Operations: [operation] })).status), operation.path);
+  const { body: without } = await idp.ask("GET", at);
+  assert.deepEqual([Object.hasOwn(without, "title"), without.name], [false, { givenName: "N" }]);
 });
 
 test("attack 206: a list of documents that are as large as may be has as many as fit, and the next page goes on behind them", async () => {

@@ -152,8 +152,12 @@ const inventory = {
     "chainguard.platform.iam.v2.IdentitiesService/LookupIdentity",
     "chainguard.platform.iam.v2.IdentitiesService/UpdateIdentityMetadata",
     "gantry.memberships.v1.MembershipsService/AcceptMembership",
+    "gantry.memberships.v1.MembershipsService/DeclineMembership",
     "gantry.memberships.v1.MembershipsService/ListMemberships",
     "gantry.registry.v1.DistributionService/GetDistribution",
+    "gantry.sessions.v1.SessionsService/ListSessions",
+    "gantry.sessions.v1.SessionsService/RevokeAllSessions",
+    "gantry.sessions.v1.SessionsService/RevokeSession",
   ],
 };
 

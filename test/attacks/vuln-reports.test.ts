@@ -152,9 +152,26 @@ test("attack 128: a pushed report says something of its own repo's image alone, 
   const [image, twin] = [await own.image("amd64", "v1"), await other.image("amd64", "v1")];
   assert.equal(image.digest, twin.digest);
   await own.artifact([await own.blob(grype([match("CVE-2026-0006")]), "application/vnd.grype+json")], { subject: image });
+  const statement = {
+    _type: "https://in-toto.io/Statement/v1",
+    subject: [{ name: "another", digest: { sha256: "c".repeat(64) } }],
+    predicateType: "https://cosign.sigstore.dev/attestation/vuln/v1",
+    predicate: {
+      scanner: {
+        uri: "pkg:github/anchore/grype",
+        version: "0.80.0",
+        result: JSON.parse(grype([match("CVE-2026-6666")], "2026-02-02T10:00:00Z")) as JsonObject,
+      },
+    },
+  };
+  await own.artifact([await own.blob(JSON.stringify(statement), "application/vnd.in-toto+json")], { subject: image });
   await world.server.sboms.turn();
   const { repos } = await world.ok("registry.ReposService/ListRepos", { name: "other" });
   assert.deepEqual(await reportsOf({ repoId: text((repos as JsonObject[])[0] ?? {}, "uid") }), []);
+  const { repos: pushed } = await world.ok("registry.ReposService/ListRepos", { name: "pushed" });
+  const told = JSON.stringify(await reportsOf({ repoId: text((pushed as JsonObject[])[0] ?? {}, "uid") }));
+  assert.match(told, /CVE-2026-0006/);
+  assert.doesNotMatch(told, /CVE-2026-6666/);
 });
 
 test("attack 129: a report from the future stands before none that comes later", async () => {

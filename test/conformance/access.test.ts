@@ -96,11 +96,11 @@ const assertRefused = (answer: Answer, method: MethodFact): void => {
   else assert.equal(answer.code, method.unscoped && !method.writes ? codes.NOT_FOUND : codes.PERMISSION_DENIED, `${method.name}: ${answer.message}`);
 };
 
-/** What a list shows, where the stage can make one: by an operation, or as what grows. */
+/** What a list shows, where the stage can make one: by an operation, or as what grows. A list without a capability shows the caller's own. */
 const shownBy = (list: MethodFact): string | undefined => {
   const maker = methods.find((method) => method.service === list.service && method.rpc.startsWith("Create") && stage.answers(method));
   const grows = rowMessage(list)?.name ?? "";
-  return maker?.output.name ?? (Object.hasOwn(grown, grows) ? grows : undefined);
+  return maker?.output.name ?? (list.capabilities.length > 0 && Object.hasOwn(grown, grows) ? grows : undefined);
 };
 
 /**

@@ -222,6 +222,7 @@ const toldOtherwise: Readonly<Record<string, string>> = {
   [`${distributionService}/DeleteRepoTag`]: "the Tag's own event tells it",
   [`${distributionService}/AppendUpload`]: "nobody sees an upload before it is finished",
   [`${distributionService}/CancelUpload`]: "nobody sees an upload before it is finished",
+  "gantry.sessions.v1.SessionsService/RevokeAllSessions": "each session has the event of RevokeSession (test/story/sessions.test.ts)",
 };
 
 test("every operation that changes something says which event it makes, and no read does", () => {

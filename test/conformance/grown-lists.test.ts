@@ -10,7 +10,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { oneOrAll } from "../length.ts";
 import { createOf, nonEmpty } from "../samples.ts";
-import { requestsOfGrown, grown } from "./grown.ts";
+import { personOfSessions, requestsOfGrown, grown } from "./grown.ts";
 import { everyCapabilityBut, protocols, folder, hasPlaces, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
@@ -38,14 +38,15 @@ interface Subject {
   readonly method: MethodFact;
   /** Asks for the rows that are known. */
   readonly scope: JsonObject;
+  /** Returns a token of who asks. */
+  readonly mint: () => Promise<string>;
   readonly rows: readonly JsonObject[];
 }
 
-const operator = await stage.operator();
 /** The test client's JSON of a time is shorter over gRPC. */
 const key = (row: JsonObject): string => text(row, "uid") || JSON.stringify(row).replaceAll(".000Z", "Z");
 
-const ask = async (method: MethodFact, request: JsonObject, token = operator): Promise<JsonObject> => {
+const ask = async (method: MethodFact, request: JsonObject, token: string): Promise<JsonObject> => {
   const { code, reply, message } = await stage.call("rest", method, request, { token });
   assert.equal(code, 0, message);
   return reply;
@@ -61,26 +62,23 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
   }
   const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
   const scope = hasPlaces(method.input) ? { ...asked, uidp: { descendantsOf: place } } : asked;
-  return { method, scope };
+  // These are the caller's own, and the operator has none.
+  const person = method.name === "gantry.sessions.v1.SessionsService/ListSessions" ? await personOfSessions(world, place) : undefined;
+  return { method, scope, mint: () => (person === undefined ? stage.operator() : world.token(person)) };
 };
 
-const known = async ({ method, scope }: Omit<Subject, "rows">): Promise<Subject> => {
-  const rows = rowsOf(method, await ask(method, { ...scope, pageSize: limits.pageSizeMax }));
+const known = async ({ method, scope, mint }: Omit<Subject, "rows">): Promise<Subject> => {
+  const rows = rowsOf(method, await ask(method, { ...scope, pageSize: limits.pageSizeMax }, await mint()));
   assert.ok(rows.length >= rowsWanted && rows.length < limits.pageSizeMax, `${method.rpc}: ${rows.length} rows`);
-  return { method, scope, rows };
+  return { method, scope, mint, rows };
 };
 
-const walk = async (method: MethodFact, request: JsonObject): Promise<JsonObject[]> => {
+const walk = async (method: MethodFact, request: JsonObject, token: string): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   const totals = new Set<string>();
   for (let pageToken = "", page = 0; ; page++) {
     assert.ok(page < 100, "a walk ends");
-    const { code, reply, message } = await stage.call(
-      protocols[page % 2] ?? "rest",
-      method,
-      { ...request, ...(pageToken ? { pageToken } : {}) },
-      { token: operator },
-    );
+    const { code, reply, message } = await stage.call(protocols[page % 2] ?? "rest", method, { ...request, ...(pageToken ? { pageToken } : {}) }, { token });
     assert.equal(code, 0, message);
     found.push(...rowsOf(method, reply));
     totals.add(text(reply, "totalCount"));
@@ -98,17 +96,18 @@ const subjects: Subject[] = [];
 for (const subject of filled) subjects.push(await known(subject));
 const other = await neighbour(stage);
 
-for (const { method, scope, rows } of subjects) {
+for (const { method, scope, mint, rows } of subjects) {
+  const token = await mint();
   const sortable = (rowMessage(method)?.fields ?? []).filter((field) => field.sortable);
   const orders = sortable.flatMap(({ name }) => [name, `${name} desc`]);
 
   test(`${method.rpc} walks every order, each row once, and its reverse in reverse`, async () => {
     for (const { name } of sortable) {
-      const [forth, back] = await Promise.all([name, `${name} desc`].map((orderBy) => walk(method, { ...scope, orderBy, pageSize })));
+      const [forth, back] = await Promise.all([name, `${name} desc`].map((orderBy) => walk(method, { ...scope, orderBy, pageSize }, token)));
       assert.deepEqual(forth?.map(key).sort(), rows.map(key).sort(), name);
       assert.deepEqual(back?.map(key), forth?.map(key).reverse(), name);
     }
-    assert.deepEqual((await walk(method, { ...scope, pageSize: 7 })).map(key), rows.map(key), "its default order");
+    assert.deepEqual((await walk(method, { ...scope, pageSize: 7 }, token)).map(key), rows.map(key), "its default order");
   });
 
   const repeated = method.input.fields.flatMap(({ shape, filter, json }) => {
@@ -126,20 +125,20 @@ for (const { method, scope, rows } of subjects) {
           .map(key)
           .sort();
         for (const orderBy of oneOrAll(orders))
-          assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize })).map(key).sort(), found, orderBy);
+          assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize }, token)).map(key).sort(), found, orderBy);
       }
     });
   }
 
   test(`${method.rpc} skips from the start and from the cursor, and echoes this request's skip`, async () => {
-    const first = await ask(method, { ...scope, skip: 2, pageSize });
+    const first = await ask(method, { ...scope, skip: 2, pageSize }, token);
     assert.deepEqual(rowsOf(method, first).map(key), rows.slice(2, 2 + pageSize).map(key));
     assert.equal(first.skipped, 2);
-    const second = await ask(method, { ...scope, skip: 1, pageSize: 3, pageToken: text(first, "nextPageToken") });
+    const second = await ask(method, { ...scope, skip: 1, pageSize: 3, pageToken: text(first, "nextPageToken") }, token);
     assert.deepEqual(rowsOf(method, second).map(key), rows.slice(3 + pageSize, 6 + pageSize).map(key));
     for (const skip of [rows.length + 5, 2_147_483_647]) {
       for (const pageToken of ["", text(first, "nextPageToken")]) {
-        const beyond = await ask(method, { ...scope, skip, pageSize, ...(pageToken ? { pageToken } : {}) });
+        const beyond = await ask(method, { ...scope, skip, pageSize, ...(pageToken ? { pageToken } : {}) }, token);
         assert.deepEqual([rowsOf(method, beyond), beyond.totalCount, beyond.skipped, beyond.nextPageToken], [[], String(rows.length), skip, undefined]);
       }
     }
@@ -147,7 +146,7 @@ for (const { method, scope, rows } of subjects) {
 
   test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and says which orders there are`, async () => {
     for (const protocol of protocols) {
-      const answer = await stage.call(protocol, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token: operator });
+      const answer = await stage.call(protocol, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
       const violations = violationsOf(answer);
       assert.deepEqual(violations.map(({ field }) => field).sort(), ["order_by", "page_size", "skip"]);
@@ -157,16 +156,16 @@ for (const { method, scope, rows } of subjects) {
   });
 
   test(`${method.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
-    const whole = await ask(method, { ...scope, pageSize: limits.pageSizeMax });
+    const whole = await ask(method, { ...scope, pageSize: limits.pageSizeMax }, token);
     assert.deepEqual(Object.keys(whole).sort(), [pluralOf(method), "skipped", "totalCount"].sort());
-    assert.ok(Object.hasOwn(await ask(method, { ...scope, pageSize: rows.length - 1 }), "nextPageToken"));
+    assert.ok(Object.hasOwn(await ask(method, { ...scope, pageSize: rows.length - 1 }, token), "nextPageToken"));
   });
 
   test(`${method.rpc} takes a page token from its own caller and query only, and starts again when it is older than three days`, async () => {
-    const reply = await ask(method, { ...scope, pageSize });
+    const reply = await ask(method, { ...scope, pageSize }, token);
     const pageToken = text(reply, "nextPageToken");
-    const refused = async (request: JsonObject, token: string): Promise<void> => {
-      const answer = await stage.call("rest", method, { ...request, pageToken: text(request, "pageToken") || pageToken }, { token });
+    const refused = async (request: JsonObject, by: string): Promise<void> => {
+      const answer = await stage.call("rest", method, { ...request, pageToken: text(request, "pageToken") || pageToken }, { token: by });
       assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
       assert.deepEqual(
         violationsOf(answer).map(({ field }) => field),
@@ -177,12 +176,12 @@ for (const { method, scope, rows } of subjects) {
       await refused(scope, (await stage.holder(everyCapabilityBut(""), world.organization)).token);
       if (method.unscoped) await refused(scope, other.owner.token);
     }
-    for (const orderBy of oneOrAll(orders.filter((order) => order !== method.defaultOrder))) await refused({ ...scope, orderBy }, operator);
-    for (const forged of [pageToken.slice(1), `${pageToken}A`, "x", "é"]) await refused({ ...scope, pageToken: forged }, operator);
+    for (const orderBy of oneOrAll(orders.filter((order) => order !== method.defaultOrder))) await refused({ ...scope, orderBy }, token);
+    for (const forged of [pageToken.slice(1), `${pageToken}A`, "x", "é"]) await refused({ ...scope, pageToken: forged }, token);
     const madeMs = world.clock.now;
     try {
       world.clock.now = madeMs + limits.pageTokenLifetimeMs + 1;
-      const again = await stage.call("rest", method, { ...scope, pageSize, pageToken }, { token: await stage.operator() });
+      const again = await stage.call("rest", method, { ...scope, pageSize, pageToken }, { token: await mint() });
       assert.equal(again.headers["gantry-page-restarted"], "true");
       assert.deepEqual(rowsOf(method, again.reply).map(key), rows.slice(0, pageSize).map(key));
     } finally {

@@ -1,9 +1,13 @@
 // What no operation makes: it comes of something else, or with an import. For the conformance suites, which want one
 // of everything.
 
+import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { matchImages } from "#feeds";
-import { type FeedRecord, insertSboms } from "#store";
+import { type FeedRecord, insertSboms, openFeed } from "#store";
+import { registerPerson } from "../../server/application/person.ts";
+import { beginSession, newSessionId } from "../../server/signin/session.ts";
 import { advisory, eventAt, writeTestFacts, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
@@ -121,6 +125,49 @@ const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   return firstRow(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
 };
 
+/** A source that an import has begun to read. */
+const grownFeed = async (world: World, place: string): Promise<JsonObject> => {
+  const source = `grown-${++made}`;
+  const opened = { kind: "advisories", group: place, source, sourceName: source, manner: "", license: undefined, author: "" };
+  await world.server.application.services.store.write((rows) => openFeed(rows, opened));
+  const { feeds } = await world.ok("gantry.feeds.v1.FeedsService/ListFeeds", { uidp: { childrenOf: place }, pageSize: 200 });
+  return ((feeds ?? []) as JsonObject[]).find(({ sourceName }) => sourceName === source) ?? firstRow({}, "feeds");
+};
+
+/** Of each place: the person of its sessions, and the identity provider through which they began. */
+const signedIn = new Map<string, Promise<readonly [person: string, identityProviderUid: string]>>();
+
+const signedInAt = (world: World, place: string): Promise<readonly [person: string, identityProviderUid: string]> => {
+  const begin = async (): Promise<readonly [string, string]> => {
+    const name = `grown-${++made}`;
+    const identityProvider = {
+      name,
+      defaultRole: builtInRoleUid("viewer"),
+      oidc: { issuer: `https://${name}.example.com`, clientId: name, clientSecret: name },
+    };
+    const { uid } = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent: place, identityProvider });
+    const person = { issuer: "https://people.example.com", subject: name, email: "", name: "" };
+    return [await registerPerson(world.server.application.kernel, person), String(uid)];
+  };
+  const known = signedIn.get(place) ?? begin();
+  signedIn.set(place, known);
+  return known;
+};
+
+/** The person of the sessions that grow at a place. */
+export const personOfSessions = async (world: World, place: string): Promise<string> => (await signedInAt(world, place))[0];
+
+/** A session of the place's person, who has it for longer than a page token lasts. */
+const grownSession = async (world: World, place: string): Promise<JsonObject> => {
+  const [identityUid, identityProviderUid] = await signedInAt(world, place);
+  const [id, nowMs] = [newSessionId(), world.clock.now];
+  const session = { id, identityUid, identityProviderUid, refreshTokenId: undefined, address: "192.0.2.7" };
+  const begun = { ...session, program: { kind: "device", program: "gantry" } as const, expireTimesMs: [nowMs + 2 * limits.pageTokenLifetimeMs] };
+  await world.server.application.services.store.write((rows) => beginSession(rows, begun, nowMs));
+  const uidp = { ids: [`${identityProviderUid}/${id.slice(0, 16)}`] };
+  return firstRow(await world.ok("gantry.sessions.v1.SessionsService/ListGroupSessions", { group: place, uidp }), "sessions");
+};
+
 /** A report of a day is there without anything to report. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
@@ -168,8 +215,10 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.events.v1.Event": grownEvent,
   "gantry.audit.v1.AuditEntry": grownEntry,
   "gantry.deletions.v1.Deletion": grownDeletion,
+  "gantry.feeds.v1.Feed": grownFeed,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
   "gantry.images.v1.ImageSbom": grownSbom,
+  "gantry.sessions.v1.Session": grownSession,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
   "chainguard.platform.advisory.v2.Document": grownDocument,
   "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,

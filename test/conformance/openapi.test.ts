@@ -199,10 +199,13 @@ const withoutExample: Readonly<Record<string, string>> = {
   OAuth_Authorize: "a page for people",
   OAuth_AnswerAuthorize: "a page for people",
   OAuth_Callback: "a page for people",
+  OAuth_ProviderCallback: "a page for people",
   OAuth_Device: "a page for people",
   OAuth_AnswerDevice: "a page for people",
   OAuth_ConfirmHeadless: "a page for people",
   OAuth_AnswerMemberships: "a page for people",
+  OAuth_AnswerLoopback: "a page for people",
+  OAuth_AnswerInvite: "a page for people",
   Feed_SecurityText: "there is none unless the operator has written one",
   OpenApi_Whole: "the document itself",
   OpenApi_Part: "a document like this one",
@@ -236,7 +239,10 @@ test("every fixed path beside the contract stands in the document with its verbs
   // The other way round: what the document says beside the contract is no unknown path.
   for (const { verb, path, id } of operationsOf(whole)) {
     if (!/^(?:OAuth|Discovery|Health|Feed|OpenApi)_/.test(id)) continue;
-    const { status } = await fetch(`${world.url}${path.replace("{name}", "iam")}`, { method: verb, redirect: "manual" });
+    const { status } = await fetch(`${world.url}${path.replace("{name}", "iam").replace("{uid}", newChild(world.organization))}`, {
+      method: verb,
+      redirect: "manual",
+    });
     assert.ok(status !== 405 && (status !== 404 || path === "/.well-known/security.txt"), `${verb} ${path}: ${status}`);
   }
 });

@@ -57,6 +57,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "iam.v2.TermsAcceptance.updateTime": common,
   "libraries.v2beta1.RequestGroupItem.createTime": common,
   "libraries.v2beta1.RequestedLibrary.createTime": common,
+  "iam.v2.IdentityProvider.callbackUrl": "set: the address to register at the provider",
   "libraries.v2beta1.RequestedLibrary.uid": common,
   "libraries.v2beta1.RequestedLibrary.updateTime": common,
   "libraries.v2beta1.RequestedLibraryVersion.createTime": common,
@@ -169,7 +170,8 @@ test("answers of the STS and auth services carry no field of ours at all", () =>
   );
 });
 
-/** Answers that are no resource: a count, facts of an image, a session that is fetched once, a person's answer to an organization; and what never changes. */
+// Answers that are no resource: a count, facts of an image, a session that is fetched once, a person's answer to an organization;
+// the state of a feed, whose times are those of its imports; a session, of which only the last use changes; and what never changes.
 const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "auth.HeadlessSession": ["uid", "create_time", "update_time"],
   "libraries.v2.GetArtifactCountResponse": ["uid", "create_time", "update_time"],
@@ -177,10 +179,12 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "registry.v2.Size": ["uid", "create_time", "update_time"],
   "gantry.audit.v1.AuditEntry": ["update_time"],
   "gantry.events.v1.Event": ["update_time"],
+  "gantry.feeds.v1.Feed": ["create_time", "update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.StoredContent": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.TagHistory": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],
+  "gantry.sessions.v1.Session": ["update_time"],
   "google.protobuf.Empty": ["uid", "create_time", "update_time"],
 };
 

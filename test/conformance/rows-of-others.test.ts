@@ -16,6 +16,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { insertAccessRequest } from "#store";
 import { registerPerson } from "../../server/application/person.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
+import { beginSession, newSessionId } from "../../server/signin/session.ts";
 import { openSession } from "../../server/signin/sessions.ts";
 import { sealAudit } from "../audit.ts";
 import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
@@ -54,8 +55,9 @@ const nobodys: Readonly<Record<string, string>> = {
   fan_outs: "of events on their way to subscriptions, until they are there",
   feed_files: "an import's",
   feed_schedules: "the operator's",
+  feed_days: "an import's",
+  feed_reversals: "an import's",
   feed_validators: "an import's",
-  feeds: "an import's",
   headless_sessions: "of whoever stands at a terminal",
   identity_metadata: "a person's",
   known_exploits: "an import's, beside the records of everybody or of its group",
@@ -129,8 +131,14 @@ const fill = async (organization: string): Promise<void> => {
     await openSession(rows, { identity: person, identityProvider, groups: ["team"], nowMs, untilMs: nowMs + 86_400_000 });
     const family = { identity: person, identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
     await beginFamily(rows, family, nowMs);
+    const session = { id: newSessionId(), identityUid: person, identityProviderUid: identityProvider, refreshTokenId: undefined, address: "192.0.2.7" };
+    await beginSession(rows, { ...session, program: { kind: "device", program: "gantry" }, expireTimesMs: [nowMs + 86_400_000] }, nowMs);
     await insertAccessRequest(rows, organization, person ?? "", nowMs, nowMs);
   });
+  // Who has been asked to belong to it, and who has declined.
+  const asked = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: newRoot(), email: "", name: "" });
+  await query("insert into pending_memberships (organization_uid, identity_uid, create_time) values ($1, $2, now())", [organization, asked]);
+  await query("insert into membership_declines (organization_uid, identity_uid, create_time) values ($1, $2, now())", [organization, callers.eve?.uid ?? ""]);
   const holder = await stage.holder(["repo.create"], organization);
   const request = { parent: organization, repo: { name: `repo-${freshKey()}` } };
   const repo = text(await world.ok("registry.ReposService/CreateRepo", request, { token: holder.token, headers: { "idempotency-key": freshKey() } }), "uid");

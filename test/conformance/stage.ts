@@ -17,6 +17,7 @@ import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
 import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
+import { beginSession, newSessionId } from "../../server/signin/session.ts";
 import { insertManifests } from "#store";
 import { openWorld, type World } from "../world.ts";
 import { writeTestRecords, writeTestReport } from "../story/records.ts";
@@ -38,7 +39,10 @@ const ownDomain = "stage.example";
 const peopleIssuer = "https://people.example.com";
 
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
-const acceptMembership = "gantry.memberships.v1.MembershipsService/AcceptMembership";
+const membershipAnswers = ["AcceptMembership", "DeclineMembership"].map((rpc) => `gantry.memberships.v1.MembershipsService/${rpc}`);
+const revokeSession = "gantry.sessions.v1.SessionsService/RevokeSession";
+const revokeAllSessions = "gantry.sessions.v1.SessionsService/RevokeAllSessions";
+const revokeGroupSession = "gantry.sessions.v1.SessionsService/RevokeGroupSession";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
 const iam = "chainguard.platform.iam.v2";
@@ -341,7 +345,23 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       const named = field.refersTo !== "" && uid === undefined ? seeds.refer(field.refersTo) : unusedUid(place);
       built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : await named;
     }
+    if (uid === undefined && (method.name === revokeSession || method.name === revokeGroupSession)) {
+      sessionHolder ??= person();
+      built.uid = await openSignInSession(place, (await sessionHolder).uid);
+    }
     return { ...built, ...oneOfSeveral[method.name] };
+  };
+
+  /** The person of all sessions that are revoked. */
+  let sessionHolder: Promise<Holder> | undefined;
+  /** Begins a session through a new identity provider at the place. Returns its uid. */
+  const openSignInSession = async (place: string, identityUid: string): Promise<string> => {
+    const identityProviderUid = text(await make("chainguard.platform.iam.v2.IdentityProvider", { place }), "uid");
+    const [id, nowMs] = [newSessionId(), world.clock.now];
+    const of = { id, identityUid, identityProviderUid, refreshTokenId: undefined, address: "192.0.2.7" };
+    const begun = { ...of, program: { kind: "device", program: "gantry" } as const, expireTimesMs: [nowMs + 3_600_000] };
+    await services.store.write((rows) => beginSession(rows, begun, nowMs));
+    return `${identityProviderUid}/${id.slice(0, 16)}`;
   };
 
   const openRows = openOpenRows(services.authn.clientLimits);
@@ -381,6 +401,11 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   const colleague = async (): Promise<Holder> => {
     const group = { uid: world.organization, name: ownDomain, verified: true, kind: "ORG_KIND_CUSTOMER" };
     await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
+    return person();
+  };
+
+  /** Somebody new. Whether their address counts for an organization is not settled. */
+  const person = async (): Promise<Holder> => {
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
     const uid = await registerPerson(world.server.application.kernel, { issuer: peopleIssuer, subject, email, name: "" });
@@ -441,7 +466,18 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (method.rpc === "ExchangeRefreshToken") return { uid: "", token: await refreshToken() };
       if (method.rpc === "Register") return colleague();
       if (method.name === deleteOneself) return leaver ?? otherwise;
-      if (method.name === acceptMembership) return boundStranger();
+      if (method.name === revokeSession) {
+        // Their token names no session, so that the event does not tell from which sign-in it is.
+        const { uid, token } = await (sessionHolder ??= person());
+        return { uid, token };
+      }
+      if (method.name === revokeAllSessions) {
+        // One session, which is not the one of the token: that is refused from then on.
+        const { uid, token } = await person();
+        await openSignInSession(world.organization, uid);
+        return { uid, token };
+      }
+      if (membershipAnswers.includes(method.name)) return boundStranger();
       return isForEverybody(method) ? colleague() : otherwise;
     },
     world,

@@ -69,14 +69,14 @@ const secretOperations: ReadonlySet<string> = new Set([
   "UpdateIdentityProvider",
 ]);
 
-test("every operation is one tool, but those of bytes and of credentials; names are short, and each is one operation's", () => {
+test("every operation is one tool, but those of bytes, of credentials and of a user's own answers; names are short, and each is one operation's", () => {
   assert.equal(tools.length, operations.length);
   assert.equal(byName.size, tools.length);
   for (const { name } of tools) assert.match(name, /^[a-z][a-z0-9_]{1,59}$/);
   for (const method of methods) {
     const isBytes = method.distribution !== undefined || method.givesFile || method.scim !== undefined;
     const isOfCredentials = method.credentials || secretOperations.has(method.rpc);
-    assert.equal(byName.has(toolNameOf(method)) && isToolOperation(method), !isBytes && !isOfCredentials, method.name);
+    assert.equal(byName.has(toolNameOf(method)) && isToolOperation(method), !isBytes && !isOfCredentials && !method.personal, method.name);
   }
 });
 

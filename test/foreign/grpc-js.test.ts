@@ -113,6 +113,8 @@ const detailsOf = (error: grpc.ServiceError | undefined): JsonObject[] => {
   return (details ?? []).filter(isObject);
 };
 
+let flowsRun = 0;
+
 const flows = async (call: Call): Promise<void> => {
   const ok = async (name: string, request: JsonObject): Promise<JsonObject> => {
     const { reply, error } = await call(`chainguard.platform.${name}`, request);
@@ -120,7 +122,7 @@ const flows = async (call: Call): Promise<void> => {
     return reply;
   };
   assert.deepEqual((await call("chainguard.platform.ping.v2.PingService/Ping", {}, new grpc.Metadata())).reply, { response: "pong" });
-  const group = String((await ok("iam.v2.GroupsService/CreateGroup", { parent: world.organization, group: { name: "grpc" } })).uid);
+  const group = String((await ok("iam.v2.GroupsService/CreateGroup", { parent: world.organization, group: { name: `grpc ${++flowsRun}` } })).uid);
   const { roles } = await ok("iam.v2.RolesService/ListRoles", { name: "viewer" });
   const role = String((roles as JsonObject[])[0]?.uid);
   const identity = String(

@@ -16,6 +16,7 @@ import { mintToken } from "../../server/application/token.ts";
 import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import type { Answer } from "../client.ts";
 import { ownerUrlOf } from "../database.ts";
+import { signInWithInvite } from "../invite-page.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { requestDeviceCodes, confirmAs, poll, postForm } from "../terminal.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
@@ -303,7 +304,7 @@ test("the organization whose provider vouched is told of a sign-in and of each r
 test("an invite of another organization does not keep a sign-in from the one whose provider vouched", async () => {
   const groupInvite = { roleUid: builtInRoleUid("viewer"), ttl: "86400s" };
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: other, groupInvite });
-  await signIn(world, provider, idp, { sub: "invited elsewhere" }, { invite: String(code) });
+  await signInWithInvite(world, provider, idp, { sub: "invited elsewhere" }, String(code));
   assert.deepEqual((await signIns(personUid("invited elsewhere"))).map(placeOf).sort(), [world.organization, other].sort());
 });
 

@@ -127,6 +127,12 @@ const holdsTogether = async (url: string): Promise<void> => {
   for (const [condition, statement] of Object.entries(brokenConditions)) assert.deepEqual(await asOwner(url, statement), [], condition);
 };
 
+/** The other server has another address, which a provider's callback shows. */
+const withoutOwnAddress = (resource: JsonObject | undefined): JsonObject | undefined => {
+  if (resource?.callbackUrl === undefined) return resource;
+  return { ...resource, callbackUrl: new URL(text(resource, "callbackUrl")).pathname };
+};
+
 test("what was acknowledged before a backup began is there after everything is lost, though clients wrote all the time", async () => {
   const client = openRegistryClient(world.url, () => world.token());
   const { organization } = world;
@@ -185,7 +191,8 @@ test("what was acknowledged before a backup began is there after everything is l
   try {
     const now = await everything(other);
     for (const [operation, resources] of before)
-      for (const [uid, resource] of resources) assert.deepEqual(now.get(operation)?.get(uid), resource, `${operation}: ${uid}`);
+      for (const [uid, resource] of resources)
+        assert.deepEqual(withoutOwnAddress(now.get(operation)?.get(uid)), withoutOwnAddress(resource), `${operation}: ${uid}`);
     const repos = now.get("chainguard.platform.registry.v2.ReposService/ListRepos");
     const groups = now.get("chainguard.platform.iam.v2.GroupsService/ListGroups");
     for (const uid of acknowledgedBefore) assert.ok(repos?.has(uid) || groups?.has(uid), uid);

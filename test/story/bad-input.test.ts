@@ -260,7 +260,9 @@ const writes = async (): Promise<Write[]> => {
     return message;
   };
   const group = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "fields" } });
-  const updatedGroup = await post("iam.GroupsService/CreateGroup", { parent: group, group: { name: "updated" } });
+  // Names of sibling groups are unique: what is created elsewhere has other siblings.
+  const updates = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "updates" } });
+  const updatedGroup = await post("iam.GroupsService/CreateGroup", { parent: updates, group: { name: "updated" } });
   const identity = await post("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "fields", claimMatch } });
   const role = await post("iam.RolesService/CreateRole", { parent: group, role: { name: "fields", capabilities: ["CAP_REPO_LIST"] } });
   // In a group of its own: a name that was taken before is another story.
@@ -276,7 +278,7 @@ const writes = async (): Promise<Write[]> => {
     {
       name: "iam.GroupsService/CreateGroup",
       around: (body) => ({ parent: group, group: body }),
-      base: () => ({ name: "hostile" }),
+      base: (name) => ({ name }),
       message: resourceOf("iam.GroupsService/CreateGroup", "group"),
       list: "iam.GroupsService/ListGroups",
       ruled: /^kind/,
@@ -284,7 +286,7 @@ const writes = async (): Promise<Write[]> => {
     {
       name: "iam.GroupsService/UpdateGroup",
       around: (body) => ({ group: { uid: updatedGroup, ...body } }),
-      base: () => ({ name: "hostile" }),
+      base: () => ({ name: "hostile update" }),
       message: resourceOf("iam.GroupsService/UpdateGroup", "group"),
       list: "iam.GroupsService/ListGroups",
       ruled: /^kind/,

@@ -94,7 +94,20 @@ const commandNames = [
 ] as const;
 
 /** What the contract makes (test/conformance/commands.test.ts). */
-const domainNames = ["iam", "registry", "advisory", "vulnerabilities", "libraries", "events", "audit", "deletions", "auth", "oidc", "ping"] as const;
+const domainNames = [
+  "iam",
+  "registry",
+  "advisory",
+  "vulnerabilities",
+  "libraries",
+  "events",
+  "audit",
+  "deletions",
+  "sessions",
+  "auth",
+  "oidc",
+  "ping",
+] as const;
 
 test("gantry --version and --help say what they should and need no settings", async () => {
   const [version, shown, asked, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["help"]), gantry([])]);
@@ -176,7 +189,7 @@ test("what no command understands fails with one line", async () => {
     [["resume", "one", "other"], /^gantry: name one organization: gantry resume ORGANIZATION\n$/],
     [["explain", "somebody", "repo.list"], /^gantry: explain needs an identity, an action and a place\n$/],
     [["who-can", "repo.list", "here", "there"], /^gantry: who-can needs a capability and a place\n$/],
-    [["import"], /^gantry: cannot import ""; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports\n$/, 1],
+    [["import"], /^gantry: cannot import ""; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports, undo\n$/, 1],
     [["import", "advisories"], /^gantry: name at least one file, folder or address: gantry import advisories SOURCE\n$/, 1],
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/, 1],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/, 1],
@@ -193,7 +206,8 @@ test("what no command understands fails with one line", async () => {
       ["admin"],
       new RegExp(
         "^gantry: what of admin\\? gantry admin migrate brings the database to this version, " +
-          "backup and restore keep everything, quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
+          "backup and restore keep everything, quota shows and sets quotas, end-of-life ends tags, registry verifies images, " +
+          "names releases names of organizations\n$",
       ),
     ],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log, gantry audit export writes it\n$/],

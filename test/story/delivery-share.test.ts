@@ -160,7 +160,7 @@ test("attack 62: a delivery that finds its organization's share full is sent onc
   const inLine = limits.sinkFetchesEachMax * 8;
   const others = Promise.allSettled(
     Array.from({ length: limits.sinkFetchesEachMax + inLine }, () =>
-      outbound.fetch("sink", slow.url, { organization: noisy, timeoutMs: 5 * limits.deliveryLeaseMs, discard: true }),
+      outbound.fetch("sink", slow.url, { tenant: { organization: noisy }, timeoutMs: 5 * limits.deliveryLeaseMs, discard: true }),
     ),
   );
   await slow.holds(limits.sinkFetchesEachMax);

@@ -58,6 +58,7 @@ test("beside a running server everything that it needs is looked at, an issuer t
     "issuer bad",
     "issuer good",
     "key good",
+    "names good",
     "settings good",
   ]);
   assert.equal(done.code, 1);
@@ -146,4 +147,21 @@ test("before the first start there is nothing wrong, and nothing is made", async
   const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });
   assert.match(done.stdout, /^ok +settings .*\nok +disk .*\nok +database +there is none in .* yet; the first start makes it\n$/);
   assert.equal(done.code, 0);
+});
+
+test("a listener beyond loopback without TLS and a public URL with plain http are warned about, with what to do, and fail nothing", async () => {
+  const done = await ask({ GANTRY_LISTEN: "0.0.0.0:8080", GANTRY_PUBLIC_URL: "http://gantry.example.com" });
+  const warned = findingsOf(done).filter(({ subject }) => subject === "tls");
+  assert.deepEqual(
+    warned.map(({ is, says }) => [is, String(says).split(" ")[0]]),
+    [
+      ["unsure", "GANTRY_LISTEN:"],
+      ["unsure", "GANTRY_PUBLIC_URL:"],
+    ],
+  );
+  for (const { remedy } of warned) assert.match(String(remedy), /TLS/);
+  assert.deepEqual(
+    findingsOf(await ask({ GANTRY_LISTEN: "127.0.0.1:8080", GANTRY_PUBLIC_URL: "http://localhost:8080" })).filter(({ subject }) => subject === "tls"),
+    [],
+  );
 });

@@ -7,6 +7,8 @@ export interface FeedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
+  /** The connection is cut after this many bytes of the body. */
+  readonly cutAt?: number;
 }
 
 export interface FeedServer {
@@ -31,7 +33,12 @@ export const openFeedServer = async (): Promise<FeedServer> => {
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     asked.push({ path, headers: request.headers });
-    const { status = 200, headers = {}, body = "" } = answers.get(path) ?? routeAnswer(path, request.headers) ?? { status: 404 };
+    const { status = 200, headers = {}, body = "", cutAt } = answers.get(path) ?? routeAnswer(path, request.headers) ?? { status: 404 };
+    if (cutAt !== undefined) {
+      response.writeHead(status, { ...headers, "content-length": String(Buffer.byteLength(body)) });
+      response.write(Buffer.from(body).subarray(0, cutAt), () => response.destroy());
+      return;
+    }
     const isKnown = headers.etag !== undefined && request.headers["if-none-match"] === headers.etag;
     response.writeHead(isKnown ? 304 : status, headers).end(isKnown ? undefined : body);
   });

@@ -181,8 +181,10 @@ test("a folder that is empty all of a sudden withdraws nothing", async () => {
   await rm(join(path, "seven.yaml"));
   const done = await runImport(world, "advisories", [path]);
   assert.equal(done.withdrawn, 0);
-  assert.match(done.failed[0] ?? "", /holds no files any more; nothing was withdrawn/);
+  assert.match(done.held[0] ?? "", /holds no files any more, and had 1 records before; nothing of it was withdrawn/);
   assert.equal((await advisoriesOf("seven")).length, 1);
+  assert.equal((await runImport(world, "advisories", [path], { allowWithdrawals: true })).withdrawn, 1);
+  assert.deepEqual(await advisoriesOf("seven"), []);
 });
 
 test("formats are told by content alone: names say nothing, gzip is seen through, licences and pictures are passed over", async () => {
@@ -360,6 +362,17 @@ test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a fai
       ["CGA-9999-0002-aaaa"],
     );
     assert.equal(await turn(5 * hourMs), 0);
+    // An empty answer is no failure, and withdraws nothing: the next turn looks again.
+    feed.content = wolfi("eleven", []);
+    for (const each of [1, 2]) {
+      assert.equal(await turn(6 * hourMs), 1, `turn ${each}`);
+      assert.equal((await advisoriesOf("eleven", one)).length, 1);
+    }
+    const { feeds } = await one.ok("gantry.feeds.v1.FeedsService/ListFeeds", {});
+    assert.deepEqual(
+      (feeds as JsonObject[]).map(({ state, holdReason }) => [state, holdReason]),
+      [["FEED_STATE_HELD", "FEED_HOLD_REASON_EMPTY"]],
+    );
   } finally {
     await other.close();
     await one.close();
@@ -398,6 +411,25 @@ test("of a key that a document gives twice the last counts, and the import says 
     const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id });
     assert.equal(text((vulnerabilityMetadata as JsonObject[])[0] ?? {}, "summary"), "last");
   }
+});
+
+test("the command holds an empty source back with status 2, withdraws it with the option, and undoes that", async () => {
+  const path = await folder({ "emptied.yaml": wolfi("emptied", ["abcd-0001-aaaa"]) });
+  const run = (...options: string[]) => gantry(["import", "advisories", path, ...options], { env });
+  await run();
+  await writeFile(join(path, "emptied.yaml"), wolfi("emptied", []));
+  const held = await run();
+  assert.deepEqual([held.code, held.stdout], [2, "advisories: 0 new, 0 changed, 0 withdrawn, 0 unchanged, 0 refused\n"]);
+  assert.match(held.stderr, /^held back .*: is empty, and had 1 records before; nothing of it was withdrawn\. .*--allow-withdrawals\.$/m);
+  const allowed = await run("--allow-withdrawals", "--allow-older");
+  assert.deepEqual([allowed.code, allowed.stdout], [0, "advisories: 0 new, 0 changed, 1 withdrawn, 0 unchanged, 0 refused\n"]);
+  assert.deepEqual(await advisoriesOf("emptied"), []);
+  const undone = await gantry(["import", "undo", path], { env });
+  assert.deepEqual([undone.code, undone.stdout], [0, `advisories: last import of ${path} reverted: 0 new, 1 changed, 0 withdrawn\n`], undone.stderr);
+  assert.equal((await advisoriesOf("emptied")).length, 1);
+  const twice = await gantry(["import", "undo", path, "--kind", "advisories"], { env });
+  assert.equal(twice.code, 1);
+  assert.match(twice.stderr, /nothing to undo/);
 });
 
 test("the command imports beside a running server, says what it did, and ends with 0, 2 or 1", async () => {

@@ -16,6 +16,7 @@ import { type Fetching, Validators } from "../../server/feeds/fetching.ts";
 import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
 import { openSource } from "../../server/feeds/source.ts";
 import { asOwner } from "../database.ts";
+import { readerVersion } from "../../server/feeds/reader-version.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedServer, openFeedServer } from "./feed-server.ts";
 import { counts, readAll, runImport } from "./import.ts";
@@ -183,7 +184,7 @@ const openFetching = (validators = new Validators()): Fetching & { readonly paus
     pause: async (ms) => {
       pausesMs.push(ms);
     },
-    fetch: (address, { headers, receive }) => world.server.application.services.authn.outbound.fetch("feed", address, { headers, receive }),
+    fetch: (address, { headers, receive }) => world.server.application.services.authn.outbound.fetch("feed", address, { tenant: "operator", headers, receive }),
   };
 };
 
@@ -469,7 +470,8 @@ test("a fact stays as long as one source tells it, and is shown only while it is
   assert.deepEqual(await shown(), [`${one} 2026-01-05`, `${two} 2026-01-02`]);
   // One source tells it no longer: the other's is there.
   await writeFile(second, catalogue([]));
-  assert.equal((await runImport(world, "vulnerabilities", [second])).withdrawn, 1);
+  assert.equal((await runImport(world, "vulnerabilities", [second])).withdrawn, 0, "an empty catalogue alone says nothing");
+  assert.equal((await runImport(world, "vulnerabilities", [second], { allowWithdrawals: true })).withdrawn, 1);
   assert.deepEqual(await shown(), [`${one} 2026-01-02`, `${two} 2026-01-02`]);
   // A licence that forbids it, and the operator's own word.
   await runImport(world, "vulnerabilities", [first], { public: true, license: "CC-BY-NC-4.0" });
@@ -785,8 +787,8 @@ test("what the version before has read is read again, though its host says that 
   await runImport(world, "vulnerabilities", sources, { public: true });
   assert.equal(await outdated(), 0);
   // As it was: records, files and what hosts said of them, and no document.
-  await asOwner(world.databaseUrl, "update feeds set manner = replace(manner, '\"3\"', '\"1\"')");
-  await asOwner(world.databaseUrl, "update feed_validators set manner = replace(manner, '\"3\"', '\"1\"')");
+  await asOwner(world.databaseUrl, `update feeds set manner = replace(manner, '"${readerVersion}"', '"1"')`);
+  await asOwner(world.databaseUrl, `update feed_validators set manner = replace(manner, '"${readerVersion}"', '"1"')`);
   await asOwner(world.databaseUrl, "delete from source_documents where origin_id like 'CVE-2037-%'");
   const told = async (): Promise<number> => (await asOwner(world.databaseUrl, "select id from source_documents where origin_id like 'CVE-2037-%'")).length;
   assert.ok((await outdated()) >= 2);
@@ -929,7 +931,8 @@ test("a CSAF document whose hash or signature is not its provider's is refused b
   feed.answers.set("/checked/csaf/signed-4.json", { body: csafDocument("signed-4") });
   feed.answers.set("/checked/csaf/signed-4.json.asc", { body: await stranger.sign(csafDocument("signed-4")) });
   feed.answers.set("/checked/csaf/index.txt", { body: "signed-4.json\n" });
-  const unknown = await runImport(world, "advisories", [`${feed.url}/checked/folder.json`]);
+  // None of its documents is left: that is the operator's to allow.
+  const unknown = await runImport(world, "advisories", [`${feed.url}/checked/folder.json`], { allowWithdrawals: true });
   assert.match(unknown.refused.join(), /is signed, and no key of its provider can be had: .* holds no key of the fingerprint/);
   assert.deepEqual(await advisoryIds("signed"), []);
 });

@@ -123,18 +123,20 @@ for (const kind of kinds) {
     // The one that counts becomes older than another one.
     await c.put({ "x.json": osv(id, "2.5", "2024-01-01T00:00:00Z") });
     await imported(kind, c);
+    assert.equal(await told(), "2.0", "not unless the operator allows it");
+    await imported(kind, c, { allowOlder: true });
     assert.equal(await told(), "1.0");
     await a.put({ "x.json": osv(id, "1.1", "2023-01-01T00:00:00Z") });
-    await imported(kind, a);
+    await imported(kind, a, { allowOlder: true });
     assert.equal(await told(), "2.5");
     // Of equally old ones the first stays, and it says what it says now.
     await a.put({ "x.json": osv(id, "1.2", "2024-01-01T00:00:00Z") });
-    await imported(kind, a);
+    await imported(kind, a, { allowOlder: true });
     assert.equal(await told(), "1.2");
     await c.put({ "x.json": osv(id, "2.6", "2024-01-01T00:00:00Z") });
-    await imported(kind, c);
+    await imported(kind, c, { allowOlder: true });
     assert.equal(await told(), "1.2");
-    await imported(kind, c);
+    await imported(kind, c, { allowOlder: true });
     assert.equal(await told(), "1.2");
   });
 

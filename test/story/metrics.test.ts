@@ -283,5 +283,5 @@ test("scrapes ask the database for the same once in a while, however many there 
   for (let scrapes = 0; scrapes < 20; scrapes++) await Promise.all(readers.map((reader) => reader()));
   assert.ok(readers.length > 15);
   assert.equal(new Set(asked).size, asked.length, "a statement was asked twice");
-  assert.equal(asked.length, 6);
+  assert.equal(asked.length, 7);
 });

@@ -99,13 +99,14 @@ test("a query by package and version finds what is affected, by the ecosystem's 
   assert.deepEqual(whole, shapes[0]);
 });
 
-test("releases of a distribution are told apart, and those without one match by the lists of all", async () => {
+test("a query for a release finds its records, and one for an ecosystem without a release those of all releases", async () => {
   const lantern = (ecosystem: string, version = "1.0-r0") => found({ package: { ecosystem, name: "lantern" }, version });
   assert.equal(await lantern("Debian:12", "1.0"), "DEB-12");
   assert.equal(await lantern("Debian:13", "1:1.0-1"), "DEB-13");
-  assert.equal(await lantern("Debian", "0.1"), "");
+  assert.equal(await lantern("Debian", "0.1"), "DEB-12 DEB-13");
+  assert.equal(await lantern("Debian", "1:1.0-1"), "DEB-13");
   assert.equal(await lantern("Alpine:v3.20", "7"), "ALP-1");
-  assert.equal(await lantern("Alpine", "7"), "");
+  assert.equal(await lantern("Alpine", "7"), "ALP-1");
   assert.equal(await lantern("Alpine"), "ALP-1");
   // Without an ecosystem: whatever has the name.
   assert.equal(await found({ package: { name: "lantern" }, version: "0.1" }), "ALP-1 DEB-12 DEB-13");

@@ -7,7 +7,17 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { callbackUrl, clientAddress, type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, signInUrl } from "../provider.ts";
+import {
+  answerLoopbackPage,
+  callbackUrl,
+  clientAddress,
+  type FakeBrowser,
+  type FakeProvider,
+  openBrowser,
+  openProvider,
+  registerProvider,
+  signInUrl,
+} from "../provider.ts";
 import { confirmAs, hiddenFields, poll, postForm, refreshTarget, requestDeviceCodes, showConfirmation, submitForm } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Browser, openChromium } from "./browser.ts";
@@ -35,7 +45,8 @@ const linksOf = (html: string): URL[] =>
 /** Signs this person in with the provider that a request leads to. Gives what the client's address is told. */
 const finish = async (browser: FakeBrowser, location: string, claims: Readonly<Record<string, unknown>>): Promise<URLSearchParams> => {
   const question = new URL(location);
-  const { location: last } = await browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
+  const asked = await browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
+  const { location: last } = await answerLoopbackPage(world, browser, asked);
   return new URL(last).searchParams;
 };
 
@@ -88,7 +99,7 @@ test("the pages that confirm a terminal offer them too", async () => {
   for (const page of [codes.page, `${world.url}/oauth?headless_code=${publicKey.export({ format: "jwk" }).x}`]) {
     const shown = await showConfirmation(world, openBrowser(), page);
     assert.ok(shown.text.includes(`<input type="radio" name="idp_id" value="${idp}" checked>`), page);
-    assert.match(shown.text, /<li>It may do everything that you may do\.<\/li><li>It stays signed in for an hour at most\.<\/li>/);
+    assert.match(shown.text, /<li>It may do everything that you may do\.<\/li><li>Access lasts one hour at most\.<\/li>/);
     assert.match((await confirmAs(world, provider, page, { sub: "ada", name: "Ada Lovelace" }, { idp_id: idp })).text, /Signed in as.*Ada Lovelace.*through /);
   }
   assert.equal((await poll(world, codes)).status, 200);
@@ -109,9 +120,10 @@ test("a program is told what to send, in the error body that every path has, whe
   const form = (fields: Readonly<Record<string, string>>): RequestInit => ({ method: "POST", body: new URLSearchParams(fields) });
   const others: readonly (readonly [path: string, init: RequestInit, status: number, message: RegExp])[] = [
     ["/oauth?idp_id=nobody", {}, 400, /idp_id: names no identity provider/],
-    ["/oauth?redirect=http://evil.example", {}, 400, /redirect: must be on this machine/],
+    ["/oauth?redirect=http://evil.example", {}, 400, /redirect: must be a port of your own computer/],
     [`/oauth?idp_id=${idp}&cap=fly`, {}, 400, /cap: "fly" is not a capability/],
-    ["/oauth/callback?state=x", {}, 400, /begun in another browser/],
+    ["/oauth/callback?state=x", {}, 400, /each identity provider has its own callback address/],
+    [`/oauth/callback/${idp}?state=x`, {}, 400, /begun in another browser/],
     ["/oauth/device", form({ user_code: "BBBB-BBBB" }), 403, /keeps no cookies/],
     ["/oauth/device", form({ user_code: "BBBB-BBBB", answer: "confirm" }), 403, /did not come from the page/],
     ["/oauth/device?user_code=x", {}, 400, /8, 10 or 12 letters/],
@@ -125,7 +137,7 @@ test("a program is told what to send, in the error body that every path has, whe
   const browsers = { headers: { accept: "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8" } };
   assert.match((await fetch(`${world.url}/oauth`, browsers)).headers.get("content-type") ?? "", /^text\/html/);
   const page = await (await fetch(`${world.url}/oauth?redirect=http://evil.example`, browsers)).text();
-  assert.match(page, /<p>The address&#39;s parameter redirect must be on this machine/, "a page has no words for programs");
+  assert.match(page, /<p>The address&#39;s parameter redirect must be a port of your own computer/, "a page has no words for programs");
 });
 
 test("with a second organization nobody is listed: the person types the name of theirs, in any browser, with the keyboard alone", async () => {

@@ -2,7 +2,9 @@
 // on its pages with a name and any password. It says its address in its first line and ends with the standard input of
 // whoever started it.
 //
-//   node test/story/provider.ts REDIRECT-URI CLIENT-SECRET
+//   node test/story/provider.ts CALLBACKS CLIENT-SECRET
+//
+// CALLBACKS is the server's callback address without a provider's uid: each address below it is registered.
 //
 // PUT /people sets who there is: {"ada": {"email": "…", "groups": ["…"]}}. Claims of the scopes `profile` and `email`
 // are told in the ID token too, those of `groups` at the userinfo endpoint only.
@@ -25,8 +27,8 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8");
 };
 
-const start = (address: string): Provider =>
-  new Provider(address, {
+const start = (address: string): Provider => {
+  const provider = new Provider(address, {
     clients: [{ client_id: "gantry", client_secret: secret, redirect_uris: [redirectUri], grant_types: ["authorization_code"], response_types: ["code"] }],
     cookies: { keys: ["only for this test"] },
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"], groups: ["groups"] },
@@ -37,6 +39,10 @@ const start = (address: string): Provider =>
       return person && { accountId: id, claims: () => ({ sub: id, ...person }) };
     },
   });
+  // Whoever registers the callback addresses knows the uid of each identity provider. Here they are made later than this client.
+  provider.Client.prototype.redirectUriAllowed = (uri: string): boolean => uri.startsWith(`${redirectUri}/`);
+  return provider;
+};
 
 const server = createServer();
 server.listen(0, "127.0.0.1", () => {

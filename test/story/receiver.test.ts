@@ -156,7 +156,10 @@ for (const method of told) {
     assert.equal(source, method.distribution ? new URL(world.url).host : `${world.url}${collection}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
-    if (joins || event?.groupFrom) assert.equal(group, world.organization);
+    // A session's event is told at the group of the identity provider that it came through.
+    if (only.event.type.includes(".sessions.session."))
+      assert.ok(group !== "" && subject.startsWith(`${String(group)}/`), `${subject} is below ${String(group)}`);
+    else if (joins || event?.groupFrom) assert.equal(group, world.organization);
     else assert.equal(group, place_(subject));
     const about = JSON.stringify([request, reply]);
     assert.ok(about.includes(subject), "the subject is what was asked for");

@@ -31,8 +31,8 @@ export const writeTestRecords = async (world: World, records: readonly FeedRecor
 export const writeTestFacts = async (world: World, facts: readonly FactRecord[]): Promise<void> => {
   const group = world.organization;
   await world.server.application.services.store.write(async (rows) => {
-    const { id } = await openFeed(rows, { kind: "vulnerabilities", group, source: "test", manner: "", license: undefined, author: "" });
-    await writeFacts(rows, { feed: id, group, public: true }, facts);
+    const { id } = await openFeed(rows, { kind: "vulnerabilities", group, source: "test", sourceName: "test", manner: "", license: undefined, author: "" });
+    await writeFacts(rows, { feed: id, group, public: true, run: 0, allowOlder: true }, facts);
   });
 };
 

@@ -57,7 +57,8 @@ for (const protocol of protocols) {
     const { world } = installation;
     const subject = `validated-${protocol}`;
     const uid = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
-    const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below", description: "a folder" } }), "uid");
+    const folder = { name: `below ${protocol}`, description: "a folder" };
+    const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: folder }), "uid");
     const [viewer, editor] = await Promise.all([findRole(world, "viewer"), findRole(world, "registry.pull")]);
     const lists = text(
       await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }),
@@ -79,7 +80,7 @@ for (const protocol of protocols) {
     assert.equal(text(part(here ?? {}, "group"), "id"), organization);
     assert.equal(text(part(here ?? {}, "role"), "name"), "viewer");
     assert.ok((part(here ?? {}, "role").capabilities as string[]).includes("repo.list"));
-    assert.deepEqual(below?.group, { id: group, name: "below", description: "a folder" });
+    assert.deepEqual(below?.group, { id: group, name: `below ${protocol}`, description: "a folder" });
     // registry.pull has repo.list already: the set is that role's.
     assert.equal(text(part(below ?? {}, "role"), "id"), editor);
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { decodeJwt, exportJWK, generateKeyPair, SignJWT, type CryptoKey } from "jose";
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT, type CryptoKey } from "jose";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
@@ -26,7 +26,7 @@ before(async () => {
 after(() => Promise.all([world?.close(), issuer?.close()]));
 
 const host = (): string => new URL(world.url).host;
-const askToken = (authorization: string | undefined, query = ""): Promise<Response> =>
+const askToken = (authorization: string | undefined, query = `&scope=repository:${repo}:pull`): Promise<Response> =>
   fetch(`${world.url}/v2/token?service=${host()}${query}`, { headers: authorization === undefined ? {} : { authorization } });
 const tokenOf = async (answer: Response): Promise<string> => {
   assert.equal(answer.status, 200, await answer.clone().text());
@@ -61,7 +61,7 @@ test("whoever comes without a token is told where to get one, for which service 
   assert.match(wrong.headers.get("www-authenticate") ?? "", /,error="invalid_token"$/, "a client drops a token that is refused");
 });
 
-test("_token with an access token gives a token of five minutes that says who asks and nothing else", async () => {
+test("_token with an access token gives a registry token of five minutes with the scopes that its subject is permitted", async () => {
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "five-minutes" } });
   for (const audience of [world.url, host()]) {
     const access = await world.server.application.services.authn.mint({ uid, audience: [audience] });
@@ -69,9 +69,12 @@ test("_token with an access token gives a token of five minutes that says who as
     const body = (await answer.json()) as JsonObject;
     assert.equal(body.token, body.access_token);
     assert.equal(body.expires_in, 300);
-    const { sub, aud, exp = 0, iat = 0, ...claims } = decodeJwt(text(body, "token"));
-    assert.deepEqual([sub, aud, exp - iat], [uid, host(), 300]);
-    assert.deepEqual(Object.keys(claims), ["iss"], "what was asked for decides nothing");
+    const { sub, aud, exp = 0, iat = 0, gantry_access: permissions, ...claims } = decodeJwt(text(body, "token"));
+    assert.deepEqual([sub, aud, exp - iat], [uid, `${world.url}/v2/`, 300]);
+    assert.deepEqual(Object.keys(claims), ["iss"]);
+    assert.equal(decodeProtectedHeader(text(body, "token")).typ, "gantry-registry+jwt");
+    const [{ repo: permitted = "" } = {}, ...more] = permissions as { repo: string; actions: string[] }[];
+    assert.deepEqual([permissions, more], [[{ repo: permitted, actions: ["pull"] }], []], "its subject may only pull");
     assert.equal((await pull(text(body, "token"))).status, 200);
   }
   const wrong = await world.server.application.services.authn.mint({ uid, audience: ["https://elsewhere.example.com"] });
@@ -85,14 +88,15 @@ test("no token lives longer than the one that it was given for, nor says more th
   const token = await tokenOf(await askToken(basic("_token", brief)));
   const { exp = 0, iat = 0 } = decodeJwt(token);
   assert.ok(exp - iat <= 90);
-  assert.equal((await pull(token)).status, 403, "a token that may list alone cannot pull, in exchange neither");
+  assert.equal((await pull(token)).status, 401, "a token that may list alone cannot pull, in exchange neither");
   assert.equal((await pull(await authn.mint({ uid, audience: [world.url] }))).status, 200);
 });
 
 test("a CI job pulls and pushes with the token of its issuer and nothing stored", async () => {
   const { uid } = await identity({ claimMatch: { issuer: issuer.url, subject: "job" } }, "registry.push");
   const job = await issuer.token({ sub: "job", aud: world.url });
-  const client = openRegistry(world.url, `Bearer ${await tokenOf(await askToken(basic(uid, job)))}`);
+  const scope = "&scope=repository:first-organization/from-ci:pull,push";
+  const client = openRegistry(world.url, `Bearer ${await tokenOf(await askToken(basic(uid, job), scope))}`);
   await client.pushManifest("first-organization/from-ci", "latest", empty);
   assert.equal((await client.send("GET", "first-organization/from-ci/manifests/latest")).status, 200);
   const form = new URLSearchParams({
@@ -178,7 +182,7 @@ test("rights count as they are now, whatever a token says: a binding that is rev
   const token = await tokenOf(await askToken(basic("_token", await world.token(uid))));
   assert.equal((await pull(token)).status, 200);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
-  assert.equal((await pull(token)).status, 404);
+  assert.equal((await pull(token)).status, 401);
   const roleBinding = { identityUid: uid, roleUid: builtInRoleUid("registry.pull") };
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding });
   assert.equal((await pull(token)).status, 200);
@@ -230,7 +234,10 @@ test("docker manifest push: images of a repo that is pulled from become a list i
   const ask = async (actions: string, verb: string, path: string, request: Parameters<RegistryClient["send"]>[2] = {}): Promise<Response> => {
     assert.equal((await operator.send("GET", "/v2/", { authorization: "" })).status, 401);
     const name = path.split("/").slice(0, 3).join("/");
-    const token = await tokenOf(await askToken(basic("_token", password), `&account=_token&scope=${encodeURIComponent(`repository:${name}:${actions}`)}`));
+    const from = new URL(path, world.url).searchParams.get("from");
+    const scopes = [`repository:${name}:${actions}`, ...(from === null ? [] : [`repository:${from}:pull`])];
+    const query = scopes.map((scope) => `&scope=${encodeURIComponent(scope)}`).join("");
+    const token = await tokenOf(await askToken(basic("_token", password), `&account=_token${query}`));
     return operator.send(verb, path, { ...request, authorization: `Bearer ${token}` });
   };
   const accept = [
@@ -243,7 +250,7 @@ test("docker manifest push: images of a repo that is pulled from become a list i
   const mount = (digest: string): Promise<Response> =>
     ask("push,pull", "POST", `${target}/blobs/uploads/?from=${encodeURIComponent(source)}&mount=${encodeURIComponent(digest)}`);
 
-  assert.equal((await read("amd64")).status, 404);
+  assert.equal((await read("amd64")).status, 401);
   const { config } = JSON.parse(await (await operator.send("GET", `${source}/manifests/amd64`)).text()) as { config: { digest: string } };
   assert.equal((await mount(config.digest)).status, 202, "what they may not read is not mounted");
   await bind(theirs, "registry.pull");

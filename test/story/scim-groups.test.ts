@@ -71,6 +71,7 @@ const seen = async (token: string): Promise<readonly number[]> => {
 };
 const allowed = [0, 0];
 const forbidden = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED];
+const unauthenticated = [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED];
 
 test("a group is made, read, replaced, patched and deleted, with its members and an ETag", async () => {
   const [ada, grace] = [await announce("g-ada"), await announce("g-grace")];
@@ -294,9 +295,9 @@ test("groups give nothing to who signs in through another provider, while SCIM i
   await set(true);
   assert.deepEqual(await seen(token), allowed);
   await idp.ask("PATCH", `/Users/${user}`, { Operations: [{ op: "replace", path: "active", value: false }] });
-  assert.deepEqual(await seen(token), forbidden);
+  assert.deepEqual(await seen(token), unauthenticated, "a dismissal revokes the session");
   await idp.ask("PATCH", `/Users/${user}`, { Operations: [{ op: "replace", path: "active", value: true }] });
-  assert.deepEqual(await seen(token), forbidden, "the session is over");
+  assert.deepEqual(await seen(token), unauthenticated, "the session is over");
   assert.deepEqual(await membersOf(id), [user], "what the directory said of the group stays");
   const { token: back } = await signIn(world, provider, idp.uid, { sub: "bound" });
   assert.deepEqual(await seen(back), allowed);

@@ -7,16 +7,22 @@ import { openInstallation, type Installation } from "./installation.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 let installation: Installation;
-let delivering: NodeJS.Timeout;
+let timer: NodeJS.Timeout;
+let delivering: Promise<void> | undefined;
 
 before(async () => {
   installation = await openInstallation();
   // What the server does by itself, where a test does not do it by hand.
-  delivering = setInterval(() => void installation.world.server.delivery.finish(), 100);
+  timer = setInterval(() => {
+    delivering ??= installation.world.server.delivery.finish().finally(() => {
+      delivering = undefined;
+    });
+  }, 100);
 });
 after(async () => {
   await stopAll();
-  clearInterval(delivering);
+  clearInterval(timer);
+  await delivering;
   await installation.close();
 });
 

@@ -246,7 +246,8 @@ test("of everybody else who was bound those belong who the log or an event says 
        values (gen_random_uuid(), $1, '', $2, $3, 'customer', '{}', '', '{}', '', '2026-11-05', '{}')`,
       [registered, waitingUid, organization],
     );
-    await migrate(older.ownerUrl, { progress: () => {} });
+    const progress: string[] = [];
+    await migrate(older.ownerUrl, { progress: (line) => progress.push(line) });
     const { rows } = await own.query<{ organization_uid: string; identity_uid: string; basis: string }>("select * from memberships order by identity_uid");
     assert.deepEqual(
       rows.map(({ organization_uid, identity_uid, basis }) => [organization_uid, identity_uid, basis]),
@@ -258,6 +259,19 @@ test("of everybody else who was bound those belong who the log or an event says 
         [organization, batched, "operator"],
       ],
     );
+    // The others' bindings are pending from here on (docs/decisions/0067), and whoever migrates is told.
+    assert.match(progress.join("\n"), /^3 role bindings of 3 users in 1 organizations are pending now: they grant nothing until the user accepts/m);
+    const { rows: pending } = await own.query<{ organization_uid: string; identity_uid: string }>("select * from pending_memberships order by identity_uid");
+    assert.deepEqual(
+      pending.map(({ organization_uid, identity_uid }) => [organization_uid, identity_uid]),
+      [
+        [organization, founder],
+        [organization, bound],
+        [organization, again],
+      ],
+    );
+    const { rows: counted } = await own.query<{ count: string }>("select sum(row_count) as count from resource_counts where resource = 'pending_memberships'");
+    assert.equal(Number(counted[0]?.count), 3);
   } finally {
     await own.end();
     await older.drop();

@@ -54,14 +54,14 @@ const makeIdentity = async (parent: string, subject: string): Promise<string> =>
 test("a group is made over version 1 and changed over version 2, with one event for each in the version of its call", async () => {
   for (const protocol of protocols) {
     const before = (await world.events()).length;
-    const made = await world.ok(`${iam}.Groups/Create`, { parent: organization, group: { name: "team", description: "first" } }, { protocol });
+    const made = await world.ok(`${iam}.Groups/Create`, { parent: organization, group: { name: `team ${protocol}`, description: "first" } }, { protocol });
     const id = idOf(made);
     assert.deepEqual(
       Object.keys(made).filter((key) => key === "uid" || key === "createTime"),
       [],
     );
     const shown = await world.ok("iam.GroupsService/GetGroup", { uid: id });
-    assert.deepEqual([shown.uid, shown.name, shown.description], [id, "team", "first"]);
+    assert.deepEqual([shown.uid, shown.name, shown.description], [id, `team ${protocol}`, "first"]);
     await world.ok("iam.GroupsService/UpdateGroup", { group: { uid: id, description: "second" }, updateMask: "description" }, { protocol });
     const [listed] = items(await world.ok(`${iam}.Groups/List`, { id }, { protocol }));
     assert.equal(listed?.description, "second");

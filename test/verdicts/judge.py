@@ -34,7 +34,7 @@ SHOWN = 20
 
 # ---- orders: a version's rank in its order ------------------------------------------------------------------------
 
-GO = {"Go", "npm", "Hex", "Julia", "SwiftURL", "Bitnami", "VSCode", "GHC"}
+GO = {"Go", "npm", "Hex", "Julia", "SwiftURL", "GitHub Actions", "VSCode", "GHC"}
 UNIVERS = {
     "RubyGems": univers.RubygemsVersion,
     "Maven": univers.MavenVersion,
@@ -52,7 +52,7 @@ SEMVER = "SemVer"
 def order_of(ecosystem, kind="ECOSYSTEM"):
     """The name of the order that a range is in; None where there is none."""
     name = ecosystem.split(":")[0]
-    if name == "crates.io":
+    if name in ("crates.io", "Bitnami"):
         return name
     if kind == "SEMVER" or name in GO:
         return SEMVER
@@ -68,9 +68,25 @@ def debian_words(text):
     return key + [[0]]
 
 
+def bitnami_key(text):
+    """SemVer of the upstream version, then the revision of the package; no revision is revision 0."""
+    revised = re.fullmatch(r"(.+)-(\d+)", text)
+    upstream, revision = (revised[1], int(revised[2])) if revised else (text, 0)
+    found = re.fullmatch(r"[vV]?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", upstream)
+    if not found:
+        return None
+    numbers = [int(part) for part in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    words = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (found[2] or "").split(".") if found[2]]
+    return numbers, not words, words, revision
+
+
 def read_version(order, text):
     """What sorts as the version does; None for what is none."""
     try:
+        if order == "Bitnami":
+            return bitnami_key(text)
         if order == "PyPI":
             return Version(text)
         if order in LISTS:

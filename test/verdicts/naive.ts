@@ -20,8 +20,8 @@ const libraries: Readonly<Record<string, { readonly reads: (version: string) => 
   },
   semver: { reads: (version) => semver.valid(version) !== null, compare: semver.compare },
 };
-const ofSemver = ["npm", "Go", "crates.io", "Hex", "Julia", "Bitnami"];
-const withoutOrder = ["GitHub Actions"];
+const ofSemver = ["npm", "Go", "crates.io", "Hex", "Julia"];
+const withoutOrder = ["OSS-Fuzz"];
 
 /** Of versions in a rising line, which has every bound too; libraries where there are some. */
 const orderFor = (ecosystem: string, line: readonly string[]): Compare => {

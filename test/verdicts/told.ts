@@ -35,7 +35,7 @@ export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = 
     "Maven org.example:reef": "-2.9 -3.0-beta-1 +3.0 +3.0.1 +99",
   },
   "GHSA-9ghb-9ghb-9ghb": { "Packagist example/sheet": "-0.9.0 -1.0.0-beta1 +1.0.0 +1.0.1 +1.0.2-RC1 -1.0.2 -1.1.0" },
-  "GHSA-9act-9act-9act": { "GitHub Actions deck/wash": "?v1 +v2 ?v3", "GitHub Actions deck/all": "+v1 +main" },
+  "GHSA-9act-9act-9act": { "OSS-Fuzz deck/wash": "?v1 +v2 ?v3", "OSS-Fuzz deck/all": "+v1 +main" },
   "PYSEC-2025-9016": { "PyPI fog": "?0 +0.1 ?0.2" },
   "GHSA-9all-9all-9all": {
     "Maven org.example:capstan": "-1.0-alpha-1 -1.0-beta-2 +1.0-rc1 +1.0-SNAPSHOT +1.0 +1.0-jre +1.0.1 +1.0.2-rc1 -1.0.2 -1.0.10",
@@ -44,7 +44,7 @@ export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = 
     "Pub capstan": "-1.0.0-dev -1.0.0 +1.0.0+1 +1.0.0+2 -1.0.0+3 -1.0.0+10 -1.0.1",
     "Hex capstan": "+0.2.9 +0.3.0-rc.0 -0.3.0 -1.0.0",
     "Julia Capstan": "+0.2.9 +0.3.0-DEV -0.3.0 -1.0.0",
-    "Bitnami capstan": "-0.9.0 +1.0.0 +1.1.9 -1.2.0 -1.2.1",
+    "Bitnami capstan": "-0.9.0 +1.0.0 +1.0.0-0 +1.1.9 +1.2.0-rc1 -1.2.0 -1.2.0-0 -1.2.0-3 -1.2.1",
     "Debian:12 capstan": "+0.9-1 +2.0-1 +1:1.0~rc1-1 +1:1.0-1 +1:1.0-2 +1:1.0-2+deb12u1~bpo1 -1:1.0-2+deb12u1 -1:1.0-2+deb12u2 -1:1.0-10 -1:1.1-1",
     "AlmaLinux:9 capstan": "+0.9-1.el9 +1.0~rc1-5.el9 +1.0-1.el9 +1.0-2.el9 +1.0-2.el9_3 -1.0-2.el9_4 -1.0-10.el9 -1.0^git1-1.el9 -1:0.1-1.el9",
     "Alpine:v3.20 capstan": "+0.9-r9 +1.0_rc1-r0 +1.0-r9 +1.0_p1-r0 +1.0_p1-r1 -1.0_p1-r2 -1.0_p1-r10 -1.0_p2-r0 -1.0a-r0 -1.1-r0",

@@ -7,15 +7,13 @@
 import type { ImagePackagesRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
-import { readPurl } from "./purl.ts";
+import { packageLabel, readPurlParts, versionOf } from "./purl.ts";
 
-/** The name is the package URL without its version; of the qualifiers the distribution's release stays. */
+/** The name is the package URL without its version, as an SBOM's packages are kept. */
 const readPackageUrl = (field: Field): ImagePackagesRecord["packages"][number] => {
-  const purl = readPurl(field.required());
+  const purl = readPurlParts(field.required());
   if (!purl || purl.version === "") return field.refuse("must be a package URL with a version, such as pkg:pypi/django@4.2");
-  const path = [...purl.namespace.split("/").filter((step) => step !== ""), purl.name].map(encodeURIComponent).join("/");
-  const release = purl.distribution === "" ? "" : `?distro=${encodeURIComponent(purl.distribution)}`;
-  return { name: `pkg:${purl.type}/${path}${release}`, version: purl.version };
+  return { name: packageLabel(purl), version: versionOf(purl) };
 };
 
 const readPackageVersion = (field: Field): ImagePackagesRecord["packages"][number] => {

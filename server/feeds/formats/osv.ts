@@ -2,7 +2,7 @@
 // is one, and what its ranges say was fixed is its event.
 
 import { timestamp } from "#base/time.ts";
-import { normalizePythonName } from "#base/versions/python-name.ts";
+import { packageNameKeyOfType } from "#base/versions/package-name.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import { FieldError } from "../invalid.ts";
@@ -60,6 +60,19 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["almalinux", "rpm"],
   ["suse", "rpm"],
   ["opensuse", "rpm"],
+  ["openeuler", "rpm"],
+  ["mageia", "rpm"],
+  ["azure linux", "rpm"],
+  ["amazon linux", "rpm"],
+  ["oracle linux", "rpm"],
+  ["photon os", "rpm"],
+  ["alpaquita", "apk"],
+  ["bellsoft hardened containers", "apk"],
+  ["minimos", "apk"],
+  ["echo", "deb"],
+  ["conancenter", "conan"],
+  ["swifturl", "swift"],
+  ["github actions", "githubactions"],
 ]);
 
 /** The type of package URLs of an ecosystem without its suffix; what is not known is a type of its own. */
@@ -103,7 +116,7 @@ const osvAdvisory = (
     key: severalOf ? `${id} ${ecosystem} ${name}` : id,
     advisoryId: id,
     author: author ?? family,
-    artifactName: artifactType === "pypi" ? normalizePythonName(name) : name,
+    artifactName: packageNameKeyOfType(artifactType, name),
     artifactType,
     ...(release || purl?.namespace ? { namespace: release || (purl?.namespace ?? "") } : {}),
     aliases,

@@ -17,6 +17,9 @@ const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["inline-mitigations-exist", "TYPE_INLINE_MITIGATIONS_EXIST"],
 ]);
 
+/** What a scanner wrote in its own words: cut if it is too long. */
+const freeTexts: ReadonlySet<string> = new Set(["scanner", "componentName", "componentType", "componentLocation"]);
+
 /** The contract's member and the document's key. */
 const scanKeys = [
   ["scanner", "scanner"],
@@ -35,7 +38,7 @@ const scanKeys = [
 const textMembers = <Key extends string>(data: Field, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   for (const [key, name] of keys) {
-    const value = data.at(name).name();
+    const value = freeTexts.has(name) ? data.at(name).freeText() : data.at(name).name();
     if (value !== "") found[key] = value;
   }
   return found;

@@ -1,7 +1,9 @@
 // OSV's ecosystems: which there are, what their package URLs are called, and how names are compared in them. Pure.
 
-import { normalizePythonName } from "#base/versions/python-name.ts";
-import type { PurlParts } from "../formats/purl.ts";
+import { isCommit } from "#base/versions/affected.ts";
+import { packageNameKey } from "#base/versions/package-name.ts";
+import { type Distribution, distributionOf } from "../formats/distribution.ts";
+import { originOf, type PurlParts } from "../formats/purl.ts";
 
 /** OSV schema 1.7, without suffixes. GIT is none of its table, and is asked for nevertheless. */
 const names: ReadonlySet<string> = new Set(
@@ -17,23 +19,8 @@ export const withoutRelease = (ecosystem: string): string => ecosystem.split(":"
 
 export const isEcosystem = (ecosystem: string): boolean => names.has(withoutRelease(ecosystem));
 
-/** Ecosystems that are asked for without a release and match by the lists of versions of all releases (the service of OSV). */
-export const releaseless: ReadonlySet<string> = new Set(["Alpine", "Ubuntu"]);
-
-/** An address of a repository however it is written. */
-const repositoryKey = (url: string): string =>
-  url
-    .replace(/^[a-z+]+:\/\//i, "")
-    .replace(/\.git$/, "")
-    .replace(/\/$/, "")
-    .toLowerCase();
-
-/** The name by which a package is found: PyPI's (PEP 503) and repositories' are the same however they are written. */
-export const nameKey = (ecosystem: string, name: string): string => {
-  const base = withoutRelease(ecosystem);
-  if (base === "PyPI") return normalizePythonName(name);
-  return base === "GIT" ? repositoryKey(name) : name;
-};
+/** Returns the name by which a package is found, for example PyPI's by PEP 503. */
+export const nameKey = (ecosystem: string, name: string): string => packageNameKey(withoutRelease(ecosystem), name);
 
 const joined = ({ namespace, name }: PurlParts): string => (namespace === "" ? name : `${namespace}/${name}`);
 
@@ -54,53 +41,62 @@ const ofTypes: ReadonlyMap<string, string> = new Map([
   ["opam", "opam"],
   ["swift", "SwiftURL"],
   ["bitnami", "Bitnami"],
+  ["githubactions", "GitHub Actions"],
   ["generic", "OSS-Fuzz"],
 ]);
 
-/** Those of distributions, by type and namespace. The source package's name stands alone. */
-const ofDistributions: ReadonlyMap<string, string> = new Map([
-  ["apk alpine", "Alpine"],
-  ["apk wolfi", "Wolfi"],
-  ["apk chainguard", "Chainguard"],
-  ["apk minimos", "MinimOS"],
-  ["apk alpaquita", "Alpaquita"],
-  ["deb debian", "Debian"],
-  ["deb ubuntu", "Ubuntu"],
-  ["rpm almalinux", "AlmaLinux"],
-  ["rpm rocky-linux", "Rocky Linux"],
-  ["rpm redhat", "Red Hat"],
-  ["rpm suse", "SUSE"],
-  ["rpm opensuse", "openSUSE"],
-  ["rpm openeuler", "openEuler"],
-  ["rpm azure-linux", "Azure Linux"],
-  ["rpm mageia", "Mageia"],
+/** What a package URL asks for in terms of OSV. */
+export interface PurlPackage {
+  readonly ecosystem: string;
+  readonly name: string;
+  /** Only records about this release count; undefined for those about any. */
+  readonly distribution: Distribution | undefined;
+  /** The version in terms of the ecosystem; undefined for that of the package URL. */
+  readonly version?: string;
+}
+
+const hosts: ReadonlyMap<string, string> = new Map([
+  ["github", "github.com"],
+  ["gitlab", "gitlab.com"],
+  ["bitbucket", "bitbucket.org"],
 ]);
 
-const debianReleases: ReadonlyMap<string, string> = new Map([
-  ["jessie", "8"],
-  ["stretch", "9"],
-  ["buster", "10"],
-  ["bullseye", "11"],
-  ["bookworm", "12"],
-  ["trixie", "13"],
-  ["forky", "14"],
-]);
-
-const debianEcosystem = (distribution: string): string => {
-  const release = distribution.replace(/^debian-/, "");
-  return release === "" ? "Debian" : `Debian:${debianReleases.get(release) ?? release}`;
+/** Commits and tags that a package URL names: `pkg:github/owner/name@v1.2`, `?vcs_url=git+https://host/owner/name@<commit>`. */
+const sourcesOf = (purl: PurlParts): PurlPackage[] => {
+  const found: PurlPackage[] = [];
+  const add = (repository: string, revision: string): void => {
+    if (isCommit(revision)) found.push({ ecosystem: "GIT", name: revision.toLowerCase(), distribution: undefined, version: "" });
+    else if (revision !== "") found.push({ ecosystem: "GIT", name: repository, distribution: undefined, version: revision });
+  };
+  const host = hosts.get(purl.type);
+  if (host !== undefined) add(nameKey("GIT", `${host}/${joined(purl)}`), purl.version);
+  const [address = ""] = (purl.qualifiers.get("vcs_url") ?? "").split("#");
+  const at = address.lastIndexOf("@");
+  // The last "@" may be that of "git@host/…", without a revision.
+  if (at > 0 && !address.includes("/", at)) add(nameKey("GIT", address.slice(0, at)), address.slice(at + 1));
+  return found;
 };
 
-/** The package that a package URL names; undefined where OSV has none of its type. */
-export const packageOfPurl = (purl: PurlParts): { readonly ecosystem: string; readonly name: string } | undefined => {
+/** The package of the distribution, and the source package that it is built from, as `upstream` names it. */
+const distributionPackages = (purl: PurlParts, distribution: Distribution): PurlPackage[] => {
+  const filter = distribution.release === "" ? undefined : distribution;
+  return [...new Set([purl.name, originOf(purl)])]
+    .filter((name) => name !== "")
+    .map((name) => ({ ecosystem: distribution.family, name, distribution: filter }));
+};
+
+/** Returns the packages that a package URL names; none if OSV has no packages of its type. */
+export const packagesOfPurl = (purl: PurlParts): PurlPackage[] => {
   const { type, namespace, name, qualifiers, subpath } = purl;
-  if (type === "golang") return { ecosystem: "Go", name: subpath === "" ? joined(purl) : `${joined(purl)}/${subpath}` };
-  if (type === "maven" || type === "gradle") return namespace === "" ? undefined : { ecosystem: "Maven", name: `${namespace}:${name}` };
+  const of = (ecosystem: string, named: string): PurlPackage => ({ ecosystem, name: nameKey(ecosystem, named), distribution: undefined });
+  const sources = sourcesOf(purl);
+  // The subpath is a part of the module's path, or a package in the module.
+  if (type === "golang") return [of("Go", joined(purl)), ...(subpath === "" ? [] : [of("Go", `${joined(purl)}/${subpath}`)]), ...sources];
+  if (type === "maven" || type === "gradle") return namespace === "" ? sources : [of("Maven", `${namespace}:${name}`), ...sources];
   const repository = qualifiers.get("repository_url") ?? "";
-  if (type === "composer" && repository !== "") return { ecosystem: `Packagist:${repository}`, name: joined(purl) };
-  const distribution = ofDistributions.get(`${type} ${namespace}`);
-  if (distribution === "Debian") return { ecosystem: debianEcosystem(qualifiers.get("distro") ?? ""), name };
-  if (distribution !== undefined) return { ecosystem: distribution, name };
+  if (type === "composer" && repository !== "") return [of(`Packagist:${repository}`, joined(purl))];
+  const distribution = distributionOf(type, namespace, purl.distribution);
+  if (distribution.family !== "") return distributionPackages(purl, distribution);
   const ecosystem = ofTypes.get(type);
-  return ecosystem === undefined ? undefined : { ecosystem, name: joined(purl) };
+  return ecosystem === undefined ? sources : [of(ecosystem, joined(purl)), ...sources];
 };

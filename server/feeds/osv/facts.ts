@@ -2,21 +2,12 @@
 
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { affectedCommits } from "#base/versions/affected.ts";
 import type { AffectedPackage, OsvFacts } from "#store";
 import { osvForms, osvValueOf } from "../documents/osv-value.ts";
-import { nameKey, releaseless, withoutRelease } from "./ecosystems.ts";
+import { nameKey, withoutRelease } from "./ecosystems.ts";
 
 const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [] };
-
-/** Commits that ranges name as affected: the first one, and the last one. Which lie between is for the repository to say. */
-const affectedCommits = (range: JsonObject): string[] => {
-  const events = objectList(range, "events");
-  const fixed = new Set(events.map((event) => text(event, "fixed")));
-  return events
-    .flatMap((event) => [text(event, "introduced"), text(event, "last_affected")])
-    .filter((commit) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/i.test(commit) && !fixed.has(commit))
-    .map((commit) => commit.toLowerCase());
-};
 
 /** A document's own ecosystems, as OSV names its archives. */
 const ecosystemsOf = (affected: readonly JsonObject[]): string[] => {
@@ -47,9 +38,11 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
     const { ranges, versions } = entry;
     const list = versions === undefined ? {} : { versions };
     if (ecosystem !== "") {
-      add(ecosystem, name, { ...list, ...(ranges === undefined ? {} : { ranges }) });
-      const bare = withoutRelease(ecosystem);
-      if (bare !== ecosystem && releaseless.has(bare)) add(bare, name, list);
+      const said = { ...list, ...(ranges === undefined ? {} : { ranges }) };
+      add(ecosystem, name, said);
+      const base = withoutRelease(ecosystem);
+      // Each entry under the base names its own release, so that a query for one can pass over the others.
+      if (base !== ecosystem) add(base, name, { ecosystem, ...said });
     }
     for (const range of objectList(entry, "ranges").filter((each) => text(each, "type") === "GIT")) {
       add("GIT", nameKey("GIT", text(range, "repo")), list);

@@ -6,6 +6,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { judgeVersion, type Package } from "#base/versions/affected.ts";
+import { packageNameForms } from "#base/versions/package-name.ts";
 import {
   findNamedPackages,
   findPackageDocuments,
@@ -19,8 +20,9 @@ import { type Reader, readDocumentsOfAll, readOwnByArtifacts, readOwnByIds } fro
 import { isOwnEcosystem } from "../documents/osv.ts";
 import { isPublishable } from "../licenses.ts";
 import { nameKey } from "./ecosystems.ts";
+import { coversRelease } from "../formats/distribution.ts";
 import { ownRecordsOf } from "../documents/own-records.ts";
-import { type Question, writeToken } from "./question.ts";
+import { type Question, type QuestionPackage, writeToken } from "./question.ts";
 
 /** A published record that a question is about. */
 export interface FoundRecord {
@@ -37,7 +39,7 @@ export interface Answer {
 }
 
 /** A package that is looked up for questions. */
-interface LookUp extends Package {
+interface LookUp extends QuestionPackage {
   readonly question: number;
   readonly after: string;
 }
@@ -47,10 +49,18 @@ const entriesOf = (json: string): JsonObject[] => {
   return Array.isArray(read) ? read.filter(isObject) : [];
 };
 
-const isAffected = ({ ecosystem, name }: Package, version: string, entries: readonly JsonObject[]): boolean => {
-  const affected = entries.map((entry) => ({ ...entry, package: { ecosystem, name } }));
-  return judgeVersion({ affected }, { ecosystem, name }, version).verdict === "affected";
-};
+/** Whether one of the entries about the release that is asked for affects the version; without a version each such entry counts. */
+const isAffected = ({ ecosystem: asked, name, version, distribution }: LookUp, entries: readonly JsonObject[]): boolean =>
+  entries.some((entry) => {
+    const ecosystem = text(entry, "ecosystem") || asked;
+    if (distribution && !coversRelease(ecosystem, distribution)) return false;
+    return version === "" || judgeVersion({ affected: [{ ...entry, package: { ecosystem, name } }] }, { ecosystem, name }, version).verdict === "affected";
+  });
+
+const isToJudge = ({ version, distribution }: LookUp): boolean => version !== "" || distribution !== undefined;
+
+/** Look-ups of one package that have the same verdicts. */
+const verdictKey = ({ version, distribution }: LookUp): string => JSON.stringify([version, distribution?.family, distribution?.release]);
 
 const findNamed = async ({ read, privateRecords }: Reader, names: readonly string[]): Promise<{ readonly name: string; readonly ecosystem: string }[]> => {
   const found = await findNamedPackages(read, names, limits.osvCandidatesMax);
@@ -61,22 +71,24 @@ const findNamed = async ({ read, privateRecords }: Reader, names: readonly strin
 
 /** A question without an ecosystem is about all that have the name. */
 const lookUpsOf = async (reader: Reader, questions: readonly Question[]): Promise<LookUp[]> => {
-  const namesOf = (name: string): string[] => [...new Set([name, nameKey("PyPI", name)])];
-  const anywhere = questions.flatMap(({ package: asked }) => (asked?.ecosystem === "" ? namesOf(asked.name) : []));
+  const anywhere = questions.flatMap(({ packages }) => packages.flatMap(({ ecosystem, name }) => (ecosystem === "" ? packageNameForms(name) : [])));
   const named = anywhere.length === 0 ? [] : await findNamed(reader, [...new Set(anywhere)]);
   const ecosystems = new Map<string, string[]>();
   for (const { name, ecosystem } of named) ecosystems.set(name, [...(ecosystems.get(name) ?? []), ecosystem].slice(0, limits.osvEcosystemsMax));
-  return questions.flatMap(({ package: asked, after }, question): LookUp[] => {
-    if (!asked) return [];
-    if (asked.ecosystem !== "") return [{ ...asked, question, after }];
-    return namesOf(asked.name).flatMap((name) =>
-      (ecosystems.get(name) ?? []).filter((ecosystem) => nameKey(ecosystem, asked.name) === name).map((ecosystem) => ({ ecosystem, name, question, after })),
-    );
-  });
+  return questions.flatMap(({ packages, after }, question): LookUp[] =>
+    packages.flatMap((asked): LookUp[] => {
+      if (asked.ecosystem !== "") return [{ ...asked, question, after }];
+      return packageNameForms(asked.name).flatMap((name) =>
+        (ecosystems.get(name) ?? [])
+          .filter((ecosystem) => nameKey(ecosystem, asked.name) === name)
+          .map((ecosystem) => ({ ...asked, ecosystem, name, question, after })),
+      );
+    }),
+  );
 };
 
 /** Long entries are read a bounded number of bytes at a time, judged, and let go. */
-const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp; readonly version: string }[]) => {
+const judgeLong = async (reader: Reader, candidates: readonly { readonly row: PackageDocument; readonly of: LookUp }[]) => {
   const affected = new Set<PackageDocument>();
   for (let from = 0; from < candidates.length; ) {
     let bytes = 0;
@@ -87,7 +99,7 @@ const judgeLong = async (reader: Reader, candidates: readonly { readonly row: Pa
     const asked = new Map(chunk.map(({ row: { documentId }, of }) => [keyOf(documentId, of), { documentId, ecosystem: of.ecosystem, name: of.name }]));
     const read = await findPackageEntries(reader.read, [...asked.values()]);
     const entries = new Map(read.map((each) => [keyOf(each.documentId, each), entriesOf(each.entries)]));
-    for (const { row, of, version } of chunk) if (isAffected(of, version, entries.get(keyOf(row.documentId, of)) ?? [])) affected.add(row);
+    for (const { row, of } of chunk) if (isAffected(of, entries.get(keyOf(row.documentId, of)) ?? [])) affected.add(row);
     from = to;
   }
   return affected;
@@ -158,7 +170,9 @@ const findOwn = async (
   reader: Reader,
   questions: readonly Question[],
 ): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
-  const names = new Set(questions.flatMap(({ package: asked, after }) => (asked && after === "" && isOwnEcosystem(asked.ecosystem) ? [asked.name] : [])));
+  const names = new Set(
+    questions.flatMap(({ packages, after }) => (after === "" ? packages.flatMap(({ ecosystem, name }) => (isOwnEcosystem(ecosystem) ? [name] : [])) : [])),
+  );
   const none = new Map<string, JsonObject>();
   if (names.size === 0) return { own: none, numbersOf: () => [] };
   const limit = limits.osvCandidatesMax;
@@ -201,31 +215,20 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     const read = of?.after === each.after ? looked.get(of) : undefined;
     for (const kind of read ?? [{ rows: [], readTo: each.after }]) byQuestion[each.question]?.push({ of: each, looked: kind });
   }
-  const long = questions.flatMap(({ version }, index) =>
-    version === ""
-      ? []
-      : (byQuestion[index] ?? []).flatMap(({ of, looked: { rows } }) =>
-          rows.flatMap((row) => (row.entries === undefined && isShown(row) ? [{ row, of, version }] : [])),
-        ),
+  const long = byQuestion.flatMap((read) =>
+    read.flatMap(({ of, looked: { rows } }) => (isToJudge(of) ? rows.flatMap((row) => (row.entries === undefined && isShown(row) ? [{ row, of }] : [])) : [])),
   );
   const chosen: { row: PackageDocument; of: LookUp }[][] = [];
-  // By version: one row may stand for several questions.
+  // One row may stand for several questions.
   const longAffected = new Map<string, Set<PackageDocument>>();
-  for (const version of new Set(long.map((each) => each.version)))
-    longAffected.set(
-      version,
-      await judgeLong(
-        reader,
-        long.filter((each) => each.version === version),
-      ),
-    );
-  for (const [index, { version }] of questions.entries()) {
-    const hits = (byQuestion[index] ?? []).flatMap(({ of, looked: { rows } }) =>
+  for (const [key, candidates] of Map.groupBy(long, ({ of }) => verdictKey(of))) longAffected.set(key, await judgeLong(reader, candidates));
+  for (const read of byQuestion) {
+    const hits = read.flatMap(({ of, looked: { rows } }) =>
       rows
         .filter((row) => {
           if (!isShown(row)) return false;
-          if (version === "") return true;
-          return row.entries === undefined ? longAffected.get(version)?.has(row) === true : isAffected(of, version, entriesOf(row.entries));
+          if (!isToJudge(of)) return true;
+          return row.entries === undefined ? longAffected.get(verdictKey(of))?.has(row) === true : isAffected(of, entriesOf(row.entries));
         })
         .map((row) => ({ row, of })),
     );
@@ -235,7 +238,7 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
   const isContested = (row: PackageDocument): boolean => row.contested || reader.privateRecords !== undefined;
   const contested = new Set(chosen.flatMap((hits) => hits.flatMap(({ row }) => (isContested(row) ? [row.originId] : []))));
   const published = await findPublished(reader, [...contested]);
-  return questions.map(({ package: asked, version, after }, index) => {
+  return questions.map(({ packages, after }, index) => {
     const others = new Map<string, FoundRecord>();
     for (const { row } of chosen[index] ?? []) {
       if (isContested(row) && !published.has(row.documentId)) continue;
@@ -247,8 +250,8 @@ export const findAnswers = async (reader: Reader, questions: readonly Question[]
     const sorted = [...others.values()].filter(({ id }) => end === undefined || id <= end).sort((one, other) => (one.id < other.id ? -1 : 1));
     const page = sorted.slice(0, limits.osvRecordsMax);
     const next = sorted.length > page.length ? page.at(-1)?.id : end;
-    const mine = asked && after === "" ? judgeOwn(own, numbersOf(asked), asked, version) : [];
-    return { found: [...mine, ...page], nextPageToken: next === undefined ? "" : writeToken(next) };
+    const mine = after === "" ? packages.flatMap((asked) => judgeOwn(own, numbersOf(asked), asked, asked.version)) : [];
+    return { found: [...new Map(mine.map((each) => [each.id, each])).values(), ...page], nextPageToken: next === undefined ? "" : writeToken(next) };
   });
 };
 

@@ -4,16 +4,19 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { readPurlParts } from "../formats/purl.ts";
-import { isEcosystem, nameKey, packageOfPurl } from "./ecosystems.ts";
+import { readPurlParts, versionOf } from "../formats/purl.ts";
+import { isEcosystem, nameKey, packagesOfPurl, type PurlPackage } from "./ecosystems.ts";
 
 export interface Question {
-  /** Undefined where OSV has no packages of this kind: nothing is found. */
-  readonly package: { readonly ecosystem: string; readonly name: string } | undefined;
-  /** "" for all versions. */
-  readonly version: string;
+  /** A package URL may name several: its own and its source package. None if OSV has no packages of this kind. */
+  readonly packages: readonly QuestionPackage[];
   /** Numbers behind this one. */
   readonly after: string;
+}
+
+export interface QuestionPackage extends PurlPackage {
+  /** "" for all versions. */
+  readonly version: string;
 }
 
 const refuse = (message: string): never => {
@@ -46,9 +49,8 @@ const ofPurl = (url: string, version: string, after: string): Question => {
   const purl = readPurlParts(url);
   if (!purl) return refuse("Invalid Package URL.");
   if (purl.version !== "" && version !== "") return refuse("version specified in params and purl query");
-  const named = packageOfPurl(purl);
-  const found = named && { ecosystem: named.ecosystem, name: nameKey(named.ecosystem, named.name) };
-  return { package: found, version: purl.version === "" ? version : purl.version, after };
+  const given = { ...purl, version: purl.version === "" ? version : purl.version };
+  return { packages: packagesOfPurl(given).map((each) => ({ ...each, version: each.version ?? versionOf(given) })), after };
 };
 
 /** Throws INVALID_ARGUMENT. */
@@ -62,14 +64,14 @@ export const readQuestion = (query: Json | undefined): Question => {
   const [name, ecosystem, purl] = [textAt(asked, "name"), textAt(asked, "ecosystem"), textAt(asked, "purl")];
   if (commit !== "") {
     if (!/^[0-9a-f]+$/i.test(commit)) return refuse("Invalid hash.");
-    return { package: { ecosystem: "GIT", name: commit.toLowerCase() }, version: "", after };
+    return { packages: [{ ecosystem: "GIT", name: commit.toLowerCase(), distribution: undefined, version: "" }], after };
   }
   if (query.package === undefined) return refuse("Invalid query.");
   if (purl !== "") return name === "" && ecosystem === "" ? ofPurl(purl, version, after) : refuse("name or ecosystem specified in params and purl query");
   if (ecosystem !== "" && !isEcosystem(ecosystem)) return refuse("Invalid ecosystem.");
   if (name === "") return refuse("Invalid query: no name.");
   if (ecosystem === "" && version === "") return refuse("Ecosystem not specified.");
-  return { package: { ecosystem, name: ecosystem === "" ? name : nameKey(ecosystem, name) }, version, after };
+  return { packages: [{ ecosystem, name: ecosystem === "" ? name : nameKey(ecosystem, name), distribution: undefined, version }], after };
 };
 
 const readBodyObject = (body: string): JsonObject => {

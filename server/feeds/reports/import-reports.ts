@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { Fault } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import type { Services } from "#kernel";
-import { findReposByNames, findReposNamed, findReposOfImages, findRow, insertVulnReports, noChanges } from "#store";
+import { findRepoByName, findReposNamed, findReposOfImages, findRow, insertVulnReports, noChanges } from "#store";
 import { recordImport } from "../import-event.ts";
 import { openDocumentReader, type ReadDocumentStream } from "../sbom/open-reader.ts";
 import { type ReportFacts, reportDraft, type ReportReading } from "./read-report.ts";
@@ -58,10 +58,9 @@ const listReports = async (source: string): Promise<ReportFile[]> => {
 const findNamed = async ({ store }: Services, group: string, repo: string): Promise<string> => {
   const uids = async (): Promise<string[]> => {
     if (isUid(repo)) return (await findRow(store.read, { name: "repos", columns: ["uid"] }, repo)) ? [repo] : [];
-    const names = repo.split("/");
-    const name = names.pop() ?? "";
-    if (names.length === 0) return findReposNamed(store.read, [group], name);
-    return (await findReposByNames(store.read, undefined, names, name)).map(({ uid }) => uid);
+    if (!repo.includes("/")) return findReposNamed(store.read, [group], repo);
+    const found = await findRepoByName(store.read, repo);
+    return found ? [found.uid] : [];
   };
   const [found, other] = (await uids()).filter((uid) => uid.startsWith(`${group}/`));
   if (found === undefined) throw new Fault("INVALID_ARGUMENT", `there is no repo ${printable(repo)} in the group`);

@@ -2,7 +2,7 @@
 // release of the distribution and the package that it is built from, which advisories of distributions name.
 
 import { limits } from "#base/limits.ts";
-import { type PurlParts, readPurlParts } from "../formats/purl.ts";
+import { packageLabel, readPurlParts, versionOf } from "../formats/purl.ts";
 import type { Field } from "../field.ts";
 
 /** What a document says of one package. */
@@ -28,26 +28,6 @@ export interface PackageCollection extends Packages {
 // Images and their layers: what packages are in, and no packages.
 const containers = new Set(["oci", "docker"]);
 
-const named = (parts: PurlParts, origin: string): string => {
-  // As syft wrote it before package URLs had the type.
-  const [type, namespace] = parts.type === "alpine" ? ["apk", "alpine"] : [parts.type, parts.namespace];
-  const path = [...namespace.split("/").filter((step) => step !== ""), parts.name].map(encodeURIComponent).join("/");
-  // "openssl", or "openssl@3.0.9-1".
-  const [upstream = ""] = (parts.qualifiers.get("upstream") ?? "").split("@");
-  const builtFrom = upstream || origin;
-  const qualifiers = [
-    ...(parts.distribution === "" ? [] : [`distro=${encodeURIComponent(parts.distribution)}`]),
-    ...(builtFrom === "" || builtFrom === parts.name ? [] : [`upstream=${encodeURIComponent(builtFrom)}`]),
-  ];
-  return `pkg:${type}/${path}${qualifiers.length === 0 ? "" : `?${qualifiers.join("&")}`}`;
-};
-
-/** Of deb and rpm the epoch is part of the version; some write it as a qualifier. */
-const versionOf = ({ type, qualifiers, version }: PurlParts): string => {
-  const epoch = qualifiers.get("epoch") ?? "";
-  return (type === "deb" || type === "rpm") && /^[1-9]\d*$/.test(epoch) && !/^\d+:/.test(version) ? `${epoch}:${version}` : version;
-};
-
 export const collectPackages = (): PackageCollection => {
   const versions = new Map<string, Set<string>>();
   let [found, unnamed] = [0, 0];
@@ -61,7 +41,7 @@ export const collectPackages = (): PackageCollection => {
       const parts = text === "" ? undefined : readPurlParts(text);
       if (parts && containers.has(parts.type)) return;
       const version = parts === undefined ? "" : versionOf({ ...parts, version: parts.version || beside });
-      const name = parts === undefined ? "" : named(parts, origin);
+      const name = parts === undefined ? "" : packageLabel(parts, origin);
       if (name === "" || name.length > limits.feedNameLengthMax || version === "" || version.length > limits.versionLengthMax) {
         unnamed++;
         return;

@@ -35,6 +35,8 @@ const effectOf = ({ path: group, capabilities, standing }: HeldBinding, capabili
   if (standing === "outside") return has ? "OUTSIDE_IDENTITY_GROUP" : undefined;
   if (standing === "expired") return has ? "EXPIRED" : undefined;
   if (standing === "suspended") return has ? "SUSPENDED" : undefined;
+  // Before whether the user exists: an organization that the user has not joined learns nothing of that.
+  if (standing === "pending") return has ? "PENDING" : "ROLE_LACKS_CAPABILITY";
   if (!has) return "ROLE_LACKS_CAPABILITY";
   return exists ? "GIVES" : "NO_IDENTITY";
 };
@@ -113,12 +115,13 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
     );
     const mayList = (at: string): boolean => missingCapability(rights, ["identity.list"], at) === undefined;
     const records = holders.map(({ uid, name: called, email, isMember, bindings }): KeyedRecord => {
-      const sources = bindings.map(
-        ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),
-      );
-      if (uid === operatorUid) sources.push(operatorSource);
       // decisions: Access. A person is visible where it is bound and has agreed to belong (0021), any other identity where it lives.
       const isPerson = isRoot(uid) && uid !== operatorUid;
+      const effect: Effect = isRoot(uid) && !isMember ? "PENDING" : "GIVES";
+      const sources = bindings.map(
+        ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect, binding, role, roleName, group, groupName, endMs }),
+      );
+      if (uid === operatorUid) sources.push(operatorSource);
       const known = uid === caller?.uid || mayList(uid) || ((isMember || !isPerson) && bindings.some(({ group }) => mayList(group)));
       const record = {
         identityUid: uid,

@@ -11,7 +11,7 @@ import { EVERYWHERE } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { boundOf, change, type Context, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
-import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
+import { findKnownRoles, findProfile, findRows, findUnjoinedOrganizations, lockRow, type Read } from "#store";
 import { anonymous, personally } from "./rules/personally.ts";
 
 /** What is held at each place: several bindings there count together. */
@@ -119,8 +119,10 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, IdentitySchema);
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
+  // Organizations that the user has not joined are told of the end of their bindings, and see the uid alone (0021).
+  const leaving = { ...context, cause: { ...context.cause, strangerIn: await findUnjoinedOrganizations(context.rows, uid) } };
   // Who takes leave leaves nothing behind that somebody could bring back.
-  await change(context, found, { kind: "delete", uid, isForGood: true }, "cause");
+  await change(leaving, found, { kind: "delete", uid, isForGood: true }, "cause");
   return { reply: {} };
 };
 

@@ -12,6 +12,7 @@ import { type BoundResource, boundOf, change, holdParent, type Outcome, type Rea
 import { isBelievedEmail } from "#signin";
 import { findNamed, findVerifiedOrganization, insertAccessRequest, insertMembership, lockRow } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
+import { evictHolders, renameOrganization, undeletedNameViolations } from "./rules/names.ts";
 
 const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ path: place }) => place === EVERYWHERE);
 
@@ -52,7 +53,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   // One that was suspended when it was deleted comes back so.
   if (!context.isUndelete) draft.status = before?.status ?? "ORG_STATUS_READY";
   if (!isRoot(uid)) {
-    const violations = folderViolations(draft, before);
+    const violations = [...folderViolations(draft, before), ...(await undeletedNameViolations(draft, context))];
     if (violations.length === 0 && !before) await inherit(draft, context);
     if (before) draft.kind = kindOf(before);
     return violations;
@@ -60,7 +61,9 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const violations = organizationViolations(draft, before);
   const said = (draft.verified === true) !== (before?.verified === true) || kindOf(draft) !== kindOf(before);
   if (violations.length === 0 && said) context.require(["internal"], before ? uid : EVERYWHERE);
-  return violations;
+  if (violations.length === 0) await renameOrganization(draft, context);
+  if (violations.length === 0 && draft.verified === true && before?.verified !== true) await evictHolders(draft, context);
+  return [...violations, ...(await undeletedNameViolations(draft, context))];
 };
 
 /** A parent given by its name, or by the end of its uid, among the groups where the caller may create. */
@@ -162,6 +165,8 @@ export const group = resource({
     { table: "group_access_requests", column: "group_uid", isDeletedForGood: true },
     // Whoever belonged to it is asked again (docs/decisions/0021).
     { table: "memberships", column: "organization_uid", isDeletedForGood: true },
+    // A decline persists over that.
+    { table: "membership_declines", column: "organization_uid" },
     { table: "advisories", column: "uid" },
     { table: "vulnerability_cves", column: "owner" },
     { table: "vulnerabilities", column: "owner" },

@@ -2,13 +2,14 @@
 
 import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { blocked, invalid, type Violation } from "#base/fault.ts";
-import { type JsonObject, part, text } from "#base/json.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { newChild } from "#base/uid.ts";
 import {
   applyMask,
   boundOf,
   get,
   holdParent,
+  list,
   change,
   lockResource,
   type Outcome,
@@ -19,6 +20,7 @@ import {
   type WriteContext,
 } from "#kernel";
 import { type Binding, clientSecretBinding, clientSecretPurpose, findScim, hasScimPeople, listMappedRoles, lockRow } from "#store";
+import { callbackUrlOf } from "#signin";
 import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -55,9 +57,24 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [];
 };
 
+/** The provider with the address to register at it. */
+const withCallback = ({ services }: Pick<ReadContext, "services">, reply: JsonObject): JsonObject => ({
+  ...reply,
+  callbackUrl: callbackUrlOf(services, text(reply, "uid")),
+});
+
 const withScim = async (context: ReadContext | WriteContext, reply: JsonObject): Promise<JsonObject> => {
   const state = await findScim(context.rows, text(reply, "uid"));
-  return state ? { ...reply, scim: shownScim(state, text(reply, "uid"), context) } : reply;
+  const shown = withCallback(context, reply);
+  return state ? { ...shown, scim: shownScim(state, text(reply, "uid"), context) } : shown;
+};
+
+const listProviders = async (context: ReadContext): Promise<Outcome> => {
+  const outcome = await list(boundOf(context, IdentityProviderSchema))(context);
+  return {
+    ...outcome,
+    reply: { ...outcome.reply, identityProviders: objectList(outcome.reply, "identityProviders").map((each) => withCallback(context, each)) },
+  };
 };
 
 const getProvider = async (context: ReadContext): Promise<Outcome> => {
@@ -155,9 +172,10 @@ export const identityProvider = resource({
     "scim_previous_token_hash",
     "scim_previous_token_expire_time",
   ],
-  methodFields: ["scim"],
+  methodFields: ["scim", "callbackUrl"],
   methods: {
     GetIdentityProvider: { reads: getProvider },
+    ListIdentityProviders: { reads: listProviders },
     CreateIdentityProvider: { writes: createProvider },
     UpdateIdentityProvider: { writes: updateProvider },
     GenerateScimToken: { writes: generateScimToken },

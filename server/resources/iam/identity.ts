@@ -118,6 +118,7 @@ export const identity = resource({
     { table: "group_access_requests", column: "identity_uid", isDeletedForGood: true },
     // A person who comes back is asked again (docs/decisions/0021).
     { table: "memberships", column: "identity_uid", isDeletedForGood: true },
+    { table: "membership_declines", column: "identity_uid", isDeletedForGood: true },
   ],
   methods: {
     CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },

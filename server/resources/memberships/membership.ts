@@ -1,5 +1,6 @@
-// To which organizations a person has agreed to belong (docs/decisions/0021). What an organization sees of a person follows
-// from that; how else it comes about stands with the table (server/store/memberships.ts).
+// The organizations that a user has joined, and the user's answers to the others (docs/decisions/0021, 0067). What an organization sees
+// of a user follows from that, and whether its role bindings count; how else a membership comes about stands with the table
+// (server/store/memberships.ts).
 
 import { MembershipSchema, MembershipsService } from "#contract/gen/gantry/memberships/v1/memberships_pb.js";
 import { operatorUid } from "#authz";
@@ -8,18 +9,20 @@ import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { answerPage, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { agreeToOrganization, membershipOf } from "#signin";
+import { acceptOrganization, declineOrganization, membershipOf } from "#signin";
 import { countPersonOrganizations, findPersonOrganizations } from "#store";
 import { personally } from "../auth/rules/personally.ts";
 
-const accept = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, nowMs } = context;
-  const { uid } = personally(context, "belong to organizations");
-  const group = text(request, "group");
-  const agreed = await agreeToOrganization(rows, uid, group, nowMs);
-  if (!agreed) throw missing("iam", "Group", group);
-  return { reply: agreed.membership, unchanged: !agreed.made };
-};
+const answerWith =
+  (write: typeof acceptOrganization) =>
+  async (context: WriteContext): Promise<Outcome> => {
+    const { request, rows, nowMs } = context;
+    const { uid } = personally(context, "belong to organizations");
+    const group = text(request, "group");
+    const answered = await write(rows, uid, group, nowMs);
+    if (!answered) throw missing("iam", "Group", group);
+    return { reply: answered.membership, unchanged: !answered.made };
+  };
 
 /** Which organizations a scoping filter leaves; undefined: all. They lie below nothing. */
 const amongOf = (uidp: JsonObject): string[] | undefined => {
@@ -45,5 +48,9 @@ const list = async (context: ReadContext): Promise<Outcome> => {
 export const membership = resource({
   service: MembershipsService,
   message: MembershipSchema,
-  methods: { AcceptMembership: { writes: accept }, ListMemberships: { reads: list } },
+  methods: {
+    AcceptMembership: { writes: answerWith(acceptOrganization) },
+    DeclineMembership: { writes: answerWith(declineOrganization) },
+    ListMemberships: { reads: list },
+  },
 });

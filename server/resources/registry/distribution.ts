@@ -5,14 +5,14 @@ import { DistributionService, StoredContentSchema } from "#contract/gen/gantry/r
 import { resource } from "#kernel";
 import { deleteBlob, getBlob } from "./distribution/blobs.ts";
 import { deleteManifest, deleteRepoTag, getManifest, listReferrers, listRepoTags } from "./distribution/manifests.ts";
-import { findRepoPlace } from "./distribution/place.ts";
 import { putManifest } from "./distribution/put-manifest.ts";
+import { findScopedPlace } from "./distribution/token-scope.ts";
 import { appendUpload, cancelUpload, finishUpload, getUpload, startUpload } from "./distribution/uploads.ts";
 
 export const distribution = resource({
   service: DistributionService,
   message: StoredContentSchema,
-  findPlace: findRepoPlace,
+  findPlace: findScopedPlace,
   methods: {
     GetDistribution: { reads: async () => ({ reply: {} }) },
     ListRepoTags: { reads: listRepoTags },

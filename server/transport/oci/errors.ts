@@ -71,23 +71,22 @@ export interface Challenge {
   /** The address of the token endpoint. */
   readonly realm: string;
   readonly service: string;
-  /** The repository's name as the client wrote it; "" for none. */
-  readonly name: string;
-  readonly verb: string;
+  /** The scopes that the operation needs (scope.ts). */
+  readonly scopes: readonly string[];
   /** It came with a token, which was not good enough. */
   readonly hadToken: boolean;
 }
 
-const actionsOf = (verb: string): string => (verb === "GET" || verb === "HEAD" ? "pull" : verb === "DELETE" ? "delete" : "pull,push");
+const isInsufficientScope = ({ details }: Fault): boolean => details.some((detail) => detail.kind === "reason" && detail.reason === "INSUFFICIENT_SCOPE");
 
-const challengeText = ({ realm, service, name, verb, hadToken }: Challenge): string =>
+const challengeText = ({ realm, service, scopes, hadToken }: Challenge, fault: Fault): string =>
   [
     `Bearer realm="${realm}"`,
     `service="${service}"`,
     // An empty name breaks clients: then there is no scope at all (oci: 4).
-    ...(name === "" ? [] : [`scope="repository:${name}:${actionsOf(verb)}"`]),
-    // Without it containerd goes on with a token that has expired.
-    ...(hadToken ? ['error="invalid_token"'] : []),
+    ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
+    // Without it containerd goes on with a token that has expired, or that permits too little.
+    ...(isInsufficientScope(fault) ? ['error="insufficient_scope"'] : hadToken ? ['error="invalid_token"'] : []),
   ].join(",");
 
 /** The answer to a request that failed. `headers`: what every answer carries. */
@@ -96,6 +95,6 @@ export const distributionError = (fault: Fault, challenge: Challenge, headers: r
   const own = Object.entries(fault.headers)
     .filter(([name]) => name !== "www-authenticate")
     .flat();
-  const asking = status === 401 ? ["www-authenticate", challengeText(challenge)] : [];
+  const asking = status === 401 ? ["www-authenticate", challengeText(challenge, fault)] : [];
   return { status, headers: ["content-type", "application/json", ...headers, ...own, ...asking], body: JSON.stringify({ errors: errorsOf(fault) }) };
 };

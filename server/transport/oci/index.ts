@@ -16,6 +16,7 @@ import { contentOf } from "./content.ts";
 import { type Challenge, distributionError } from "./errors.ts";
 import { distributionResponse, uploadLocation } from "./respond.ts";
 import { type DistributionMatch, distributionRouter } from "./route.ts";
+import { neededScopes } from "./scope.ts";
 
 const route = distributionRouter(methods);
 
@@ -91,11 +92,10 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
   const bare = config.publicUrl.replace(/\/$/, "");
   const service = new URL(config.publicUrl).host;
 
-  const challengeOf = (request: HttpRequest, name: string): Challenge => ({
+  const challengeOf = (request: HttpRequest, scopes: readonly string[]): Challenge => ({
     realm: `${bare}${registryTokenPath}`,
     service,
-    name,
-    verb: request.verb,
+    scopes,
     hadToken: headerOf(request, "authorization") !== undefined,
   });
 
@@ -124,7 +124,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
       } catch (thrown) {
         const fault = toFault(thrown);
         const location = fault.headers.range === undefined ? [] : Object.entries(uploadLocation(found)).flatMap(([name, value]) => [name, String(value)]);
-        return failed(request, fault, found.name, [...headers, ...location]);
+        return failed(request, fault, neededScopes(found, new URLSearchParams(query)), [...headers, ...location]);
       }
     }
     if (found)
@@ -134,11 +134,11 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
     throw new Fault("UNIMPLEMENTED", "the registry has no such path", { httpStatus: 404 });
   };
 
-  const failed = (request: HttpRequest, fault: Fault, name: string, headers: readonly string[]): HttpResponse => {
+  const failed = (request: HttpRequest, fault: Fault, scopes: readonly string[], headers: readonly string[]): HttpResponse => {
     request.call.refuse(fault);
     const about = { domain: platformDomain, serviceDomain: config.serviceDomain, requestId: request.requestId };
     logFault(config.log, fault, about, `${request.verb} ${splitTarget(request.target).path}`);
-    return distributionError(fault, challengeOf(request, name), headers);
+    return distributionError(fault, challengeOf(request, scopes), headers);
   };
 
   return async (request) => {
@@ -152,7 +152,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       return path === registryTokenPath ? await tokenResponse(request, query, headers) : await operationResponse(request, path, query, headers);
     } catch (thrown) {
-      return failed(request, toFault(thrown), "", headers);
+      return failed(request, toFault(thrown), [], headers);
     }
   };
 };

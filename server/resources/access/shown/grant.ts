@@ -7,8 +7,8 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { covers } from "#base/uid.ts";
 
-/** In the order of the contract's enum: what is nearest to giving the right comes first. */
-const effects = ["GIVES", "EXPIRED", "ROLE_LACKS_CAPABILITY", "ELSEWHERE", "OUTSIDE_IDENTITY_GROUP", "NO_IDENTITY", "SUSPENDED"] as const;
+/** What is nearest to giving the right comes first. */
+const effects = ["GIVES", "PENDING", "EXPIRED", "ROLE_LACKS_CAPABILITY", "ELSEWHERE", "OUTSIDE_IDENTITY_GROUP", "NO_IDENTITY", "SUSPENDED"] as const;
 export type Effect = (typeof effects)[number];
 
 /** Where a right comes from, or nearly does. */

@@ -1,6 +1,7 @@
 // Refusals of the registry, each with the protocol's own code (oci: 2).
 
 import { Fault, type Violation } from "#base/fault.ts";
+import type { RegistryAction } from "#base/registry-access.ts";
 
 const withCode = (
   code: Fault["code"],
@@ -10,6 +11,14 @@ const withCode = (
 ) => new Fault(code, message, { details: [{ kind: "reason", reason }], ...more });
 
 export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `there is no such repository${hint}`);
+
+/** The registry token does not permit this. The transport turns the reason into a challenge for the scope (transport/oci). */
+export const insufficientScope = (action: RegistryAction): Fault =>
+  withCode(
+    "UNAUTHENTICATED",
+    "INSUFFICIENT_SCOPE",
+    `the registry token does not permit ${action} in this repository. Request a token with the challenge's scope`,
+  );
 
 export const nameInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "NAME_INVALID", `the repository's name ${why}`);
 

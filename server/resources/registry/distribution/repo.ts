@@ -3,9 +3,9 @@
 import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { text } from "#base/json.ts";
-import { isUid } from "#base/uid.ts";
+import { covers, isUid } from "#base/uid.ts";
 import { boundOf, change, holdParent, type ReadContext, type WriteContext } from "#kernel";
-import { findGroupsByNames, findRow, lockNamed, lockRow } from "#store";
+import { findGroupByNames, findRow, lockNamed, lockRow } from "#store";
 import { nameUnknown } from "./faults.ts";
 
 /** A repo's uid and name. */
@@ -42,10 +42,10 @@ const makeRepo = async (context: WriteContext, path: string, group: string): Pro
   const repos = boundOf(context, RepoSchema);
   const names = path.split("/");
   const name = names.pop() ?? "";
-  // Names of groups are not unique: two pushes at once must not make two of one name.
+  // Of two pushes at once the second one waits here, and finds what the first one has made.
   if (!(await lockRow(rows, { name: "groups", columns: ["uid"] }, group))) throw nameUnknown();
-  const [deepest] = (await findGroupsByNames(rows, [group.slice(0, 40)], names)).filter(({ uid }) => uid === group || uid.startsWith(`${group}/`));
-  if (!deepest) throw nameUnknown();
+  const deepest = await findGroupByNames(rows, names);
+  if (!deepest || deepest.isAmbiguous || !covers(group, deepest.uid)) throw nameUnknown();
   let parent = deepest.uid;
   for (const missing of names.slice(deepest.depth)) {
     const { record } = await change(context, groups, { kind: "create", parent, body: { name: missing } }, "row");

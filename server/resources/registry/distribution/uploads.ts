@@ -14,6 +14,7 @@ import {
   deleteUpload,
   extendUploadHold,
   findRepoBlob,
+  findRepoByName,
   findRepoWithBlob,
   findUpload,
   holdUpload,
@@ -27,7 +28,6 @@ import {
 } from "#store";
 import { type Digest, type DigestAlgorithm, isDigest, readAlgorithm, readDigest } from "./digest.ts";
 import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploadUnknown } from "./faults.ts";
-import { findNamedRepo } from "./place.ts";
 import { requestFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
 import { holdRepo, type KnownRepo, repoForPush } from "./repo.ts";
@@ -247,8 +247,8 @@ const findSource = async ({ request, rows, rights }: ReadContext, digest: string
   const from = text(request, "from");
   if (paths.length === 0) return undefined;
   if (from === "") return findRepoWithBlob(rows, digest, paths);
-  const found = isUid(from) ? { uid: from } : await findNamedRepo(rows, from, paths);
-  if ("message" in found) return undefined;
+  const found = isUid(from) ? { uid: from } : await findRepoByName(rows, from);
+  if (!found) return undefined;
   const isReadable = paths.some((path) => path === "" || found.uid === path || found.uid.startsWith(`${path}/`));
   return isReadable && (await findRepoBlob(rows, found.uid, digest)) ? found.uid : undefined;
 };

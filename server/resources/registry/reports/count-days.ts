@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, isUid } from "#base/uid.ts";
 import { type Outcome, ownWholeList, type ReadContext } from "#kernel";
-import { findImagesBehind, findManifests, findReposByNames, findReposNamed, findTagHistory, findVulnCounts } from "#store";
+import { findImagesBehind, findManifests, findRepoByName, findReposNamed, findTagHistory, findVulnCounts } from "#store";
 import { countDays, type TagFacts } from "./counts.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -30,13 +30,11 @@ const askedTags = (request: JsonObject): TagAsked[] => {
 
 /** The repos that a name means, of those that the caller sees: a uid, a path of names, or a name by itself. */
 const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Promise<string[]> => {
-  const names = name.split("/");
-  const last = names.pop() ?? "";
-  const found = isUid(name)
-    ? [name]
-    : names.length === 0
-      ? await findReposNamed(rows, visiblePaths, name)
-      : (await findReposByNames(rows, undefined, names, last)).map(({ uid }) => uid);
+  const byPath = async (): Promise<string[]> => {
+    const repo = await findRepoByName(rows, name);
+    return repo ? [repo.uid] : [];
+  };
+  const found = isUid(name) ? [name] : name.includes("/") ? await byPath() : await findReposNamed(rows, visiblePaths, name);
   return found.filter((uid) => visiblePaths.some((path) => covers(path, uid)));
 };
 

@@ -477,7 +477,7 @@ export declare type WhoCanResponse = Message<"gantry.access.v1.WhoCanResponse"> 
   nextPageToken: string;
 
   /**
-   * How many identities hold it in all, over every page.
+   * How many identities are listed in all, over every page.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -512,7 +512,7 @@ export declare type WhoCanResponseJson = {
   nextPageToken?: string;
 
   /**
-   * How many identities hold it in all, over every page.
+   * How many identities are listed in all, over every page.
    *
    * @generated from field: optional int64 total_count = 3;
    */
@@ -560,7 +560,7 @@ export declare type Holder = Message<"gantry.access.v1.Holder"> & {
   email: string;
 
   /**
-   * What gives it the capability: role bindings, or being the operator of the server.
+   * What gives it the capability: role bindings, or being the operator of the server. EFFECT_PENDING: what would give it.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 4;
    */
@@ -595,7 +595,7 @@ export declare type HolderJson = {
   email?: string;
 
   /**
-   * What gives it the capability: role bindings, or being the operator of the server.
+   * What gives it the capability: role bindings, or being the operator of the server. EFFECT_PENDING: what would give it.
    *
    * @generated from field: repeated gantry.access.v1.Grant grants = 4;
    */
@@ -669,6 +669,14 @@ export enum Effect {
    * @generated from enum value: EFFECT_SUSPENDED = 7;
    */
   SUSPENDED = 7,
+
+  /**
+   * It would give the right once the user accepts membership in the organization, or signs in through the organization's identity
+   * provider.
+   *
+   * @generated from enum value: EFFECT_PENDING = 8;
+   */
+  PENDING = 8,
 }
 
 /**
@@ -676,7 +684,7 @@ export enum Effect {
  *
  * @generated from enum gantry.access.v1.Effect
  */
-export declare type EffectJson = "EFFECT_UNSPECIFIED" | "EFFECT_GIVES" | "EFFECT_EXPIRED" | "EFFECT_ROLE_LACKS_CAPABILITY" | "EFFECT_ELSEWHERE" | "EFFECT_OUTSIDE_IDENTITY_GROUP" | "EFFECT_NO_IDENTITY" | "EFFECT_SUSPENDED";
+export declare type EffectJson = "EFFECT_UNSPECIFIED" | "EFFECT_GIVES" | "EFFECT_EXPIRED" | "EFFECT_ROLE_LACKS_CAPABILITY" | "EFFECT_ELSEWHERE" | "EFFECT_OUTSIDE_IDENTITY_GROUP" | "EFFECT_NO_IDENTITY" | "EFFECT_SUSPENDED" | "EFFECT_PENDING";
 
 /**
  * Describes the enum gantry.access.v1.Effect.
@@ -700,7 +708,8 @@ export declare const AccessService: GenService<{
     output: typeof ExplainResponseSchema;
   },
   /**
-   * Lists the identities that hold a capability at a group, and what gives it to each.
+   * Lists the identities that hold a capability at a group, and what gives it to each. Users who have not accepted membership in the
+   * organization are listed too: all their grants are EFFECT_PENDING, and they hold nothing yet.
    *
    * @generated from rpc gantry.access.v1.AccessService.WhoCan
    */

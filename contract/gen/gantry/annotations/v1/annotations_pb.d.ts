@@ -69,6 +69,14 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool basic = 7;
    */
   basic: boolean;
+
+  /**
+   * True: the caller answers in person. The operation is no tool of an assistant, and its response, which shows text of organizations
+   * that the caller has not joined, reaches none.
+   *
+   * @generated from field: bool personal = 20;
+   */
+  personal: boolean;
 };
 
 /**
@@ -126,6 +134,14 @@ export declare type AccessJson = {
    * @generated from field: bool basic = 7;
    */
   basic?: boolean;
+
+  /**
+   * True: the caller answers in person. The operation is no tool of an assistant, and its response, which shows text of organizations
+   * that the caller has not joined, reaches none.
+   *
+   * @generated from field: bool personal = 20;
+   */
+  personal?: boolean;
 };
 
 /**

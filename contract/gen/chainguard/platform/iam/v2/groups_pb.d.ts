@@ -26,8 +26,10 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   uid: string;
 
   /**
-   * Human-readable name; several groups may have the same. A verified organization's is its domain, which no other
-   * verified one has, and cannot be changed while it is verified.
+   * Human-readable name, unique among organizations or, below a group, among its groups; a name that looks the same
+   * (`rn` and `m`, `1` and `l`, `0` and `o`) is ALREADY_EXISTS, too. An organization's earlier names stay reserved for it
+   * while an undelete can restore them and, if it had repositories under them, until the operator releases them. A
+   * verified organization's name is its domain, and cannot be changed while it is verified.
    *
    * @generated from field: string name = 2;
    */
@@ -99,8 +101,10 @@ export declare type GroupJson = {
   uid?: string;
 
   /**
-   * Human-readable name; several groups may have the same. A verified organization's is its domain, which no other
-   * verified one has, and cannot be changed while it is verified.
+   * Human-readable name, unique among organizations or, below a group, among its groups; a name that looks the same
+   * (`rn` and `m`, `1` and `l`, `0` and `o`) is ALREADY_EXISTS, too. An organization's earlier names stay reserved for it
+   * while an undelete can restore them and, if it had repositories under them, until the operator releases them. A
+   * verified organization's name is its domain, and cannot be changed while it is verified.
    *
    * @generated from field: string name = 2;
    */

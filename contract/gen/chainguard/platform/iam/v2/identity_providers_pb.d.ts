@@ -82,6 +82,14 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
   scim?: IdentityProvider_SCIM | undefined;
+
+  /**
+   * The callback address (redirect URI) to register at the provider. Each identity provider has its own. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: string callback_url = 1000;
+   */
+  callbackUrl: string;
 };
 
 /**
@@ -146,6 +154,14 @@ export declare type IdentityProviderJson = {
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
   scim?: IdentityProvider_SCIMJson;
+
+  /**
+   * The callback address (redirect URI) to register at the provider. Each identity provider has its own. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: string callback_url = 1000;
+   */
+  callbackUrl?: string;
 };
 
 /**

@@ -1,0 +1,36 @@
+// The scopes of a token request (oci: 4): "repository:<name>:<action>,<action>", separated by spaces or repeated. Scopes that are
+// malformed or of another type (registry:catalog:*) and unknown actions permit nothing, and are ignored. Pure.
+
+import { invalid } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { type RegistryAction, registryActions } from "#base/registry-access.ts";
+
+export interface RegistryScope {
+  readonly name: string;
+  readonly actions: readonly RegistryAction[];
+}
+
+const scopeForm = /^repository(?:\([a-z0-9]+\))?:(.+):([^:]*)$/;
+
+const actionsIn = (text: string): readonly RegistryAction[] => {
+  const named = new Set(text.split(","));
+  return registryActions.filter((action) => named.has(action) || named.has("*"));
+};
+
+/** Returns the repositories that the scopes name, each once, with all actions; throws INVALID_ARGUMENT if they are too many for one token. */
+export const readRegistryScopes = (scopes: readonly string[]): RegistryScope[] => {
+  const byName = new Map<string, readonly RegistryAction[]>();
+  for (const scope of scopes.flatMap((text) => text.split(" "))) {
+    const [, name = "", actionsText = ""] = scopeForm.exec(scope) ?? [];
+    const actions = actionsIn(actionsText);
+    if (actions.length === 0) continue;
+    const known = byName.get(name) ?? [];
+    byName.set(
+      name,
+      registryActions.filter((action) => known.includes(action) || actions.includes(action)),
+    );
+    if (byName.size > limits.registryTokenReposMax)
+      throw invalid([{ field: "scope", description: `the scopes of one token must name at most ${limits.registryTokenReposMax} repositories` }]);
+  }
+  return [...byName].map(([name, actions]) => ({ name, actions }));
+};

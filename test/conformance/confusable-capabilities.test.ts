@@ -1,0 +1,447 @@
+// Capabilities that an operation could confuse: a caller holds a neighbour of the capability that is needed, and is refused.
+// test/conformance/access.test.ts asks the same of a caller who holds everything but the one. Roles, identities and bindings are
+// made by an owner of the organization.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { capabilities } from "#contract/capabilities.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { builtInRoleUid } from "#authz";
+import { builtInRoles } from "../../server/authz/roles.ts";
+import type { Answer } from "../client.ts";
+import { oneOrAll, shareOf, shortOrLong } from "../length.ts";
+import { openRegistry } from "../registry.ts";
+import { nonEmpty } from "../samples.ts";
+import { runImport } from "../story/import.ts";
+import { everyCapabilityBut, folder, isBesideOpen, isCatalogue, isList, isScim, openStage, protocolsOf, symbolsOf, uidsOf } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const owner = await stage.stranger(world.organization);
+await stage.bind(world.organization, owner.uid, builtInRoleUid("owner"));
+
+const ownerHolds = new Set(builtInRoles.owner);
+const grantable = everyCapabilityBut("");
+
+const roles = new Map<string, Promise<string>>();
+/** A custom role of the organization. The owner makes it, unless it holds what only the operator may give. */
+const roleOf = (names: readonly string[]): Promise<string> => {
+  const key = [...names].sort().join();
+  const made =
+    roles.get(key) ??
+    (names.every((name) => ownerHolds.has(name))
+      ? world
+          .ok(
+            "iam.RolesService/CreateRole",
+            { parent: world.organization, role: { name: `role ${stage.next()}`, capabilities: symbolsOf(names) } },
+            { token: owner.token },
+          )
+          .then((role) => text(role, "uid"))
+      : stage
+          .make("chainguard.platform.iam.v2.Role", { place: world.organization, capabilities: [...new Set([...names, "internal"])] })
+          .then((role) => text(role, "uid")));
+  roles.set(key, made);
+  return made;
+};
+
+interface Held {
+  readonly at: string;
+  readonly names: readonly string[];
+}
+
+/** An identity that the owner binds with exactly these capabilities at these places. Returns its token. */
+const holder = async (...held: readonly Held[]): Promise<string> => {
+  const identity = { name: `holder ${stage.next()}`, claimMatch: { issuer: "https://issuer.example.com", subject: randomBytes(8).toString("hex") } };
+  const made = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity }, { token: owner.token });
+  const identityUid = text(made, "uid");
+  for (const { at, names } of held) {
+    if (names.length === 0) continue;
+    const isOwners = names.every((name) => ownerHolds.has(name));
+    const roleBinding = { identityUid, roleUid: await roleOf(names) };
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: at, roleBinding }, isOwners ? { token: owner.token } : {});
+  }
+  return world.token(identityUid);
+};
+
+const areaOf = (capability: string): string => capability.split(".")[0] ?? "";
+const verbOf = (capability: string): string => capability.split(".").at(-1) ?? "";
+
+/**
+ * What could be taken for `needed`: capabilities of the same resource, and those that other operations of the same service
+ * need; of a resource with one capability alone, the same verb of other resources.
+ */
+const neighboursOf = ({ service, capabilities: own }: Pick<MethodFact, "service" | "capabilities">, needed: string): readonly string[] => {
+  const beside = methods.filter((other) => other.service === service).flatMap((other) => other.capabilities);
+  const near = new Set([...grantable.filter((name) => areaOf(name) === areaOf(needed)), ...beside]);
+  for (const name of own) near.delete(name);
+  near.delete(needed);
+  return near.size > 0 ? [...near].sort() : grantable.filter((name) => name !== needed && verbOf(name) === verbOf(needed) && !own.includes(name));
+};
+
+/** Some neighbours in a short run, all of them in a long one. */
+const someNeighbours = (method: Pick<MethodFact, "service" | "capabilities">, needed: string): readonly string[] =>
+  oneOrAll(nonEmpty(neighboursOf(method, needed), `capability that could be taken for ${needed}`));
+
+const assertRefused = (answer: Answer, method: MethodFact, what: string): void => {
+  const said = `${method.name} ${what}: ${answer.code} ${answer.message}`;
+  if (isList(method) && method.unscoped && !isCatalogue(method)) {
+    assert.equal(answer.code, 0, said);
+    const shown = uidsOf(method, answer.reply).filter((uid) => uid.startsWith(world.organization));
+    assert.deepEqual(shown, [], said);
+  } else if (method.distribution && method.rpc === "ListReferrers" && answer.code === 0) assert.doesNotMatch(answer.raw, /sha256:/, said);
+  else assert.ok(answer.code === codes.PERMISSION_DENIED || answer.code === codes.NOT_FOUND, said);
+};
+
+const assertAllowed = (answer: Answer, method: MethodFact): void => {
+  // An image's facts come with imports; that one is told of its absence is permission enough.
+  const isAbsent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
+  if (!isAbsent) assert.equal(answer.code, 0, `${method.name}: ${answer.message} ${JSON.stringify(answer.details)}`);
+};
+
+/** Fails unless a caller with exactly the operation's capabilities is let in. */
+const checkExact = async (method: MethodFact): Promise<void> => {
+  const besides = method.handsOn?.rights === "deletion" ? ["repo.create"] : [];
+  const token = await holder({ at: stage.needsAt(method, place), names: [...method.capabilities, ...besides] });
+  for (const protocol of oneOrAll(protocolsOf(method)))
+    assertAllowed(await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token }), method);
+};
+
+/** Fails if a caller is let in who holds a neighbour in place of a capability that the operation needs. */
+const checkNeighbours = async (method: MethodFact, neighbours = someNeighbours): Promise<void> => {
+  const request = await stage.request(method, { place, capabilities: ["groups.list"] });
+  for (const needed of method.capabilities) {
+    for (const neighbour of neighbours(method, needed)) {
+      const names = [...method.capabilities.filter((name) => name !== needed), neighbour];
+      const token = await holder({ at: stage.needsAt(method, place), names });
+      for (const protocol of oneOrAll(protocolsOf(method)))
+        assertRefused(await stage.call(protocol, method, request, { token }), method, `with ${neighbour} in place of ${needed}`);
+    }
+  }
+};
+
+const needing = nonEmpty(
+  methods.filter(
+    (method) => !method.open && !isScim(method) && !isBesideOpen(method) && method.capabilities.length > 0 && stage.answers(method) && !method.view,
+  ),
+  "operation with capabilities",
+);
+assert.ok(
+  needing.some(({ distribution }) => distribution),
+  "operations of the registry are among them",
+);
+
+for (const method of shareOf(needing, 3)) {
+  test(`${method.name} takes no neighbour of ${method.capabilities.join(" or ")} in its place`, () => checkNeighbours(method));
+}
+
+test("these checks see an operation that asks for another capability than its facts say", async () => {
+  // A list is refused by being empty, which proves little where nothing is to be shown.
+  const isSwappable = (method: MethodFact): boolean =>
+    method.capabilities.length === 1 && !method.writes && !isList(method) && ownerHolds.has(method.capabilities[0] ?? "");
+  const swappable = needing.filter(isSwappable);
+  for (const method of shareOf(swappable, shortOrLong(12, 4))) {
+    const [own = ""] = method.capabilities;
+    const [another = ""] = neighboursOf(method, own);
+    const swapped: MethodFact = { ...method, capabilities: [another] };
+    await assert.rejects(
+      checkNeighbours(swapped, () => [own]),
+      assert.AssertionError,
+      `${method.name} with ${another}`,
+    );
+    await assert.rejects(checkExact(swapped), assert.AssertionError, `${method.name} with ${another}`);
+    await checkExact(method);
+  }
+});
+
+// ---- what code asks for beside the contract ------------------------------------------------------------------------
+
+/** A repo with a blob of its own. */
+const repoWithBlob = async (at: string): Promise<{ readonly uid: string; readonly digest: string }> => {
+  const uid = text(await stage.make("chainguard.platform.registry.v2.Repo", { place: at }), "uid");
+  return { uid, digest: await openRegistry(world.url, `Bearer ${await world.token()}`).pushBlob(uid, randomBytes(40)) };
+};
+
+const manifest = JSON.stringify({ schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests: [] });
+const manifestHeaders = { "content-type": "application/vnd.oci.image.index.v1+json" };
+const registryOf = (token: string) => openRegistry(world.url, `Bearer ${token}`);
+const isDone = async (name: string, request: JsonObject, token: string): Promise<boolean> => {
+  const { code, message } = await world.call(name, request, { token });
+  assert.ok(code === 0 || code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND, `${name}: ${code} ${message}`);
+  return code === 0;
+};
+
+/** The names that lead to a group of the organization. */
+const pathOf = async (group: string): Promise<string> => {
+  const nameOf = async (uid: string): Promise<string> => text(await world.ok("iam.GroupsService/GetGroup", { uid }), "name");
+  return `${(await nameOf(world.organization)).toLowerCase()}/${(await nameOf(group)).toLowerCase()}`;
+};
+
+/** An identity of the organization that is bound there, and how a caller is shown that it may delete repos at a place below. */
+const holderAbove = async (below: string): Promise<(token: string) => Promise<JsonObject>> => {
+  const { uid } = await stage.stranger(world.organization);
+  await stage.bind(world.organization, uid, await roleOf(["repo.delete"]));
+  return async (token) => {
+    const shown = await world.ok("gantry.access.v1.AccessService/WhoCan", { place: below, capability: "repo.delete", pageSize: 200 }, { token });
+    return objectList(shown, "holders").find((each) => text(each, "identityUid") === uid) ?? assert.fail("it is not shown at all");
+  };
+};
+
+interface InCode {
+  readonly title: string;
+  /** Where its code asks: where the operation's own capabilities are needed, or elsewhere. */
+  readonly where: "target" | "folder" | "organization";
+  /** What the operation needs by the contract, held at `target`. */
+  readonly needs: readonly string[];
+  /** What its code asks for besides, at `source`. */
+  readonly asks: readonly string[];
+  /** Sets the scene and returns the attempt: true where it took effect. */
+  readonly prepare: (target: string, source: string) => Promise<(token: string) => Promise<boolean>>;
+}
+
+const inCode: readonly InCode[] = [
+  {
+    title: "a mount from a repo, by its uid",
+    where: "folder",
+    needs: ["manifest.create", "repo.list"],
+    asks: ["repo.blobs.get"],
+    prepare: async (target, source) => {
+      const [from, to] = [await repoWithBlob(source), await repoWithBlob(target)];
+      return async (token) =>
+        (await registryOf(token).send("POST", `${to.uid}/blobs/uploads/?mount=${from.digest}&from=${encodeURIComponent(from.uid)}`)).status === 201;
+    },
+  },
+  {
+    title: "a mount from anywhere",
+    where: "folder",
+    needs: ["manifest.create", "repo.list"],
+    asks: ["repo.blobs.get"],
+    prepare: async (target, source) => {
+      const [from, to] = [await repoWithBlob(source), await repoWithBlob(target)];
+      return async (token) => (await registryOf(token).send("POST", `${to.uid}/blobs/uploads/?mount=${from.digest}`)).status === 201;
+    },
+  },
+  {
+    title: "a push by a tag",
+    where: "target",
+    needs: ["manifest.create", "repo.list"],
+    asks: ["tag.create"],
+    prepare: async (target) => {
+      const { uid } = await repoWithBlob(target);
+      return async (token) => (await registryOf(token).send("PUT", `${uid}/manifests/tagged`, { body: manifest, headers: manifestHeaders })).status === 201;
+    },
+  },
+  {
+    title: "a repo that anybody may pull from",
+    where: "target",
+    needs: ["repo.create"],
+    asks: ["repo.update", "role_bindings.create"],
+    prepare: async (target) => (token) =>
+      isDone("registry.ReposService/CreateRepo", { parent: target, repo: { name: `open-${stage.next()}`, anonymousPull: true } }, token),
+  },
+  {
+    title: "a repo that is opened to anybody",
+    where: "target",
+    needs: ["repo.update"],
+    asks: ["role_bindings.create"],
+    prepare: async (target) => {
+      const { uid } = await repoWithBlob(target);
+      return (token) => isDone("registry.ReposService/UpdateRepo", { repo: { uid, anonymousPull: true }, updateMask: "anonymousPull" }, token);
+    },
+  },
+  {
+    title: "a copy of a repo elsewhere",
+    where: "folder",
+    needs: ["repo.create"],
+    asks: ["repo.list"],
+    prepare: async (target, source) => {
+      const { uid } = await repoWithBlob(source);
+      return (token) =>
+        isDone("registry.ReposService/CreateRepo", { parent: target, repo: { name: `copy-${stage.next()}`, syncConfig: { source: uid } } }, token);
+    },
+  },
+  {
+    title: "a push that makes its repo",
+    where: "target",
+    needs: ["manifest.create", "repo.list", "groups.list"],
+    asks: ["repo.create"],
+    prepare: async (target) => {
+      const path = await pathOf(target);
+      return async (token) => (await registryOf(token).send("POST", `${path}/new-${stage.next()}/blobs/uploads/`)).status === 202;
+    },
+  },
+  {
+    title: "a push that makes its repo's group",
+    where: "target",
+    needs: ["manifest.create", "repo.list", "repo.create"],
+    asks: ["groups.create"],
+    prepare: async (target) => {
+      const path = await pathOf(target);
+      return async (token) => (await registryOf(token).send("POST", `${path}/group-${stage.next()}/new/blobs/uploads/`)).status === 202;
+    },
+  },
+  {
+    title: "the name of a holder who lives above",
+    where: "organization",
+    needs: ["identity.list", "role_bindings.list", "roles.list"],
+    asks: ["identity.list"],
+    prepare: async (target) => {
+      const shown = await holderAbove(target);
+      return async (token) => text(await shown(token), "name") !== "";
+    },
+  },
+  {
+    title: "the binding above by which a holder has a capability",
+    where: "organization",
+    needs: ["identity.list", "role_bindings.list", "roles.list"],
+    asks: ["role_bindings.list"],
+    prepare: async (target) => {
+      const shown = await holderAbove(target);
+      return async (token) => objectList(await shown(token), "grants").some((grant) => text(grant, "bindingUid") !== "");
+    },
+  },
+  {
+    title: "looking up an identity by its issuer and subject",
+    where: "target",
+    needs: [],
+    asks: ["identity.list"],
+    prepare: async (target) => {
+      const claimMatch = { issuer: "https://issuer.example.com", subject: randomBytes(8).toString("hex") };
+      await world.ok("iam.IdentitiesService/CreateIdentity", { parent: target, identity: { name: "looked up", claimMatch } }, { token: owner.token });
+      return (token) => isDone("chainguard.platform.iam.Identities/Lookup", claimMatch, token);
+    },
+  },
+  {
+    title: "a change of what the catalogue says of a repo",
+    where: "target",
+    needs: ["repo.update"],
+    asks: ["repo.internal.admin"],
+    prepare: async (target) => {
+      const { uid } = await repoWithBlob(target);
+      return (token) => isDone("registry.ReposService/UpdateRepo", { repo: { uid, aliases: ["another:latest"] }, updateMask: "aliases" }, token);
+    },
+  },
+];
+
+for (const { title, where, needs, asks, prepare } of inCode) {
+  test(`${title} needs ${asks.join(" and ")}: every other capability together, and each neighbour alone, is refused`, async () => {
+    const [target, source] = [await folder(stage), await folder(stage)];
+    const at = { target, folder: source, organization: world.organization }[where];
+    for (const needed of asks) {
+      const kept = asks.filter((name) => name !== needed);
+      const attempt = await prepare(target, source);
+      const others = grantable.filter((name) => name !== needed && (ownerHolds.has(name) || !ownerHolds.has(needed)));
+      assert.equal(await attempt(await holder({ at: target, names: needs }, { at, names: others })), false, `everything but ${needed}`);
+      for (const neighbour of someNeighbours({ service: "", capabilities: [...needs, ...asks] }, needed))
+        assert.equal(
+          await attempt(await holder({ at: target, names: needs }, { at, names: [...kept, neighbour] })),
+          false,
+          `${neighbour} in place of ${needed}`,
+        );
+      assert.equal(
+        await (await prepare(target, source))(await holder({ at: target, names: needs }, { at, names: asks })),
+        true,
+        `exactly ${asks.join(" and ")}`,
+      );
+    }
+  });
+}
+
+/** Each capability that code names beside the contract, and the test that tells it from others. */
+const namedInCode: Readonly<Record<string, string>> = {
+  "server/authz/rights.ts groups.list": "test/story/registry-token-scopes.test.ts",
+  "server/authz/rights.ts repo.list": "test/story/registry-token-scopes.test.ts",
+  "server/delivery/attempt.ts subscriptions.create": "test/attacks/sinks.test.ts",
+  "server/kernel/permit.ts groups.list": "test/conformance/access.test.ts",
+  "server/kernel/terms.ts terms.accept": "test/story/terms.test.ts",
+  "server/resources/access/access.ts identity.list": "here",
+  "server/resources/access/shown/grant.ts role_bindings.list": "here",
+  "server/resources/iam/group.ts groups.create": "test/conformance/access.test.ts",
+  "server/resources/iam/identity-lookup.ts identity.list": "here",
+  "server/resources/libraries/requests/change-items.ts libraries.request_groups.delete_submitted": "test/story/request-groups.test.ts",
+  "server/resources/registry/distribution/place.ts groups.create": "here",
+  "server/resources/registry/distribution/place.ts repo.create": "here",
+  "server/resources/registry/distribution/place.ts repo.list": "test/attacks/registry.test.ts",
+  "server/resources/registry/distribution/put-manifest.ts tag.create": "here",
+  "server/resources/registry/distribution/token-scope.ts groups.create": "test/story/registry-token-scopes.test.ts",
+  "server/resources/registry/distribution/token-scope.ts repo.create": "test/story/registry-token-scopes.test.ts",
+  "server/resources/registry/distribution/uploads.ts repo.blobs.get": "here",
+  "server/resources/registry/repo.ts manifest.create": "test/attacks/undelete.test.ts",
+  "server/resources/registry/repo.ts repo.internal.admin": "here",
+  "server/resources/registry/repo.ts repo.list": "here",
+  "server/resources/registry/repo.ts repo.update": "here",
+  "server/resources/registry/repo.ts role_bindings.create": "here",
+  "server/resources/registry/tags-summary.ts repo.list": "test/attacks/version-1-registry.test.ts",
+  "server/signin/registration.ts role_bindings.create": "test/attacks/invites.test.ts",
+};
+
+test("each capability that code asks for beside the contract has a test that tells it from its neighbours", () => {
+  const root = join(import.meta.dirname, "../..");
+  const known = new Set(capabilities.map(({ name }) => name));
+  const named = globSync("server/**/*.ts", { cwd: root, exclude: ["**/*.test.ts", "**/testing.ts", "server/authz/roles.ts"] }).flatMap((path) => {
+    const source = readFileSync(join(root, path), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    return [...source.matchAll(/"([a-z_]+(?:\.[a-z_]+)+)"/g)].flatMap(([, name = ""]) => (known.has(name) ? [`${path} ${name}`] : []));
+  });
+  assert.deepEqual([...new Set(named)].sort(), Object.keys(namedInCode).sort());
+  for (const path of Object.values(namedInCode)) if (path !== "here") assert.ok(readFileSync(join(root, path), "utf8").includes("test("));
+});
+
+// ---- files of feeds --------------------------------------------------------------------------------------------------
+
+test("files of feeds show private records to advisories.list, and to none of its neighbours", async () => {
+  const scratch = await mkdtemp(join(tmpdir(), "gantry-confusable-"));
+  try {
+    const marker = "confusable-secret";
+    const documents: JsonObject[] = [
+      {
+        id: "SECRET-2025-1",
+        modified: "2025-01-01T00:00:00Z",
+        affected: [{ package: { ecosystem: "npm", name: marker }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }] }] }],
+      },
+      {
+        "@context": "https://openvex.dev/ns/v0.2.0",
+        "@id": "https://example.com/vex/secret",
+        author: marker,
+        timestamp: "2025-01-01T00:00:00Z",
+        version: 1,
+        statements: [{ vulnerability: { name: "CVE-2025-1" }, products: [{ "@id": `pkg:npm/${marker}` }], status: "fixed" }],
+      },
+    ];
+    const files = documents.map((_, index) => join(scratch, `${index}.json`));
+    for (const [index, each] of documents.entries()) await writeFile(files[index] ?? "", JSON.stringify(each));
+    const done = await runImport(world, "advisories", files, { group: world.organization, author: "Wolfi" });
+    assert.deepEqual([done.failed, done.refused], [[], []]);
+    const read = async (path: string, token?: string): Promise<string> => {
+      // Open requests are counted for their address.
+      world.clock.now += 20_000;
+      const response = await fetch(`${world.url}${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+      assert.equal(response.status, 200, path);
+      return Buffer.from(await response.arrayBuffer()).toString("latin1");
+    };
+    const paths = ["/advisory/v2/osv/all.json", "/osv/modified_id.csv", "/advisory/v2/openvex/all.json", "/vex/all.json"];
+    const at = world.organization;
+    const neighbours = [...new Set(["advisories.create", ...neighboursOf({ service: "", capabilities: [] }, "advisories.list")])];
+    for (const path of paths) {
+      const exact = await holder({ at, names: ["advisories.list"] });
+      const open = await read(path);
+      const shown = await read(path, exact);
+      assert.notEqual(shown, open, `${path}: there is something to be hidden`);
+      const others = grantable.filter((name) => name !== "advisories.list");
+      for (const names of [others, ...oneOrAll(neighbours).map((name) => [name])])
+        assert.equal(await read(path, await holder({ at, names })), open, `${path} with ${names.length > 1 ? "everything else" : names.join()}`);
+    }
+    assert.ok(methods.filter(isBesideOpen).every(({ capabilities: own }) => own.join() === "advisories.list"));
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,217 @@
+// Clients of registries, as others wrote them, with registry tokens that permit what their scopes name: first pushes, pulls, copies
+// across repositories, deletes, anonymous pulls, and the token of a CI job. Clients that are not installed are skipped.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { text } from "#base/json.ts";
+import { openRequestLog } from "../request-log.ts";
+import { type Issuer, startIssuer } from "../story/processes.ts";
+import { openWorld, type World } from "../world.ts";
+
+const missing = (program: string): string | false =>
+  (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, program))) ? false : `${program} is not installed`;
+
+const requests = openRequestLog();
+const folder = await mkdtemp(join(tmpdir(), "gantry-clients-"));
+let world: World;
+let issuer: Issuer;
+let host = "";
+let owner = "";
+/** A CI job: its identity, and a token of its issuer. */
+const job = { uid: "", token: "" };
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+const runIn = (cwd: string, program: string, args: readonly string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    const env = {
+      ...process.env,
+      HOME: cwd,
+      XDG_RUNTIME_DIR: cwd,
+      DOCKER_CONFIG: cwd,
+      HELM_REGISTRY_CONFIG: join(cwd, "config.json"),
+      BUILDAH_ISOLATION: "chroot",
+    };
+    execFile(program, args, { cwd, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    );
+  });
+
+/** A client in a directory of its own. */
+const openClient = async (
+  program: string,
+): Promise<{ readonly home: string; done(...args: string[]): Promise<string>; failed(...args: string[]): Promise<string> }> => {
+  const home = await mkdtemp(join(folder, `${program}-`));
+  await writeFile(join(home, "config.json"), "{}");
+  return {
+    home,
+    done: async (...args) => {
+      const { code, out, err } = await runIn(home, program, args);
+      assert.equal(code, 0, `${program} ${args.join(" ")}\n${out}${err}`);
+      return out;
+    },
+    failed: async (...args) => {
+      const { code, out, err } = await runIn(home, program, args);
+      assert.notEqual(code, 0, `${program} ${args.join(" ")}\n${out}${err}`);
+      return err;
+    },
+  };
+};
+
+const digestOf = (bytes: string | Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+
+/** An OCI layout of one image, which clients push. */
+const writeLayout = async (path: string): Promise<string> => {
+  await mkdir(join(path, "blobs", "sha256"), { recursive: true });
+  const put = async (mediaType: string, content: string | Uint8Array) => {
+    await writeFile(join(path, "blobs", "sha256", digestOf(content).slice(7)), content);
+    return { mediaType, digest: digestOf(content), size: Buffer.byteLength(content) };
+  };
+  const layer = await put("application/vnd.oci.image.layer.v1.tar", randomBytes(200_000));
+  const config = { os: "linux", architecture: "amd64", config: {}, rootfs: { type: "layers", diff_ids: [layer.digest] } };
+  const image = {
+    schemaVersion: 2,
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    config: await put("application/vnd.oci.image.config.v1+json", JSON.stringify(config)),
+    layers: [layer],
+  };
+  const manifest = { ...(await put(image.mediaType, JSON.stringify(image))), annotations: { "org.opencontainers.image.ref.name": "one" } };
+  await writeFile(join(path, "oci-layout"), '{"imageLayoutVersion":"1.0.0"}');
+  await writeFile(join(path, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }));
+  return manifest.digest;
+};
+
+const openToEverybody = async (name: string): Promise<void> => {
+  const { repos } = await world.ok("registry.ReposService/ListRepos", { name });
+  for (const { uid } of repos as { uid: string }[])
+    await world.ok("registry.ReposService/UpdateRepo", { repo: { uid, anonymousPull: true }, updateMask: "anonymous_pull" });
+};
+
+/** How many mounts the registry has answered, by status, since `from`. */
+const uploadsSince = (from: number): unknown[] =>
+  requests
+    .lines()
+    .slice(from)
+    .filter(({ operation }) => String(operation).endsWith("/StartUpload"))
+    .map(({ httpStatus, status }) => httpStatus ?? status);
+
+before(async () => {
+  [world, issuer] = await Promise.all([openWorld({ GANTRY_REQUEST_LOG: "true" }, requests.log), startIssuer()]);
+  host = new URL(world.url).host;
+  const acme = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "acme" } }), "uid");
+  const identity = async (subject: string, role: string): Promise<string> => {
+    const made = { name: subject, claimMatch: { issuer: issuer.url, subject } };
+    const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: acme, identity: made }), "uid");
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: acme, roleBinding: { identityUid: uid, roleUid: builtInRoleUid(role) } });
+    return uid;
+  };
+  owner = await world.token(await identity("owner", "owner"));
+  job.uid = await identity("job", "registry.push");
+  job.token = await issuer.token({ sub: "job", aud: world.url });
+});
+after(async () => {
+  await Promise.all([world?.close(), issuer?.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("skopeo pushes, copies, lists, deletes and pulls anonymously", { skip: missing("skopeo") }, async () => {
+  const { home, done, failed } = await openClient("skopeo");
+  await writeLayout(join(home, "image"));
+  const [app, copy] = [`docker://${host}/acme/skopeo/app:1`, `docker://${host}/acme/skopeo/copied/app:1`];
+  const [from, to] = ["--src-tls-verify=false", "--dest-tls-verify=false"];
+  await done("copy", to, "--dest-creds", `_token:${owner}`, `oci:${home}/image:one`, app);
+  await done("copy", from, to, "--src-creds", `_token:${owner}`, "--dest-creds", `_token:${owner}`, app, copy);
+  await done("copy", to, "--dest-creds", `${job.uid}:${job.token}`, `oci:${home}/image:one`, `docker://${host}/acme/skopeo/job:1`);
+  assert.match(await done("list-tags", "--tls-verify=false", "--creds", `_token:${owner}`, copy.replace(/:1$/, "")), /"1"/);
+  await failed("delete", "--tls-verify=false", copy);
+  await done("delete", "--tls-verify=false", "--creds", `_token:${owner}`, copy);
+  await failed("inspect", "--tls-verify=false", "--creds", `_token:${owner}`, copy);
+  await failed("inspect", "--tls-verify=false", "--no-creds", app);
+  await openToEverybody("app");
+  await done("copy", from, "--src-no-creds", app, `oci:${home}/out:one`);
+});
+
+test("buildah pushes and pulls", { skip: missing("buildah") }, async () => {
+  const { home, done } = await openClient("buildah");
+  const storage = ["--storage-driver", "vfs", "--root", join(home, "storage"), "--runroot", join(home, "run")];
+  const policy = join(home, "policy.json");
+  await writeFile(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
+  await writeFile(join(home, "file.txt"), randomBytes(1_000));
+  const image = `docker://${host}/acme/buildah/app:1`;
+  await done(...storage, "from", "--name", "work", "scratch");
+  await done(...storage, "add", "work", "file.txt", "/file.txt");
+  const id = (await done(...storage, "commit", "--signature-policy", policy, "work", "app")).trim();
+  await done(...storage, "push", "--signature-policy", policy, "--tls-verify=false", "--creds", `_token:${owner}`, id, image);
+  await done(...storage, "push", "--signature-policy", policy, "--tls-verify=false", "--creds", `${job.uid}:${job.token}`, id, image.replace("app:1", "job:1"));
+  await done(...storage, "pull", "--signature-policy", policy, "--tls-verify=false", "--creds", `_token:${owner}`, image);
+});
+
+test("crane pushes, mounts, lists, tags, deletes and pulls anonymously", { skip: missing("crane") }, async () => {
+  const { home, done, failed } = await openClient("crane");
+  const digest = await writeLayout(join(home, "image"));
+  await failed("ls", `${host}/acme/crane/app`);
+  await done("auth", "login", host, "-u", "_token", "-p", owner);
+  await done("push", join(home, "image"), `${host}/acme/crane/app:1`);
+  assert.equal((await done("digest", `${host}/acme/crane/app:1`)).trim(), digest);
+  const begun = requests.lines().length;
+  await done("cp", `${host}/acme/crane/app:1`, `${host}/acme/crane/copied/app:1`);
+  assert.ok(uploadsSince(begun).length > 0);
+  await done("tag", `${host}/acme/crane/app:1`, "2");
+  assert.equal(await done("ls", `${host}/acme/crane/app`), "1\n2\n");
+  await done("pull", `${host}/acme/crane/copied/app:1`, join(home, "image.tar"));
+  await done("delete", `${host}/acme/crane/copied/app@${digest}`);
+  await failed("manifest", `${host}/acme/crane/copied/app:1`);
+  assert.doesNotMatch(await failed("catalog", host), /UNAUTHORIZED|DENIED/, "registry:catalog:* is ignored; there is no catalog");
+  await done("auth", "logout", host);
+  await failed("manifest", `${host}/acme/crane/app:1`);
+  await openToEverybody("app");
+  await done("manifest", `${host}/acme/crane/app:1`);
+  await done("auth", "login", host, "-u", job.uid, "-p", job.token);
+  await done("push", join(home, "image"), `${host}/acme/crane/job:1`);
+});
+
+test("oras pushes, attaches, discovers, copies, pulls and deletes", { skip: missing("oras") }, async () => {
+  const { home, done } = await openClient("oras");
+  const config = ["--plain-http", "--registry-config", join(home, "config.json")];
+  await writeFile(join(home, "file.txt"), "content of a file");
+  await done("login", ...config, "-u", "_token", "-p", owner, host);
+  const [app, copy] = [`${host}/acme/oras/app:1`, `${host}/acme/oras/copied/app:1`];
+  await done("push", ...config, "--artifact-type", "application/vnd.example", app, "file.txt");
+  await done("attach", ...config, "--artifact-type", "application/vnd.example.note", app, "file.txt");
+  assert.match(await done("discover", ...config, app), /example\.note/);
+  const both = ["--from-plain-http", "--to-plain-http", "--from-registry-config", join(home, "config.json"), "--to-registry-config", join(home, "config.json")];
+  await done("cp", "-r", ...both, app, copy);
+  assert.match(await done("repo", "tags", ...config, copy.replace(/:1$/, "")), /^1$/m);
+  await done("pull", ...config, "-o", join(home, "out"), copy);
+  assert.equal(await readFile(join(home, "out", "file.txt"), "utf8"), "content of a file");
+  await done("manifest", "delete", "-f", ...config, copy);
+  await done("login", ...config, "-u", job.uid, "-p", job.token, host);
+  await done("push", ...config, `${host}/acme/oras/job:1`, "file.txt");
+});
+
+test("helm pushes and pulls charts", { skip: missing("helm") }, async () => {
+  const { home, done } = await openClient("helm");
+  await done("create", "chart");
+  await done("package", "chart");
+  for (const [user, password, name] of [
+    ["_token", owner, "charts"],
+    [job.uid, job.token, "job-charts"],
+  ] as const) {
+    await done("registry", "login", "--plain-http", host, "-u", user, "-p", password);
+    await done("push", "--plain-http", "chart-0.1.0.tgz", `oci://${host}/acme/${name}`);
+    await done("pull", "--plain-http", `oci://${host}/acme/${name}/chart`, "--version", "0.1.0", "-d", home);
+    assert.match(await done("show", "chart", "--plain-http", `oci://${host}/acme/${name}/chart`), /version: 0\.1\.0/);
+    await done("registry", "logout", host);
+  }
+});

@@ -1,0 +1,28 @@
+// The audit log, backups, metrics.
+
+import type { Mutant } from "../mutant.ts";
+
+const verify = "server/audit/verify.ts";
+const verifyBackup = "server/backup/verify-backup.ts";
+const archive = "server/backup/archive.ts";
+
+export const audit: readonly Mutant[] = [
+  { attack: 31, file: verify, find: "if (hash !== stored.hash) return", replace: "if (false) return" },
+  { attack: 31, file: verify, find: "if (found !== sequence + 1) return", replace: "if (false) return" },
+  {
+    attack: 32,
+    file: "server/audit/refusals.ts",
+    find: 'if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {',
+    replace: "if (tracked) {",
+  },
+  { attack: 182, file: verifyBackup, find: "if (manifest.sums !== sums) throw", replace: "if (false) throw" },
+  { attack: 183, file: archive, find: "if (memberKindOf(name) === undefined) throw", replace: "if (false) throw" },
+  { attack: 183, file: archive, find: 'if (header.type !== "file") throw', replace: "if (false) throw" },
+  { attack: 183, file: archive, find: "if (!found.isFile()) throw", replace: "if (false) throw" },
+  {
+    attack: 187,
+    file: "server/metrics/registry.ts",
+    find: "isOpen && values.size < limits.metricLabelValuesMax && value.length",
+    replace: "isOpen && value.length",
+  },
+];

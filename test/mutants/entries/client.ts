@@ -1,0 +1,46 @@
+// The command line and the client.
+
+import type { Mutant } from "../mutant.ts";
+
+export const client: readonly Mutant[] = [
+  {
+    attack: 142,
+    file: "cli/output/escape.ts",
+    find: "withUnseenAs(text, escapeOf).replace(/[\\n\\r\\t]/g, escapeOf);",
+    replace: "withUnseenAs(text, escapeOf);",
+  },
+  { attack: 231, file: "base/unseen.ts", find: "\\p{Default_Ignorable_Code_Point}\\u2800]/gu", replace: "]/gu" },
+  { attack: 209, file: "base/unseen.ts", find: "\\p{Default_Ignorable_Code_Point}\\u2800]/gu", replace: "]/gu" },
+  { attack: 162, file: "server/mcp/result.ts", find: "return attempt.left < 0 ? null : seenText(cut);", replace: "return attempt.left < 0 ? null : cut;" },
+  { attack: 210, file: "server/mcp/result.ts", find: "return { at: `${at}{${index}}`, message:", replace: "return { at: `${at}.${key}`, message:" },
+  { attack: 159, file: "server/mcp/endpoint.ts", find: "if (name === undefined || !(isAddressOrLocal(name) || names.has(name)))", replace: "if (false)" },
+  { attack: 159, file: "server/mcp/endpoint.ts", find: "if (origin !== undefined && !origins.has(origin)) throw", replace: "if (false) throw" },
+  { attack: 204, file: "base/refused-address.ts", find: "/[@?#]/.test(address)", replace: "/[#]/.test(address)" },
+  { attack: 241, file: "cli/audit-report.ts", find: "return verdicts.length > 0 && verdicts.every(", replace: "return verdicts.every(" },
+  { attack: 240, file: "base/refused-address.ts", find: '`${address.replace(/[?#].*$/s, "")} cannot be reached`', replace: "`${address} cannot be reached`" },
+  {
+    attack: 143,
+    file: "cli/operations/references.ts",
+    find: "if (others.length > 0) throw ambiguous(option, message, value, found);",
+    replace: "",
+  },
+  {
+    attack: 143,
+    file: "cli/operations/references.ts",
+    find: 'if (value === "" || isUid(value) || listerOf(message) === undefined) return value;',
+    replace: 'if (value === "" || listerOf(message) === undefined) return value;',
+  },
+  {
+    attack: 144,
+    file: "cli/contexts/credential.ts",
+    find: "  if (isServerNamed) return token;\n",
+    replace: "  if (isServerNamed || token !== undefined) return token;\n",
+  },
+  { attack: 146, file: "client/rest.ts", find: 'redirect: "manual",', replace: 'redirect: "follow",' },
+  {
+    attack: 147,
+    file: "client/rest-request.ts",
+    find: 'if (segments.some((segment) => segment === "." || segment === "..") || !value.isWellFormed()) throw',
+    replace: "if (!value.isWellFormed()) throw",
+  },
+];

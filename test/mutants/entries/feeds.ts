@@ -1,0 +1,45 @@
+// Imports, what feeds publish, and what people read about images.
+
+import type { Mutant } from "../mutant.ts";
+
+const yaml = "server/feeds/parse/yaml.ts";
+const zip = "server/feeds/parse/zip.ts";
+const lifecycle = "server/feeds/formats/lifecycle.ts";
+const statement = "server/feeds/sbom/statement.ts";
+const report = "server/feeds/reports/read-report.ts";
+
+export const feeds: readonly Mutant[] = [
+  { attack: 61, file: zip, find: "if (archive.entryCount > limits.feedArchiveEntriesMax) throw", replace: "if (false) throw" },
+  {
+    attack: 84,
+    file: zip,
+    find: "if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw",
+    replace: "if (false) throw",
+    tests: ["server/feeds/parse/zip.test.ts"],
+  },
+  { attack: 84, file: yaml, find: "if (++conversion.values > limits.feedYamlValuesMax) refuse(", replace: "if (false) refuse(" },
+  {
+    attack: 89,
+    file: "server/feeds/secdb/yaml.ts",
+    find: 'if (typeof value === "string") return ` ${quoted(value)}\\n`;',
+    replace: 'if (typeof value === "string") return ` ${value}\\n`;',
+  },
+  { attack: 91, file: "server/feeds/csaf/names.ts", find: "if (!/^[-+a-z0-9_]+$/.test(fileName)) return undefined;", replace: "" },
+  { attack: 107, file: statement, find: "return count > limits.sbomValuesMax;", replace: "return count < 0;" },
+  { attack: 108, file: statement, find: "if (named.length > 0 && !named.some((digest) => about.includes(digest))) throw", replace: "if (false) throw" },
+  { attack: 128, file: statement, find: "if (named.length > 0 && !named.some((digest) => about.includes(digest))) throw", replace: "if (false) throw" },
+  { attack: 125, file: lifecycle, find: "if (entries.length > limits.lifecycleReleasesMax) return", replace: "if (false) return" },
+  { attack: 126, file: report, find: 'if (typeof value === "string") return value.replace(controls, "\\uFFFD").toWellFormed();', replace: "" },
+  {
+    attack: 130,
+    file: "server/resources/registry/overlay-binding.ts",
+    find: "if (!covers(parentOf(overlay), parent)) return",
+    replace: "if (false) return",
+  },
+  {
+    attack: 127,
+    file: "server/resources/registry/vuln-report.ts",
+    find: 'const asked = { places: visiblePaths, digest, scanner: scannerNamed(text(request, "scanner"))',
+    replace: 'const asked = { places: visiblePaths.length < 0 ? visiblePaths : [""], digest, scanner: scannerNamed(text(request, "scanner"))',
+  },
+];

@@ -1,0 +1,42 @@
+// What single resources and the pages of sign-ins refuse.
+
+import type { Mutant } from "../mutant.ts";
+
+const provider = "server/resources/iam/identity-provider.ts";
+
+export const resources: readonly Mutant[] = [
+  { attack: 5, file: "server/resources/iam/rules/grant.ts", find: "(!isRoot(role) && covers(parentOf(role), place))", replace: "!isRoot(role)" },
+  {
+    attack: 39,
+    file: "server/resources/iam/identity.ts",
+    find: "return unbounded === undefined ? out :",
+    replace: "return unbounded !== null ? out :",
+    tests: ["test/attacks/issuer-hosts.test.ts"],
+  },
+  { attack: 207, file: provider, find: '    throw blocked("SCIM_PEOPLE_KNOWN", uid,', replace: '    if (false) throw blocked("SCIM_PEOPLE_KNOWN", uid,' },
+  {
+    attack: 28,
+    file: "server/resources/events/subscription.ts",
+    find: 'if (url.username || url.password) return "must not carry a user name or password";',
+    replace: "",
+  },
+  {
+    attack: 173,
+    file: "server/resources/iam/rules/scim.ts",
+    find: '    throw blocked("SCIM_OWNERS_MISSING", uid,',
+    replace: '    if (false) throw blocked("SCIM_OWNERS_MISSING", uid,',
+  },
+  { attack: 166, file: "server/resources/scim/scim-group.ts", find: "if (unknown !== undefined) throw scimFault(", replace: "if (false) throw scimFault(" },
+  {
+    attack: 179,
+    file: "server/resources/deletions/deletion.ts",
+    find: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))',
+    replace: "if (!(await isKeptWhole(rows, uid)))",
+  },
+  {
+    attack: 213,
+    file: "server/resources/deletions/deletion.ts",
+    find: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))',
+    replace: 'if (Date.parse(text(deletion, "expireTime")) <= nowMs)',
+  },
+];

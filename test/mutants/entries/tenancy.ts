@@ -1,0 +1,96 @@
+// Tenants, permissions, grants, page tokens, quotas.
+
+import type { Mutant } from "../mutant.ts";
+
+const serve = "server/kernel/serve.ts";
+const permit = "server/kernel/permit.ts";
+const page = "server/kernel/page.ts";
+const safeWrite = "server/kernel/safe-write.ts";
+const roleBinding = "server/resources/iam/role-binding.ts";
+const provider = "server/resources/iam/identity-provider.ts";
+const decide = "server/authz/decide.ts";
+
+export const tenancy: readonly Mutant[] = [
+  { attack: 1, file: serve, find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
+  { attack: 2, file: serve, find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
+  { attack: 4, file: roleBinding, find: 'if (text(request, "parent") !== "" && text(request, "parent") !== parent)', replace: "if (false)" },
+  {
+    attack: 5,
+    file: permit,
+    find: "for (const right of gift.rights) requireAt(rights, right.capabilities, right.path);",
+    replace: "if (gift.rights.length >= 0) return;",
+  },
+  {
+    attack: 9,
+    file: page,
+    find: 'if (madeFor !== query) throw refuse("belongs to another caller or another query; start again without it");',
+    replace: "",
+  },
+  {
+    attack: 9,
+    file: safeWrite,
+    find: "return caller === undefined ? undefined : { caller, key };",
+    replace: 'return caller === undefined ? undefined : { caller: "", key };',
+  },
+  {
+    attack: 12,
+    file: decide,
+    find: "if (!rights.grants.some((grant) => grant.capabilities.has(capability) && covers(grant.path, path))) return capability;",
+    replace:
+      "if (!(rights.grants.some((grant) => grant.capabilities.has(capability)) && rights.grants.some((grant) => covers(grant.path, path)))) return capability;",
+  },
+  { attack: 25, file: page, find: "JSON.stringify([caller, method, canonical(query)])", replace: "JSON.stringify([method, canonical(query)])" },
+  {
+    attack: 64,
+    file: provider,
+    find: "if (secret === null || secret !== held.sealed || isSame(held.boundTo, boundTo)) return;",
+    replace: "if (secret === null || secret !== null) return;",
+  },
+  {
+    attack: 65,
+    file: "server/store/vault.ts",
+    find: 'const associatedData = (boundTo: Binding): Buffer => Buffer.from(JSON.stringify(boundTo), "utf8");',
+    replace: "const associatedData = (boundTo: Binding): Buffer => Buffer.from(String(boundTo.length > 0));",
+  },
+  { attack: 68, file: permit, find: "handsOn.fromSessions && !toOneself && inTime", replace: "handsOn.fromSessions && inTime" },
+  { attack: 69, file: permit, find: "  if (!short) return;\n", replace: "  if (short || !short) return;\n" },
+  {
+    attack: 70,
+    file: permit,
+    find: "const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...gift.rights];",
+    replace: "const given = [...gift.rights];",
+  },
+  { attack: 73, file: permit, find: "for (const group of namedGroupsOf(call)) requireAt(rights, method.capabilities, group);", replace: "" },
+  {
+    attack: 102,
+    file: serve,
+    find: 'const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");',
+    replace: 'const unsure = thrown instanceof Fault && thrown.code === "PERMISSION_DENIED";',
+  },
+  {
+    attack: 112,
+    file: safeWrite,
+    find: "Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));",
+    replace: 'Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key) !== undefined || key !== ""));',
+  },
+  {
+    attack: 170,
+    file: serve,
+    find: "if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(party);",
+    replace: "",
+  },
+  { attack: 56, file: serve, find: "if (!admitted) kernel.rates.take(party);", replace: "" },
+  { attack: 171, file: serve, find: "({ ...nobody, closed: isClosed });", replace: "({ ...nobody, closed: isClosed && false });" },
+  {
+    attack: 202,
+    file: serve,
+    find: "if (caller.scim) caller = await callerOf(kernel, unread);\n            continue;",
+    replace: "",
+  },
+  {
+    attack: 212,
+    file: roleBinding,
+    find: "return isUndelete && (await isDismissedAt(rows, identity, parent)) ?",
+    replace: "return isUndelete && false && (await isDismissedAt(rows, identity, parent)) ?",
+  },
+];

@@ -1,0 +1,80 @@
+// Names of organizations as the operator keeps them: reserved names are listed and released, names that are shared from before are found.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { text } from "#base/json.ts";
+import { codes } from "#base/fault.ts";
+import { asOwner } from "../database.ts";
+import { type Installation, openInstallation } from "./installation.ts";
+import { gantry, stopAll } from "./processes.ts";
+
+const groups = "iam.GroupsService";
+let installation: Installation;
+before(async () => {
+  installation = await openInstallation();
+});
+after(async () => {
+  await stopAll();
+  await installation.close();
+});
+
+const make = async (name: string, parent?: string): Promise<string> =>
+  text(await installation.world.ok(`${groups}/CreateGroup`, { ...(parent === undefined ? {} : { parent }), group: { name } }), "uid");
+const rename = (uid: string, name: string) => installation.world.call(`${groups}/UpdateGroup`, { group: { uid, name }, updateMask: "name" });
+const command = (...args: string[]) => gantry(args, { env: installation.environment });
+
+test("the operator lists reserved names and releases one, which the audit log records; then another organization takes it", async () => {
+  const { world } = installation;
+  const [one, other] = [await make("reserved.example"), await make("other.example")];
+  await world.ok("registry.ReposService/CreateRepo", { parent: one, repo: { name: "app" } });
+  assert.equal((await rename(one, "renamed.example")).code, 0);
+  assert.equal((await rename(other, "reserved.example")).code, codes.ALREADY_EXISTS, "not to the operator, either");
+  const listed = await command("admin", "names", "list");
+  assert.equal(listed.code, 0, listed.stderr);
+  assert.match(listed.stdout, new RegExp(`${one} .* yes +reserved\\.example`));
+  const wrong = await command("admin", "names", "release", "nowhere.example");
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /not reserved/);
+  assert.equal((await command("admin", "names", "release", "renamed.example")).code, 1, "a name in use is none to release");
+  const released = await command("admin", "names", "release", "reserved.example");
+  assert.equal(released.code, 0, released.stderr);
+  assert.ok((await world.events()).some(({ type, subject }) => type === "dev.gantry.organization.name_released.v1" && subject === one));
+  assert.equal((await rename(other, "reserved.example")).code, 0);
+});
+
+test("doctor lists names that are shared or reserved from before names were unique, and each resolves again when one is renamed", async () => {
+  const { world } = installation;
+  const [one, two, three] = [await make("twins.example"), await make("twin two"), await make("modern.example")];
+  const [left, right] = [await make("left", three), await make("right", three)];
+  await asOwner(world.databaseUrl, "alter table groups disable trigger groups_renamed");
+  for (const [uid, name] of [
+    [two, "twins.example"],
+    [right, "left"],
+    [one, "twins.example"],
+  ] as const)
+    assert.equal((await rename(uid, name)).code, 0);
+  await asOwner(world.databaseUrl, "alter table groups enable trigger groups_renamed");
+  const findings = async (): Promise<JsonObject[]> =>
+    (await command("doctor", "--json")).stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as JsonObject)
+      .filter(({ subject }) => subject === "names");
+  const found = await findings();
+  assert.deepEqual(
+    found.map(({ is }) => is),
+    ["bad", "bad"],
+  );
+  assert.match(text(found[0] ?? {}, "says"), /2 organizations are named twins\.example; paths with it lead to no repository/);
+  for (const uid of [one, two]) assert.ok(text(found[0] ?? {}, "says").includes(uid));
+  assert.match(text(found[1] ?? {}, "says"), new RegExp(`2 groups in ${three} are named left`));
+  for (const uid of [left, right]) assert.ok(text(found[1] ?? {}, "says").includes(uid));
+  assert.equal((await rename(one, "twin one")).code, 0);
+  assert.equal((await rename(right, "right")).code, 0);
+  assert.deepEqual(
+    (await findings()).map(({ is }) => is),
+    ["good"],
+  );
+  assert.equal((await rename(one, "twins.example")).code, codes.ALREADY_EXISTS, "the one that was left has the name");
+});
