@@ -47,6 +47,7 @@ import {
   releaseMissing,
   resetFeedDays,
   takeGoneRecords,
+  takePendingDocuments,
   updateFeed,
   withdrawVanished,
   type Write,
@@ -60,6 +61,7 @@ import { recordImport } from "./import-event.ts";
 import { isLicenseName } from "./licenses.ts";
 import { readKeyFile } from "./key-file.ts";
 import { matchImages } from "./match-images.ts";
+import { readStoredDocument } from "./document.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
@@ -67,7 +69,7 @@ import { addressLabel, type Fetch, type Fetching, Validators } from "./fetching.
 import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
-import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
+import { factsPublic, isToldKind, markStep, reassignGone, type TellContext, tellParts } from "./tell-records.ts";
 import { judgeDrop } from "./withdrawal-guard.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
 
@@ -400,6 +402,17 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
   return { counts, isLast: gone.length < limits.feedBatchRecords };
 };
 
+/** Writes some of the documents that dropped records, now that it is decided that these are withdrawn; whether that was the last of it. */
+const writePendingSome = async (rows: Write, { feed, told, options }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
+  const pending = told ? await takePendingDocuments(rows, feed, limits.feedChunkFiles) : [];
+  const parts = pending.flatMap(({ file: name, part, form, ordinal, body }) => {
+    const read = readStoredDocument(form, body, { kind: options.kind, author: options.author });
+    return read?.draft ? [{ name, part, isPartial: true, documents: [{ ...read, draft: { ...read.draft, ordinal } }] }] : [];
+  });
+  const written = told && parts.length > 0 ? await tellParts(rows, { ...told, allowOlder: true }, parts) : undefined;
+  return { counts: written?.counts ?? noOwnedCounts, isLast: pending.length < limits.feedChunkFiles };
+};
+
 /** The same of kinds without documents, and of what the version before has written. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
@@ -443,6 +456,17 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
   const mayHaveVanished = isRead && !result.isSame && (await markMissing(from, result));
   const allowed: Withdrawable = mayHaveVanished ? await decideWithdrawal(from, result) : new Set();
   let all = isRead ? addOwnedCounts(await markPublic(from), await markFacts(from)) : noOwnedCounts;
+  for (let isLast = !mayHaveVanished; !isLast; ) {
+    await requireGoingOn(from.options);
+    const step = await services.store.write(async (rows) => {
+      await lockFeed(rows, feed);
+      const some = await writePendingSome(rows, from);
+      await addUnreported(rows, feed, some.counts);
+      return some;
+    });
+    all = addOwnedCounts(all, step.counts);
+    ({ isLast } = step);
+  }
   for (let isLast = false; !isLast; ) {
     if (isRead) await requireGoingOn(from.options);
     const step = await services.store.write(async (rows) => {

@@ -9,7 +9,7 @@ import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { readFeedFile } from "./feed-files.ts";
-export { openDocuments } from "./documents/index.ts";
+export { openDocuments, withdrawalHeaders } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { openReader } from "./documents/reader.ts";
 export { answerOsvQuestion, answerOsvQuestions, type OsvEndpoint, openOsv, requireOsvRecord } from "./osv/index.ts";

@@ -546,6 +546,7 @@ export {
   type DocumentStep,
   findArchivedDocuments,
   findModifiedDocuments,
+  findWithdrawnDocuments,
   findDocumentStep,
   findPublicEcosystems,
   findPrivateEcosystems,
@@ -553,6 +554,7 @@ export {
   findReadableDocuments,
   findReadableDocumentsOfForm,
   findReadableModifiedDocuments,
+  findReadableWithdrawnDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -577,6 +579,11 @@ export {
   takeGoneRecords,
   type Teller,
   writeDocuments,
+  type WithdrawnDocument,
+  findTellersOfNumbers,
+  findToldOrigins,
+  takePendingDocuments,
+  type WrittenDocuments,
 } from "./source-documents.ts";
 export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export {
@@ -739,3 +746,13 @@ export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write
 export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
 export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
 export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";
+export {
+  deleteSuccessors,
+  findDroppedAdvisories,
+  findDroppedVulnerabilities,
+  findGroupSuccessors,
+  findPublicSuccessors,
+  type DroppedRecord,
+  type Successor,
+  writeSuccessors,
+} from "./record-successors.ts";
