@@ -12,9 +12,11 @@ import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
 import { examineInstallation, readSettings } from "#application";
+import { countStaleFeeds } from "#store";
 import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
 import { runGantry } from "../command-line.ts";
 import { openRegistry } from "../registry.ts";
+import { readScrape } from "../scrape.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedServer, openFeedServer } from "./feed-server.ts";
 import { readAll, runImport } from "./import.ts";
@@ -48,7 +50,9 @@ before(async () => {
   // In the past, so that gantry doctor, which has the machine's clock, sees what is stale.
   folder = mkdtempSync(join(tmpdir(), "gantry-coverage-"));
   writeFileSync(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-  world = await openWorld({ GANTRY_SECRET_KEY_FILE: join(folder, "secret.key") }, silent, Date.now() - 100 * dayMs);
+  writeFileSync(join(folder, "metrics-token"), "let-me-scrape-this-please-1234567890", { mode: 0o600 });
+  const environment = { GANTRY_SECRET_KEY_FILE: join(folder, "secret.key"), GANTRY_METRICS_TOKEN_FILE: join(folder, "metrics-token") };
+  world = await openWorld(environment, silent, Date.now() - 100 * dayMs);
   feed = await openFeedServer();
 });
 after(async () => {
@@ -371,4 +375,24 @@ test("gantry doctor names stale sources, and not one whose own bound is longer",
   assert.ok(found.length > 0);
   assert.match(found.join("\n"), /advisories of .*\/doctor-stale\.json: last success 20/);
   assert.doesNotMatch(found.join("\n"), /doctor-long/);
+});
+
+test("the metric that the alert for stale sources reads counts them, and names none", async () => {
+  const { store, feedStaleMs } = world.server.application.services;
+  const count = async (): Promise<number> => Number((await countStaleFeeds(store.read, world.clock.now, feedStaleMs)).find(({ kind }) => kind === "advisories")?.feeds ?? 0);
+  await wait(80 * dayMs);
+  const before = await count();
+  await advisories(serve("/metric.json", "PyPI"));
+  assert.equal(await count(), before, "a source is not stale behind its import");
+  await wait(72 * hourMs + 1);
+  assert.equal(await count(), before + 1);
+  const scrape = await fetch(`${world.url}/metrics`, { headers: { authorization: "Bearer let-me-scrape-this-please-1234567890" } });
+  const family = readScrape(await scrape.text()).get("gantry_feeds_stale");
+  assert.deepEqual(
+    family?.series.map(({ labels, value }) => [labels, value]),
+    [
+      [{ kind: "advisories" }, before + 1],
+      [{ kind: "vulnerabilities" }, 0],
+    ],
+  );
 });

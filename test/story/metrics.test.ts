@@ -198,6 +198,7 @@ test("what is counted is what was done", async () => {
   assert.equal(valueOf(families, "gantry_feed_failures", { feed: "2", kind: "libraries" }), 1);
   assert.equal(valueOf(families, "gantry_feed_last_success_timestamp_seconds", { feed: "2" }), 0);
   assert.equal(valueOf(families, "gantry_feed_interval_seconds", { feed: "2" }), 6 * 3600);
+  assert.equal(valueOf(families, "gantry_feeds_stale", { kind: "advisories" }), 0);
   assert.equal(valueOf(families, "gantry_log_events_total", { event: "feed.failed", level: "warn" }), 1);
   assert.equal(valueOf(families, "gantry_maintenance_runs_total", { part: "outbox", outcome: "done" }), 1);
   assert.equal(valueOf(families, "gantry_maintenance_runs_total", { outcome: "failed" }), 0);
