@@ -122,7 +122,7 @@ const latest = (one: number | undefined, other: number | undefined): number | un
   one === undefined ? other : other === undefined ? one : Math.max(one, other);
 
 /** One source by all of its ecosystems that judge this one: it judges it while any of them has not ended. */
-const sourceOf = (feed: CoveringFeed, endMs: number | undefined, group: string, { nowMs, staleAfterMs }: CoverageQuery): CoverageSource => {
+const toCoverageSource = (feed: CoveringFeed, endMs: number | undefined, group: string, { nowMs, staleAfterMs }: CoverageQuery): CoverageSource => {
   const { id, successMs, changeMs, sourceName } = feed;
   const staleMs = successMs === undefined ? undefined : successMs + (feed.staleAfterMs > 0 ? feed.staleAfterMs : staleAfterMs);
   const state = endMs !== undefined ? "NO_SOURCE" : staleMs === undefined || staleMs < nowMs ? "STALE" : "MATCHED";
@@ -162,7 +162,7 @@ export const readCoverage = async (rows: Read, query: CoverageQuery): Promise<Co
       const endMs = known && (known.endMs === undefined || feed.endMs === undefined) ? undefined : latest(known?.endMs, feed.endMs);
       own.set(feed.id, { feed, endMs });
     }
-    const sources = [...own.values()].map(({ feed, endMs }) => sourceOf(feed, endMs, group, query));
+    const sources = [...own.values()].map(({ feed, endMs }) => toCoverageSource(feed, endMs, group, query));
     return { state: stateOf(ecosystem, sources), sources };
   };
 };
