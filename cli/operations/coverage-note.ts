@@ -5,7 +5,11 @@ import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
 
 const count = (statement: JsonObject, key: string): number => Number(statement[key] ?? 0);
 
-const stateText = (state: string): string => state.replace(/^COVERAGE_STATE_/, "").toLowerCase().replaceAll("_", " ");
+const stateText = (state: string): string =>
+  state
+    .replace(/^COVERAGE_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", " ");
 
 const ecosystemText = (each: JsonObject): string =>
   onOneLine(`${[text(each, "ecosystem"), text(each, "release")].filter((word) => word !== "").join(" ")} (${stateText(text(each, "state"))})`);

@@ -54,7 +54,11 @@ const shortRelease = (family: string, release: string): string => {
 };
 
 /** SBOMs are written by others: an ecosystem is a short word. */
-const wordOf = (text: string): string => text.toLowerCase().replace(/[^a-z0-9._-]/g, "-").slice(0, 60);
+const wordOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]/g, "-")
+    .slice(0, 60);
 
 /** Returns the ecosystem of a package. That of an unknown distribution is its type and name: "deb/kali". */
 export const imageEcosystemOf = ({ type, distribution, os }: InstalledPackage): Ecosystem => {

@@ -147,8 +147,7 @@ const nextWaitMs = (everyMs: number, failures: number): number =>
   failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
 /** A feed that is imported once a week is not stale after three days. 0: as the setting says. */
-const staleAfterOf = ({ everyMs, staleAfterMs }: ScheduledFeed, settingMs: number): number =>
-  staleAfterMs ?? (2 * everyMs > settingMs ? 2 * everyMs : 0);
+const staleAfterOf = ({ everyMs, staleAfterMs }: ScheduledFeed, settingMs: number): number => staleAfterMs ?? (2 * everyMs > settingMs ? 2 * everyMs : 0);
 
 const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
 

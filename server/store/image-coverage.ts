@@ -299,10 +299,7 @@ export interface DigestEcosystems {
 }
 
 /** The ecosystems of these images of repos, as far as a tag names them. */
-export const findDigestEcosystems = (
-  rows: Read,
-  images: readonly { readonly repoUid: string; readonly digest: string }[],
-): Promise<DigestEcosystems[]> =>
+export const findDigestEcosystems = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<DigestEcosystems[]> =>
   digestEcosystem.find(
     rows,
     `select distinct ${digestEcosystem.list} from unnest($1::text[], $2::text[]) as given(repo_uid, digest)

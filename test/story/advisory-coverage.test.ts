@@ -219,7 +219,9 @@ test("an image on a release without a source is NO_SOURCE, and one on an unknown
   assert.deepEqual([statement.imageCount, statement.unjudgedImageCount], [4, 3]);
   assert.deepEqual(shown(objectList(statement, "ecosystems")), ["Debian 11: NO_SOURCE", "deb/kali 2024.1: OS_UNSUPPORTED", "rpm: OS_UNSUPPORTED"]);
   assert.deepEqual(
-    objectList(statement, "images").map((image) => `${text(image, "repo")} ${text(image, "reason").slice(16)} ${shown(objectList(image, "ecosystems")).join()}`),
+    objectList(statement, "images").map(
+      (image) => `${text(image, "repo")} ${text(image, "reason").slice(16)} ${shown(objectList(image, "ecosystems")).join()}`,
+    ),
     ["nameless ECOSYSTEMS rpm: OS_UNSUPPORTED", "uncovered ECOSYSTEMS Debian 11: NO_SOURCE", "unknown ECOSYSTEMS deb/kali 2024.1: OS_UNSUPPORTED"],
   );
 });
@@ -230,7 +232,13 @@ test("an empty list of affected images says what was not judged, over both proto
   const path = `${text(await world.ok("iam.GroupsService/GetGroup", { uid: group }), "name")}/pushed`;
   const digest = await registry.pushImage(path, "v1");
   for (const protocol of protocols)
-    for (const request of [{}, { advisoryIds: ["CVE-2026-1"] }, { packages: ["nothing"] }, { uidp: { descendantsOf: group } }, { uidp: { childrenOf: group } }]) {
+    for (const request of [
+      {},
+      { advisoryIds: ["CVE-2026-1"] },
+      { packages: ["nothing"] },
+      { uidp: { descendantsOf: group } },
+      { uidp: { childrenOf: group } },
+    ]) {
       const answer = await world.ok(affectedList, request, { protocol, token });
       assert.deepEqual([Number(answer.totalCount), objectList(answer, "affectedImages")], [0, []]);
       const statement = part(answer, "coverage");
@@ -379,7 +387,8 @@ test("gantry doctor names stale sources, and not one whose own bound is longer",
 
 test("the metric that the alert for stale sources reads counts them, and names none", async () => {
   const { store, feedStaleMs } = world.server.application.services;
-  const count = async (): Promise<number> => Number((await countStaleFeeds(store.read, world.clock.now, feedStaleMs)).find(({ kind }) => kind === "advisories")?.feeds ?? 0);
+  const count = async (): Promise<number> =>
+    Number((await countStaleFeeds(store.read, world.clock.now, feedStaleMs)).find(({ kind }) => kind === "advisories")?.feeds ?? 0);
   await wait(80 * dayMs);
   const before = await count();
   await advisories(serve("/metric.json", "PyPI"));
