@@ -284,6 +284,16 @@ export const limits = {
   feedDropShare: 0.1,
   feedDropRecordsMin: 5,
   feedHoldMs: 72 * 60 * 60 * 1000,
+  /** How long after its last success a source is stale (docs/decisions/0074), unless the operator or the feed says otherwise. */
+  feedStaleMs: 72 * 60 * 60 * 1000,
+  /** The same as an operator may set it, in hours: ten years. */
+  feedStaleHoursMax: 87_600,
+  /** Ecosystems of one image: further ones count as one that no source judges. SBOMs are written by others. */
+  imageEcosystemsMax: 100,
+  /** Images and ecosystems that a coverage statement names; it counts the rest. */
+  unjudgedShownMax: 100,
+  /** Rows of coverage that are judged at once: ecosystems of groups. */
+  coverageRowsMax: 20_000,
   /** Names of release files that a source no longer has, as the API lists them. */
   feedAbsentFilesMax: 100,
   /**

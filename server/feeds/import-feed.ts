@@ -43,6 +43,7 @@ import {
   openFeed,
   type OwnedCounts,
   type RecordTarget,
+  refreshFeedEcosystems,
   refreshRecordStatistics,
   releaseMissing,
   resetFeedDays,
@@ -54,6 +55,7 @@ import {
   writeFeedOutcome,
   writeFeedValidators,
   writeHeldBack,
+  writeStaleAfter,
   type WriteCounts,
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
@@ -93,6 +95,8 @@ export interface FeedImport {
   readonly allowWithdrawals?: boolean;
   /** Replace records by ones that were modified earlier. */
   readonly allowOlder?: boolean;
+  /** How long after their last success the sources are stale; 0: as the setting says; undefined: as it was. */
+  readonly staleAfterMs?: number | undefined;
   /** What imports, for the audit log; the command without it. */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -518,6 +522,7 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
     const records = await countFeedRecords(rows, feed);
     const detail = sharedDetailOf((isKnown ? result.held : result.refused).slice(0, 3).join("\n"));
     await writeFeedOutcome(rows, feed, { state: !isKnown ? "FAILED" : next.reason === "" ? "OK" : "HELD", detail, records, nowMs });
+    await refreshFeedEcosystems(rows, feed, nowMs);
     return next;
   });
   if (held.reason !== "")
@@ -542,6 +547,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     const row = await openFeed(rows, opened);
     // What the source had before this run; of the version before nothing else is known.
     await noteFeedDay(rows, row.id, nowMs, { records: await countFeedRecords(rows, row.id), withdrawn: 0 });
+    if (options.staleAfterMs !== undefined) await writeStaleAfter(rows, row.id, options.staleAfterMs);
     return row;
   });
   const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs };

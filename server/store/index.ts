@@ -228,6 +228,9 @@ export {
   closeUndo,
   countFeedsReadOtherwise,
   countHeldFeeds,
+  countStaleFeeds,
+  findStaleFeeds,
+  writeStaleAfter,
   type FeedOutcome,
   type FeedSource,
   findFeedsOfSource,
@@ -242,6 +245,25 @@ export {
   writeFeedOutcome,
   writeHeldBack,
 } from "./feeds.ts";
+export { type CoveringFeed, findCoveringFeeds, refreshFeedEcosystems } from "./feed-ecosystems.ts";
+export {
+  countImagesWith,
+  countKnownImages,
+  countUnreadImages,
+  type CoveragePlace,
+  deleteImageCoverageExcept,
+  findDigestEcosystems,
+  findGroupEcosystems,
+  findImageEcosystems,
+  findImagesWith,
+  findTagEcosystems,
+  findUnreadImages,
+  placeBelow,
+  placeOnly,
+  refreshAdvisoryCoverage,
+  type UnjudgedImage,
+  writeImageCoverage,
+} from "./image-coverage.ts";
 export { type FeedHistory, findFeedHistory, noteFeedDay, resetFeedDays } from "./feed-days.ts";
 export {
   deleteAllReversals,

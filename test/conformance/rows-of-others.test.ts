@@ -56,6 +56,7 @@ const nobodys: Readonly<Record<string, string>> = {
   feed_files: "an import's",
   feed_schedules: "the operator's",
   feed_days: "an import's",
+  feed_ecosystems: "an import's",
   feed_reversals: "an import's",
   feed_validators: "an import's",
   headless_sessions: "of whoever stands at a terminal",

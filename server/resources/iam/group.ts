@@ -173,6 +173,8 @@ export const group = resource({
     { table: "image_packages", column: "owner" },
     { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
+    { table: "image_coverage", column: "owner" },
+    { table: "advisory_coverage", column: "uid" },
     { table: "request_group_items", column: "uid" },
   ],
   methods: {
