@@ -238,6 +238,7 @@ export {
   lockFeed,
   openFeed,
   type UndoableFeed,
+  readPublishedState,
   updateFeed,
   writeFeedOutcome,
   writeHeldBack,

@@ -98,7 +98,7 @@ test("attack 61: while an archive of thousands of empty entries is read and unpa
 
 test("the compressed bytes of an entry are handed on only if they are exactly its content, and well compressed", async () => {
   const content = "it goes out, ".repeat(20);
-  const noise = Buffer.from(Array.from({ length: 1_000 }, (_, index) => (index * index * 7 + index) % 256 ^ ((index * 31) >> 3) % 256));
+  const noise = Buffer.from(Array.from({ length: 1_000 }, (_, index) => ((index * index * 7 + index) % 256) ^ (((index * 31) >> 3) % 256)));
   const found = await readZip(
     zipArchive([
       { name: "one", content },
@@ -112,7 +112,15 @@ test("the compressed bytes of an entry are handed on only if they are exactly it
     const entry = await read();
     deflated.set(name, entry.deflated && inflateRawSync(entry.deflated).toString());
   }
-  assert.deepEqual([...deflated], [["one", content], ["stored", undefined], ["behind", undefined], ["noise", undefined]]);
+  assert.deepEqual(
+    [...deflated],
+    [
+      ["one", content],
+      ["stored", undefined],
+      ["behind", undefined],
+      ["noise", undefined],
+    ],
+  );
 });
 
 const small = zipArchive([
