@@ -767,6 +767,16 @@ export const limits = {
   /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,
+  /** Archives that a server has prepared as files, all together; of one that is replaced the readers keep it until their end. OSV's own of everything has 1.2 GB. */
+  archiveFilesBytesMax: 4 * 1024 * 1024 * 1024,
+  archiveFilesMax: 256,
+  /** So long a request waits until its archive is prepared; then it is made as it is sent. */
+  archiveWaitMs: 20_000,
+  /** How often a server looks whether archives are to be prepared again, and how long after its last reader it still does. */
+  archiveLookMs: 30_000,
+  archiveUnusedMs: 24 * 60 * 60 * 1000,
+  /** An archive that was prepared for nothing, and longer than this, is not prepared again for four times as long: at most a fifth of a processor. */
+  archiveQuickMs: 2_000,
   /** Bytes of an ecosystem and a name that an index holds, beside a number of feedIdLengthMax. */
   packageKeyBytesMax: 1_000,
   /** Rows of a list of documents that are read at once; some 300 bytes each. */

@@ -99,6 +99,19 @@ export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promi
   return found?.feeds ?? 0;
 };
 
+const publishedState = columns({
+  state: expression("coalesce(string_agg(concat_ws(' ', id, published_version, license), ' ' order by id), '')", text),
+});
+
+/** Changes in each transaction that changes something of the records that are published, or what may be published of them. */
+export const readPublishedState = async (rows: Read): Promise<string> => {
+  const found = await publishedState.findOne(
+    rows,
+    `select ${publishedState.list} from feeds where published_version is not null and exists (select from groups where uid = feeds.group_uid)`,
+  );
+  return found?.state ?? "";
+};
+
 /** Sets the source's state. */
 export const updateFeed = async (rows: Write, id: string, { settled, unreported }: FeedState): Promise<void> => {
   await rows.query("update feeds set settled = $2, unreported = $3, coverage_due = coverage_due or $4 where id = $1", [

@@ -241,6 +241,7 @@ export {
   lockFeed,
   openFeed,
   type UndoableFeed,
+  readPublishedState,
   updateFeed,
   writeFeedOutcome,
   writeHeldBack,

@@ -201,8 +201,15 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   return { ...tagged, body: begun(first, pieces) };
 };
 
+/** The same without a tag: nothing says which state it is of. */
+export const respondUntagged = async <Piece extends string | Uint8Array>(type: string, pieces: AsyncGenerator<Piece>): Promise<DocumentResponse> => {
+  const first = await pieces.next();
+  const headers = { "content-type": type, "cache-control": "no-store", vary: "authorization", "x-content-type-options": "nosniff" };
+  return { status: 200, headers, body: begun(first, pieces) };
+};
+
 /** Whether the answer is what the caller has: by its tag, and without one by its time (RFC 9110, 13.2.2). */
-const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
+export const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
   if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
 };

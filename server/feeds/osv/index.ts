@@ -11,12 +11,24 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findSourceDocuments } from "#store";
-import { buildOsvRecord, type DocumentContent, type Feed, lines, readFeedState, respond, respondInPieces, withdrawalHeaders } from "../documents/index.ts";
+import type { Log } from "#base/log.ts";
+import { findSourceDocuments, type Read, readPublishedState } from "#store";
+import {
+  buildOsvRecord,
+  type DocumentContent,
+  type Feed,
+  isKnown,
+  lines,
+  readFeedState,
+  respond,
+  respondInPieces,
+  respondUntagged,
+  withdrawalHeaders,
+} from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
 import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
-import { crc32c, googHashOf } from "./crc32c.ts";
+import { type Archives, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
@@ -123,48 +135,61 @@ const requireInEcosystem = (ecosystem: string, content: DocumentContent): Docume
   return content;
 };
 
-/** What archives were found to sum up to, by ecosystem: the last state of each. */
-type ArchiveSums = Map<string, { readonly etag: string; readonly hash: string }>;
-
-async function* summed(pieces: AsyncIterable<Uint8Array | string>, end: (sum: number) => Promise<void>): AsyncGenerator<Uint8Array> {
-  let sum = 0;
-  for await (const piece of pieces) {
-    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-    sum = crc32c(bytes, sum);
-    yield bytes;
-  }
-  await end(sum);
-}
-
-/**
- * An archive, with its checksum as a bucket tells it where it is known: it is found as the archive is sent, or where HEAD
- * asks for it, which readers do that hold one (X-Goog-Hash, shared by all that is of one state).
- */
-const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, sums: ArchiveSums): Promise<EndpointAnswer> => {
-  const answer = await respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.reader, ecosystem)));
-  const { body } = answer;
-  if (typeof body === "string") return answer;
-  const etag = answer.headers.etag ?? "";
-  const withHash = (hash: string): EndpointAnswer => ({ ...answer, headers: { ...answer.headers, "x-goog-hash": hash } });
-  const known = sums.get(ecosystem);
-  if (known?.etag === etag) return withHash(known.hash);
-  const pieces = summed(body, async (sum) => {
-    // Of what changed while it was sent it is the sum of no state.
-    const state = await respondInPieces(feed, { query: request.query, headers: {} }, "application/zip", noPieces());
-    if (state.headers.etag === etag) sums.set(ecosystem, { etag, hash: googHashOf(sum) });
+/** Prepares the archives of what is public. */
+export const openArchives = (read: Read, options: { readonly folder: string; readonly clock: () => number; readonly log: Log }): Archives =>
+  openPreparedArchives({
+    ...options,
+    readState: () => readPublishedState(read),
+    pieces: (ecosystem) => zipPieces(archivedFiles({ read }, ecosystem)),
   });
-  if (!request.isHead) return { ...answer, body: pieces };
-  for await (const _ of pieces);
-  const hash = sums.get(ecosystem);
-  return hash?.etag === etag ? { ...withHash(hash.hash), body: "" } : { ...answer, body: "" };
+
+const zip = "application/zip";
+
+/** The part of a file that a request asks for; undefined for all of it. One range alone (RFC 9110, 14.2). */
+const rangeOf = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
+  const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
+  if (first === "" && last === "") return undefined;
+  const ifRange = request.headerOf("if-range");
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  if (first === "") return { start: Math.max(0, sizeBytes - Number(last)), end: sizeBytes };
+  if (last !== "" && Number(last) < Number(first)) return undefined;
+  return { start: Number(first), end: last === "" ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
 };
 
-async function* noPieces(): AsyncGenerator<Uint8Array> {}
+async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[]): OsvEndpoint | undefined => {
+/** The answer from a file; undefined if it is gone by now. */
+const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive): Promise<EndpointAnswer | undefined> => {
+  const { etag, hash, sizeBytes, modifiedMs } = archive;
+  const lastModified = new Date(modifiedMs).toUTCString();
+  const validators = { etag, "last-modified": lastModified, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff" };
+  if (isKnown(request, etag, lastModified)) return { status: 304, headers: validators, body: "" };
+  const headers = { "content-type": zip, "accept-ranges": "bytes", "x-goog-hash": hash, ...validators };
+  // HEAD has no ranges.
+  const range = request.isHead ? undefined : rangeOf(request, archive);
+  if (range && range.start >= range.end) return { status: 416, headers: { ...headers, "content-range": `bytes */${sizeBytes}` }, body: "" };
+  const { start, end } = range ?? { start: 0, end: sizeBytes };
+  const body = request.isHead ? nothing() : await archive.read(start, end);
+  return (
+    body && {
+      status: range ? 206 : 200,
+      headers: { ...headers, ...(range ? { "content-range": `bytes ${start}-${end - 1}/${sizeBytes}` } : {}), "content-length": String(end - start) },
+      body,
+    }
+  );
+};
+
+/** An archive: of what is public the file that is prepared; made as it is sent if there is none, and for a reader who sees more. */
+const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, archives: Archives | undefined): Promise<EndpointAnswer> => {
+  const archive = await archives?.find(ecosystem);
+  const prepared = archive && (await answerPrepared(request, archive));
+  return prepared ?? respondUntagged(zip, request.isHead ? nothing() : zipPieces(archivedFiles(feed.reader, ecosystem)));
+};
+
+const bucketEndpoint = (feed: Feed, archives: Archives | undefined, steps: readonly string[]): OsvEndpoint | undefined => {
   const [ecosystem, file] = steps.length === 1 ? ["", steps[0] ?? ""] : [steps[0] ?? "", steps[1] ?? ""];
   if (steps.length > 2 || (ecosystem !== "" && ecosystem !== "[EMPTY]" && (!isEcosystem(ecosystem) || ecosystem.includes(":")))) return undefined;
-  if (file === "all.zip") return get((request) => answerArchive(feed, request, ecosystem, sums), limits.osvArchiveRequests);
+  if (file === "all.zip") return get((request) => answerArchive(feed, request, ecosystem, archives), limits.osvArchiveRequests);
   if (file === "modified_id.csv")
     return get(
       (request) =>
@@ -238,14 +263,13 @@ const stepsOf = (path: string): string[] | undefined => {
   }
 };
 
-/** The endpoints by path; undefined for paths of something else. */
-export const openOsv = (feed: Feed): ((path: string) => OsvEndpoint | undefined) => {
+/** The endpoints by path; undefined for paths of something else. `archives`: the prepared ones, if the feed's reader sees what is public alone. */
+export const openOsv = (feed: Feed, archives?: Archives): ((path: string) => OsvEndpoint | undefined) => {
   const goEndpoint = goDatabase(feed);
-  const sums: ArchiveSums = new Map();
   return (path) => {
     const [first, ...steps] = (path.startsWith(base) && stepsOf(path)) || [];
     if (first === undefined) return undefined;
     if (first === "v1") return apiEndpoint(feed, steps);
-    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, sums, [first, ...steps]);
+    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, archives, [first, ...steps]);
   };
 };
