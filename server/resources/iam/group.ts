@@ -174,6 +174,8 @@ export const group = resource({
     { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
     { table: "request_group_items", column: "uid" },
+    // With its blobs, by a trigger: nothing of it was a repo.
+    { table: "pending_repos", column: "group_uid", isDeletedForGood: true },
   ],
   methods: {
     CreateGroup: { writes: createGroup },
