@@ -56,7 +56,7 @@ export interface CollectionSummary {
   unnamedBytes: number;
 }
 
-export const emptyCollection = (): CollectionSummary => ({ uploads: 0, pendingRepos: 0, contents: 0, contentBytes: 0, unnamed: 0, unnamedBytes: 0 });
+const emptyCollection = (): CollectionSummary => ({ uploads: 0, pendingRepos: 0, contents: 0, contentBytes: 0, unnamed: 0, unnamedBytes: 0 });
 
 async function* collectUploads({ store, clock }: CollectionParts, summary: CollectionSummary): AsyncGenerator<void> {
   for (;;) {
@@ -78,9 +78,9 @@ const pendingPage = 50;
 async function* collectPending({ store, clock }: CollectionParts, summary: CollectionSummary): AsyncGenerator<void> {
   for (;;) {
     const nowMs = clock();
-    const gone = await store.write((rows) => deleteStalePendingRepos(rows, nowMs, nowMs - limits.pendingKeptMs, pendingPage));
-    summary.pendingRepos += gone;
-    if (gone < pendingPage) return;
+    const { pending, more } = await store.write((rows) => deleteStalePendingRepos(rows, nowMs, nowMs - limits.pendingKeptMs, pendingPage));
+    summary.pendingRepos += pending;
+    if (!more) return;
     yield;
   }
 }

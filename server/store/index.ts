@@ -145,7 +145,6 @@ export {
   findPendingRepos,
   insertPendingRepo,
   lockPendingRepo,
-  type PendingRepo,
   usePendingRepo,
 } from "./pending-repos.ts";
 export {

@@ -62,18 +62,26 @@ export const usePendingRepo = async (rows: Write, uid: string, nowMs: number, un
 const isExpired = `update_time < $2 and not exists (
   select from uploads where uploads.repo_uid = pending_repos.uid and holder <> '' and hold_time >= $1)`;
 
-/** Deletes pending paths that nobody has used since `beforeMs`, with their blobs and uploads; at most `count`. Returns how many. */
-export const deleteStalePendingRepos = async (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<number> => {
+/**
+ * Deletes rows that nobody has used since `beforeMs`, with the blobs and uploads of those that are pending; at most `count`. Returns how many of
+ * them were pending, and whether there may be more.
+ */
+export const deleteStalePendingRepos = async (
+  rows: Write,
+  nowMs: number,
+  beforeMs: number,
+  count: number,
+): Promise<{ readonly pending: number; readonly more: boolean }> => {
   const gone = await rows.query(
     `delete from pending_repos where uid = any(array(
-       select uid from pending_repos where ${isExpired} order by update_time limit $3 for update skip locked)) returning 1`,
+       select uid from pending_repos where ${isExpired} order by update_time limit $3 for update skip locked)) returning repo_uid is null`,
     [timestamp(nowMs), timestamp(beforeMs), count],
   );
-  return gone.length;
+  return { pending: gone.filter(([isPending]) => isPending === "t").length, more: gone.length === count };
 };
 
-/** Returns how many pending paths `deleteStalePendingRepos` would delete. */
+/** Returns how many pending paths `deleteStalePendingRepos` would delete in all. */
 export const countStalePendingRepos = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
-  const [row] = await rows.query(`select count(*) from pending_repos where ${isExpired}`, [timestamp(nowMs), timestamp(beforeMs)]);
+  const [row] = await rows.query(`select count(*) from pending_repos where repo_uid is null and ${isExpired}`, [timestamp(nowMs), timestamp(beforeMs)]);
   return Number(row?.[0] ?? 0);
 };
