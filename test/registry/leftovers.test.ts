@@ -72,13 +72,13 @@ test("a dry run says what a collection would remove and removes nothing; the col
   const before = await storedKeys();
   const planned = await collectRegistry(services, { dryRun: true });
   assert.deepEqual(await storedKeys(), before);
-  assert.deepEqual(
-    [planned.uploads, planned.pendingRepos, planned.contents, planned.contentBytes],
-    [1, 1, 2, 5000],
-  );
+  assert.deepEqual([planned.uploads, planned.pendingRepos, planned.contents, planned.contentBytes], [1, 1, 2, 5000]);
   assert.deepEqual(await collectRegistry(services, { dryRun: false }), planned);
   assert.equal((await storedKeys()).length, 1, "what the manifest needs");
   const nothing = await collectRegistry(services, { dryRun: true });
-  assert.ok(Object.values(nothing).every((count) => count === 0), JSON.stringify(nothing));
+  assert.ok(
+    Object.values(nothing).every((count) => count === 0),
+    JSON.stringify(nothing),
+  );
   await client.pull(repo, "1");
 });
