@@ -75,10 +75,14 @@ export {
   countBlobs,
   deleteBlobRemovals,
   deleteRepoBlob,
+  deleteStaleBlobWrites,
+  endBlobWrite,
+  extendBlobWrite,
   extendLease,
   findBlobPage,
   findBlobRemovals,
   findBlobs,
+  findCollectableBlobs,
   findNamedKeys,
   findRepoBlob,
   findRepoBlobPage,
@@ -88,6 +92,7 @@ export {
   holdRepoBlobs,
   insertBlobRemoval,
   insertRepoBlob,
+  lockRepoBlob,
   mountRepoBlob,
   type RepoBlob,
   type RepoBlobName,
@@ -133,6 +138,18 @@ export {
 } from "./group-names.ts";
 export { findGroupByNames, findRepoByName, findRepoNames, findRepoOpenness, type NamedGroup, type RepoByName } from "./repo-names.ts";
 export {
+  countPendingRepos,
+  countStalePendingRepos,
+  deleteStalePendingRepos,
+  findAdoptingRepo,
+  findPendingRepos,
+  insertPendingRepo,
+  lockPendingRepo,
+  usePendingRepo,
+} from "./pending-repos.ts";
+export {
+  countStaleUploads,
+  deleteHeldUpload,
   deleteStaleUploads,
   deleteUpload,
   extendUploadHold,
@@ -143,7 +160,7 @@ export {
   type UploadRow,
   updateUpload,
 } from "./uploads.ts";
-export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, writeBlobPlace } from "./blob-places.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, takeLeftoverSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,

@@ -46,6 +46,7 @@ const nobodys: Readonly<Record<string, string>> = {
   aws_requests: "of one request",
   blob_places: "the server's",
   blob_removals: "of no row at all",
+  blob_writes: "of requests that are under way",
   blobs: "of each repo that has the content",
   csaf_documents: "an import's",
   device_codes: "of whoever stands at a terminal",
@@ -157,6 +158,8 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${manifest} values ($1, $2, 'sha512:', 'sha256', 'type', '{}', 2, '', '', now())`, [repo, pushed]);
   await query("insert into manifest_blobs (repo_uid, sha256, blob) values ($1, $2, $3)", [repo, pushed, blob]);
   await query("insert into manifest_children (repo_uid, sha256, child) values ($1, $2, $3)", [repo, pushed, digest]);
+  const pending = "insert into pending_repos (uid, group_uid, path, create_time, update_time)";
+  await query(`${pending} values ($1 || '/' || $2, $1, 'path/' || $2, now(), now())`, [organization, freshKey()]);
   const upload = "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time)";
   await query(`${upload} values ($2, $1, $2, 0, '{}', '', now(), now(), now())`, [repo, freshKey()]);
   // An import that is for one group.
