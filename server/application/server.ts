@@ -207,7 +207,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
-    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [] });
+    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();

@@ -13,7 +13,18 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { findSourceDocuments, type Read, readPublishedState } from "#store";
-import { buildOsvRecord, type Feed, isKnown, lines, readFeedState, respond, respondInPieces, respondUntagged } from "../documents/index.ts";
+import {
+  buildOsvRecord,
+  type DocumentContent,
+  type Feed,
+  isKnown,
+  lines,
+  readFeedState,
+  respond,
+  respondInPieces,
+  respondUntagged,
+  withdrawalHeaders,
+} from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
 import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
@@ -50,7 +61,7 @@ const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promi
   let bytes = 0;
   for (const { id, documentId } of found) {
     const [stored] = documentId === undefined ? [] : await findSourceDocuments(reader.read, [documentId]);
-    const record = stored ? osvTextOf(stored) : documentId === undefined ? await buildOsvRecord(reader, id) : undefined;
+    const record = stored ? osvTextOf(stored) : documentId === undefined ? (await buildOsvRecord(reader, id))?.text : undefined;
     if (record === undefined) continue;
     records.push(record);
     bytes += record.length;
@@ -81,7 +92,7 @@ export const answerOsvQuestions = async (reader: Reader, questions: readonly Que
 };
 
 /** A record of OSV as this reader sees it. Throws NOT_FOUND, whether there is none or it is none of the reader's. */
-export const requireOsvRecord = async (reader: Reader, id: string): Promise<string> => {
+export const requireOsvRecord = async (reader: Reader, id: string): Promise<DocumentContent> => {
   const document = await buildOsvRecord(reader, id);
   if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
   return document;
@@ -103,11 +114,13 @@ const apiEndpoint = (feed: Feed, [name, id, ...more]: readonly string[]): OsvEnd
     return post(answer, limits.osvBatchRequests);
   }
   if (name !== "vulns" || id === undefined || more.length > 0) return undefined;
-  const answer = async (): Promise<EndpointAnswer> => {
+  const answerRecord = async (): Promise<EndpointAnswer> => {
     if (id.length > 100) throw new Fault("INVALID_ARGUMENT", "Invalid ID.");
-    return json(await requireOsvRecord(feed.reader, id));
+    const record = await requireOsvRecord(feed.reader, id);
+    const answer = json(record.text);
+    return { ...answer, headers: { ...answer.headers, ...withdrawalHeaders(record) } };
   };
-  return get(answer);
+  return get(answerRecord);
 };
 
 const csv = "text/csv; charset=utf-8";
@@ -115,8 +128,8 @@ const csv = "text/csv; charset=utf-8";
 const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
   ecosystems.map((ecosystem) => `${modified},${ecosystem}/${fileNameOf(id)}\n`).join("");
 
-const requireInEcosystem = (ecosystem: string, content: string): string => {
-  const record = JSON.parse(content) as Json;
+const requireInEcosystem = (ecosystem: string, content: DocumentContent): DocumentContent => {
+  const record = JSON.parse(content.text) as Json;
   if (!isObject(record) || !(ecosystemsOfRecord(record).includes(ecosystem) || isOwnEcosystem(ecosystem)))
     throw new Fault("NOT_FOUND", `no such record in ${ecosystem}`);
   return content;
@@ -196,9 +209,10 @@ const bucketEndpoint = (feed: Feed, archives: Archives | undefined, steps: reado
     }, limits.osvBatchRequests);
   }
   if (!file.endsWith(".json")) return undefined;
-  return get(async (request) =>
-    respond(request, "application/json", requireInEcosystem(ecosystem, await requireOsvRecord(feed.reader, file.slice(0, -".json".length)))),
-  );
+  return get(async (request) => {
+    const content = requireInEcosystem(ecosystem, await requireOsvRecord(feed.reader, file.slice(0, -".json".length)));
+    return respond(request, "application/json", content.text, withdrawalHeaders(content));
+  });
 };
 
 /** Sent as it is, or packed: govulncheck asks for nothing else. */
@@ -206,8 +220,8 @@ async function* packed(text: string): AsyncGenerator<Uint8Array> {
   yield gzipSync(text);
 }
 
-const goFile = (request: EndpointRequest, name: string, text: string): EndpointAnswer => {
-  const answer = respond(request, "application/json", text);
+const goFile = (request: EndpointRequest, name: string, text: string, headers: Record<string, string> = {}): EndpointAnswer => {
+  const answer = respond(request, "application/json", text, headers);
   return name.endsWith(".gz") && answer.status === 200
     ? { ...answer, headers: { ...answer.headers, "content-type": "application/gzip" }, body: packed(text) }
     : answer;
@@ -233,7 +247,10 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (folder === "index" && ["db", "modules", "vulns"].includes(name))
       return get(async (request) => goFile(request, file, (await indexesNow()).get(name) ?? ""));
     if (folder !== "ID" || !isGoNumber(name)) return undefined;
-    return get(async (request) => goFile(request, file, await requireOsvRecord(feed.reader, name)));
+    return get(async (request) => {
+      const record = await requireOsvRecord(feed.reader, name);
+      return goFile(request, file, record.text, withdrawalHeaders(record));
+    });
   };
 };
 
