@@ -341,6 +341,7 @@ export {
 } from "./image-sboms.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
+export { openLooks } from "./looks.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
 export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
@@ -375,6 +376,7 @@ export {
   type NewRefusal,
   type NumberedEvent,
   numberEvents,
+  sendEvent,
 } from "./outbox.ts";
 export { findRestores, insertRestore } from "./restores.ts";
 export {
@@ -658,6 +660,7 @@ export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
+  areEmpty,
   countBelow,
   countReferences,
   deleteBelow,
@@ -671,6 +674,7 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
+  type RowRange,
   type Table,
   takeBelow,
   takeReferences,
