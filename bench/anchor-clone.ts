@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, "..");
 export class NoAnchor extends Error {}
 
 /** Root's database runs as another user, which must be able to read the clone: no folder below /root will do. */
-const cacheFolder = (): string => {
+export const cacheFolder = (): string => {
   if (process.getuid?.() === 0) return "/var/cache/gantry-bench";
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "gantry-bench");
 };

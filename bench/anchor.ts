@@ -24,6 +24,7 @@ import { getRepo, getRepoMessage, grpcFrame, grpcHeaders } from "./get-repo.ts";
 import { openHttpConnection, requestBytes } from "./http-connection.ts";
 import { clients } from "./load.ts";
 import { median } from "./median.ts";
+import { NoPeer, type Peer, startPeer } from "./peer.ts";
 import { type Process, runGantryCpu, serve, withFolder } from "./processes.ts";
 import { commitOf, valueLine, variantLine } from "./report.ts";
 
@@ -128,6 +129,8 @@ const listMessage = (): Uint8Array => {
   return toBinary(descriptor, fromJson(descriptor, {}));
 };
 
+const repoAt = ({ repos }: Server, index: number): string => repos[index % repos.length] ?? "";
+
 const patchRepo = (server: Server, uid: string): Buffer =>
   requestBytes(
     `${server.process.url}/registry/v2/repos/${uid}?update_mask=description`,
@@ -135,6 +138,32 @@ const patchRepo = (server: Server, uid: string): Buffer =>
     server.owner,
     JSON.stringify({ description: freshName("change") }),
   );
+
+/** The same of the peer: its own processes and the database, which it shares with a server that has nothing to do. */
+const roundOfPeer = async ({ peer, server }: PeerSide, count: number, work: () => Promise<unknown>): Promise<number> => {
+  const used = async (): Promise<number> => (await readTreeCpuMs(peer.process.pid)) + (await readTreeCpuMs(server.process.pid));
+  const before = await used();
+  await work();
+  return ((await used()) - before) / count;
+};
+
+/** Sends different requests over kept connections. */
+const sendEach = async (side: Side, url: string, count: number, requestOf: (index: number) => Buffer): Promise<void> => {
+  const connections = Array.from({ length: clients }, () => openHttpConnection(url));
+  for (const connection of connections) side.stopLater(() => connection.close());
+  await Promise.all(
+    connections.map(async (connection, index) => {
+      for (let sent = index; sent < count; sent += clients) {
+        const { status } = await connection.send(requestOf(sent));
+        if (status !== 200) throw new Error(`${url}: ${status}`);
+      }
+    }),
+  );
+};
+
+interface PeerSide extends Side {
+  readonly peer: Peer;
+}
 
 interface Comparison {
   /** Requests in a round of the long form, and of the short one. */
@@ -150,7 +179,7 @@ const ofLoad = (counts: Comparison["counts"], load: (side: Side) => Promise<Load
   },
 });
 
-const comparisons: Readonly<Partial<Record<FigureName, Comparison>>> = {
+export const comparisons: Readonly<Partial<Record<FigureName, Comparison>>> = {
   get: ofLoad([4000, 1200], ({ server: { process, repos, viewer } }) => httpLoad(`${process.url}/registry/v2/repos/${repos[49]}`, viewer)),
   "list-50": ofLoad([2000, 600], ({ server: { process, viewer } }) => httpLoad(`${process.url}/registry/v2/repos`, viewer)),
   "grpc-get": ofLoad([4000, 1200], ({ server: { process, repos, viewer }, stopLater }) =>
@@ -166,20 +195,9 @@ const comparisons: Readonly<Partial<Record<FigureName, Comparison>>> = {
   },
   update: {
     counts: [1000, 300],
-    async prepare({ server, stopLater }, count) {
-      const connections = Array.from({ length: clients }, () => openHttpConnection(server.process.url));
-      for (const connection of connections) stopLater(() => connection.close());
-      return () =>
-        roundOf(server, count, () =>
-          Promise.all(
-            connections.map(async (connection, index) => {
-              for (let sent = index; sent < count; sent += clients) {
-                const { status } = await connection.send(patchRepo(server, server.repos[sent % server.repos.length] ?? ""));
-                if (status !== 200) throw new Error(`update: ${status}`);
-              }
-            }),
-          ),
-        );
+    async prepare(side, count) {
+      const { server } = side;
+      return () => roundOf(server, count, () => sendEach(side, server.process.url, count, (index) => patchRepo(server, repoAt(server, index))));
     },
   },
   delete: {
@@ -192,6 +210,48 @@ const comparisons: Readonly<Partial<Record<FigureName, Comparison>>> = {
       };
     },
   },
+};
+
+interface PeerComparison {
+  /** The figure whose requests of Gantry's it is held against. */
+  readonly of: FigureName;
+  prepare(side: PeerSide, count: number): Promise<CpuRound>;
+}
+
+const ofPeerLoad = (of: FigureName, load: (side: PeerSide) => Promise<Load> | Load): PeerComparison => ({
+  of,
+  async prepare(side, count) {
+    const send = await load(side);
+    return () => roundOfPeer(side, count, () => send(count));
+  },
+});
+
+/** Each request as bytes on the same kind of connection, on both sides. */
+const ofPeerRequests = (of: FigureName, requestOf: (side: PeerSide, index: number) => Buffer): PeerComparison => ({
+  of,
+  prepare: async (side, count) => () => roundOfPeer(side, count, () => sendEach(side, side.peer.process.url, count, (index) => requestOf(side, index))),
+});
+
+const peerService = "gantry.bench.peer.v1.Repos";
+
+/** A message with one text, its first field: GetRepoRequest of the peer. */
+const textMessage = (text: string): Uint8Array => Buffer.concat([Buffer.from([0x0a, Buffer.byteLength(text)]), Buffer.from(text)]);
+
+const peerComparisons: Readonly<Partial<Record<FigureName, PeerComparison>>> = {
+  "get-peer": ofPeerLoad("get", ({ peer, server }) => httpLoad(`${peer.process.url}/repos/${repoAt(server, 49)}`, server.viewer)),
+  "list-50-peer": ofPeerLoad("list-50", ({ peer, server }) => httpLoad(`${peer.process.url}/repos`, server.viewer)),
+  "create-peer": ofPeerRequests("create", ({ peer, server }) =>
+    requestBytes(`${peer.process.url}/repos/${server.organization}`, "POST", server.owner, JSON.stringify({ name: freshName("repo") })),
+  ),
+  "update-peer": ofPeerRequests("update", ({ peer, server }, index) =>
+    requestBytes(`${peer.process.url}/repos/${repoAt(server, index)}`, "PATCH", server.owner, JSON.stringify({ description: freshName("change") })),
+  ),
+  "grpc-get-peer": ofPeerLoad("grpc-get", ({ peer, server, stopLater }) =>
+    grpcLoad(peer.grpcUrl, `${peerService}/GetRepo`, server.viewer, textMessage(repoAt(server, 49)), stopLater),
+  ),
+  "grpc-list-peer": ofPeerLoad("grpc-list", ({ peer, server, stopLater }) =>
+    grpcLoad(peer.grpcUrl, `${peerService}/ListRepos`, server.viewer, new Uint8Array(), stopLater),
+  ),
 };
 
 // ---- rounds -----------------------------------------------------------------------------------------------------
@@ -235,13 +295,13 @@ const ownCpuMs = (): number => {
 };
 
 /** The ratio of both sides, round by round; more than half of the rounds disturbed is a disturbed figure. */
-const ratioFigure = (name: FigureName, before: readonly number[], now: readonly number[], disturbedRounds: number): Measured => {
+const ratioFigure = (name: FigureName, before: readonly number[], now: readonly number[], disturbedRounds: number, other = "anchor"): Measured => {
   const ratios = now.map((value, round) => value / (before[round] ?? Number.NaN));
   return {
     name,
     value: median(ratios),
     spread: [Math.min(...ratios), Math.max(...ratios)],
-    lines: [variantLine(`${name}, anchor`, "ms CPU", before), variantLine(`${name}, now`, "ms CPU", now)],
+    lines: [variantLine(`${name}, ${other}`, "ms CPU", before), variantLine(`${name}, now`, "ms CPU", now)],
     disturbed: 2 * disturbedRounds > now.length,
   };
 };
@@ -306,7 +366,8 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
   const untilMs = performance.now() + (short ? shortBudgetMs : Number.POSITIVE_INFINITY);
   const rounds = options.rounds ?? (short ? 3 : 7);
   const room = short ? shortRoom : 1;
-  const wanted = (name: FigureName): boolean => options.only.has(name);
+  // The peer is built for minutes where it never was: not in the short form.
+  const wanted = (name: FigureName): boolean => options.only.has(name) && !(short && boundOf(name).of === "peer");
   const warnings: string[] = [];
   const all: Measured[] = [];
   let anchor: string | undefined;
@@ -392,6 +453,27 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
       }
 
       const served = servers.at(-1);
+      const peerFigures = (Object.entries(peerComparisons) as [FigureName, PeerComparison][]).filter(([name]) => wanted(name));
+      if (served && peerFigures.length > 0) {
+        const peer = await startPeer(folder, served.site, progress).catch((thrown: unknown) => {
+          if (!(thrown instanceof NoPeer)) throw thrown;
+          warnings.push(`Not compared with the peer: ${thrown.message}`);
+          return undefined;
+        });
+        if (peer) started.push(() => peer.process.stop());
+        for (const [name, comparison] of peer ? peerFigures : []) {
+          progress(`${name}: ${rounds} rounds`);
+          const own = comparisons[comparison.of];
+          if (!peer || !own) continue;
+          const count = own.counts[short ? 1 : 0];
+          const closers: (() => void)[] = [];
+          const side = { server: served, peer, stopLater: (close: () => void) => void closers.push(close) };
+          const { values, disturbed } = await inTurn(rounds, [await comparison.prepare(side, count), await own.prepare(side, count)], quietly);
+          all.push(ratioFigure(name, values[0], values[1], disturbed, "peer"));
+          for (const close of closers) close();
+        }
+      }
+
       if (served) {
         for (const [name, args] of Object.entries(commands) as [FigureName, readonly string[]][]) {
           if (!wanted(name)) continue;
@@ -400,8 +482,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
           const signedIn = { GANTRY_SERVER: served.process.url, GANTRY_TOKEN: served.viewer.replace("Bearer ", "") };
           const gantry = (): Promise<number> => runGantryCpu(served.site, args, name === "command" ? signedIn : {});
           const { values, disturbed } = await inTurn(rounds, [node, gantry], quietly);
-          const { lines, ...rest } = ratioFigure(name, values[0], values[1], disturbed);
-          all.push({ ...rest, lines: lines.map((line) => line.replace(`${name}, anchor`, "node -e 0".padEnd(name.length + 8))) });
+          all.push(ratioFigure(name, values[0], values[1], disturbed, "node -e 0"));
         }
       }
     } finally {

@@ -14,9 +14,8 @@
 //     every request, as always; no part of the server knows that it is being measured.
 //   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
 //     their parameters and the rights' check in them, prepared (-M prepared), against the same database, on 16
-//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings: that limit is
-//     what published measurements compare with. The server's generic plans are its own doing; what they would give to
-//     pgbench is shown beside the list.
+//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings, and for the list those of
+//     the server's sessions: what the server could reach is what its own settings give. The other is shown beside it.
 //   - The variants of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
 //     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
 //   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16

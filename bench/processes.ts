@@ -161,8 +161,13 @@ export const serve = async (site: Site, { profile, settings = {}, checkout = roo
 };
 
 /** Somebody else's program that serves, up and answering with a status of 200. */
-export const startProgram = async (program: string, args: readonly string[], url: string): Promise<Process> => {
-  const started = startProcess(args, {}, async () => (await statusOf(url)) === 200, root, program);
+export const startProgram = async (
+  program: string,
+  args: readonly string[],
+  url: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Process> => {
+  const started = startProcess(args, settings, async () => (await statusOf(url)) === 200, root, program);
   return { ...(await started), url: new URL(url).origin };
 };
 
