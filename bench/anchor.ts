@@ -42,8 +42,9 @@ export interface AnchorOptions {
 
 /** How far above its limit a figure of the short form may be: its few rounds are less certain. */
 const shortRoom = 1.25;
-/** The short form repeats no more rounds after this. */
-const shortBudgetMs = 130_000;
+/** The short form repeats no more rounds after this, and begins no further figure after the other. */
+const shortBudgetMs = 120_000;
+const shortEndMs = 150_000;
 const triesMax = 3;
 /** The share of the machine's processors that others may use in a round: beyond it caches and clocks are no longer ours. */
 const othersMax = 0.25;
@@ -337,15 +338,15 @@ const commands: Readonly<Partial<Record<FigureName, readonly string[]>>> = {
 
 // ---- the verdict ------------------------------------------------------------------------------------------------
 
-const boundOf = (name: FigureName): Bound => bounds[name];
+const anchorBoundOf = (name: FigureName): Bound => bounds[name];
 
 const limitOf = (name: FigureName): number => {
-  const { most, today } = boundOf(name);
+  const { most, today } = anchorBoundOf(name);
   return Math.max(most, today ?? most);
 };
 
 const boundText = (name: FigureName): string => {
-  const { most, today } = boundOf(name);
+  const { most, today } = anchorBoundOf(name);
   return `at most ${most}${today === undefined ? "" : `, today ${today}`}`;
 };
 
@@ -356,20 +357,29 @@ const staleToday = 0.85;
 
 const verdictLine = (measured: Measured, room: number): string => {
   const { name, value, spread, disturbed } = measured;
-  const mark = isMissed(measured, room) ? (disturbed ? "WARN" : "FAIL") : value > boundOf(name).most * room ? "DEBT" : "PASS";
+  const mark = isMissed(measured, room) ? (disturbed ? "WARN" : "FAIL") : value > anchorBoundOf(name).most * room ? "DEBT" : "PASS";
   return valueLine(mark, name, value.toFixed(2), boundText(name), spread);
 };
 
 /** Measures this checkout beside the anchor and prints the figures. Returns the exit status. */
 export const compareWithAnchor = async (options: AnchorOptions): Promise<number> => {
   const { short } = options;
-  const untilMs = performance.now() + (short ? shortBudgetMs : Number.POSITIVE_INFINITY);
+  const beganMs = performance.now();
+  const untilMs = short ? beganMs + shortBudgetMs : Number.POSITIVE_INFINITY;
   const rounds = options.rounds ?? (short ? 3 : 7);
   const room = short ? shortRoom : 1;
   // The peer is built for minutes where it never was: not in the short form.
-  const wanted = (name: FigureName): boolean => options.only.has(name) && !(short && boundOf(name).of === "peer");
+  const wanted = (name: FigureName): boolean => options.only.has(name) && !(short && anchorBoundOf(name).of === "peer");
   const warnings: string[] = [];
+  const leftOut: FigureName[] = [];
   const all: Measured[] = [];
+  /** Whether a figure is measured: one for which a busy machine leaves no time is named in the end. */
+  const begins = (name: FigureName): boolean => {
+    if (!wanted(name)) return false;
+    if (!short || performance.now() < beganMs + shortEndMs) return true;
+    leftOut.push(name);
+    return false;
+  };
   let anchor: string | undefined;
   try {
     anchor = await anchorCheckout(anchorCommit, progress);
@@ -398,32 +408,36 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
       const checkouts = anchor === undefined ? [root] : [anchor, root];
 
       // Each time on the data directory that is there; the last start is what the other figures load.
-      const startOf = (side: number) => async (): Promise<number> => {
+      const startOf = async (side: number): Promise<Quiet<number>> => {
         const server = servers[side];
         if (!server) throw new Error("no server");
         await server.process.stop();
+        const [machine, own] = [await readMachineTime(), ownCpuMs()];
         const process = startedProcess(await serve(server.site, { checkout: checkouts[side] ?? root, settings: server.settings }));
         servers[side] = { ...server, process };
-        return readTreeCpuMs(process.pid);
+        const result = await readTreeCpuMs(process.pid);
+        return { result, disturbed: othersShare(machine, await readMachineTime(), result + ownCpuMs() - own) > othersMax };
       };
-      if (anchor !== undefined && wanted("start")) {
+      if (anchor !== undefined && begins("start")) {
         progress(`start: ${rounds} rounds`);
         const values: [number[], number[]] = [[], []];
+        let disturbed = 0;
         for (let round = 0; round <= rounds; round++) {
           for (const side of [0, 1] as const) {
-            const value = await startOf(side)();
-            if (round > 0) values[side].push(value);
+            const start = await startOf(side);
+            if (round > 0) values[side].push(start.result);
+            if (round > 0 && start.disturbed) disturbed += 0.5;
           }
         }
-        // The processes that are compared end with each round: how disturbed these are is not known, and they warn for nothing.
-        all.push(ratioFigure("start", values[0], values[1], 0));
+        all.push(ratioFigure("start", values[0], values[1], disturbed));
       }
 
-      if (wanted("idle")) {
+      if (begins("idle")) {
         const seconds = short ? 12 : 30;
         progress(`idle: ${seconds} s`);
         // What a start leaves to do is done by then.
         await sleep(short ? 4000 : 10_000);
+        const [machine, own] = [await readMachineTime(), await ownTime()];
         const shares = await Promise.all(
           servers.map(async ({ process }) => {
             const [beganMs, before] = [performance.now(), await readTreeCpuMs(process.pid)];
@@ -435,13 +449,14 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
         const lines = servers.map(({ name }, index) =>
           variantLine(`idle, ${name === "before" ? "anchor" : "now"}`, "% of a core", [shares[index] ?? Number.NaN]),
         );
-        all.push({ name: "idle", value, spread: [value, value], lines, disturbed: false });
+        const disturbed = othersShare(machine, await readMachineTime(), (await ownTime()) - own) > othersMax;
+        all.push({ name: "idle", value, spread: [value, value], lines, disturbed });
       }
 
       const [before, now] = servers;
       if (before && now && servers.length === 2) {
         for (const [name, comparison] of Object.entries(comparisons) as [FigureName, Comparison][]) {
-          if (!wanted(name)) continue;
+          if (!begins(name)) continue;
           progress(`${name}: ${rounds} rounds`);
           const count = comparison.counts[short ? 1 : 0];
           const closers: (() => void)[] = [];
@@ -476,7 +491,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
 
       if (served) {
         for (const [name, args] of Object.entries(commands) as [FigureName, readonly string[]][]) {
-          if (!wanted(name)) continue;
+          if (!begins(name)) continue;
           progress(`${name}: ${rounds} rounds`);
           const node = (): Promise<number> => runGantryCpu(served.site, undefined);
           const signedIn = { GANTRY_SERVER: served.process.url, GANTRY_TOKEN: served.viewer.replace("Bearer ", "") };
@@ -493,13 +508,14 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
   const head = `${rounds} interleaved rounds; CPU time of server and database, ${availableParallelism()} cores; median of the rounds' ratios (least … most)`;
   if (options.json)
     for (const { name, value } of all)
-      process.stdout.write(`${JSON.stringify({ name, value: Number(value.toPrecision(4)), unit: boundOf(name).of, bound: boundText(name) })}\n`);
+      process.stdout.write(`${JSON.stringify({ name, value: Number(value.toPrecision(4)), unit: anchorBoundOf(name).of, bound: boundText(name) })}\n`);
   else process.stdout.write(`${[head, "", ...all.flatMap((each) => [...each.lines, verdictLine(each, room)])].join("\n")}\n`);
   const missed = all.filter((each) => isMissed(each, room));
   for (const { name, value } of all) {
-    const { today } = boundOf(name);
+    const { today } = anchorBoundOf(name);
     if (today !== undefined && value < today * staleToday) progress(`${name}: lower its today in bench/anchor-bounds.ts, from ${today} to ${value.toFixed(2)}`);
   }
+  if (leftOut.length > 0) warnings.push(`Not measured, for want of time: ${leftOut.join(", ")}`);
   for (const { name } of missed.filter(({ disturbed }) => disturbed)) warnings.push(`${name} missed its bound on a machine that stayed busy: run again`);
   const failed = missed.filter(({ disturbed }) => !disturbed).map(({ name }) => name);
   if (failed.length > 0) progress(`missed: ${failed.join(", ")}`);

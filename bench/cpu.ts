@@ -14,7 +14,7 @@ interface Entry {
 }
 
 /** The fields of a process behind its name, which may contain spaces; undefined if the process has exited. */
-const readEntry = async (pid: string): Promise<Entry | undefined> => {
+const readProcessEntry = async (pid: string): Promise<Entry | undefined> => {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields.length < 16) return undefined;
@@ -35,7 +35,7 @@ export const readTreeCpuMs = async (root: number): Promise<number> => {
   const entries = new Map<number, Entry>();
   await Promise.all(
     pids.map(async (pid) => {
-      const entry = await readEntry(pid);
+      const entry = await readProcessEntry(pid);
       if (entry) entries.set(Number(pid), entry);
     }),
   );
