@@ -36,12 +36,12 @@ export interface AnchorOptions {
   readonly json: boolean;
   readonly only: ReadonlySet<string>;
   readonly rounds: number | undefined;
-  /** For continuous integration: fewer requests and rounds, and room above each bound. */
+  /** For continuous integration: fewer requests and rounds, and tolerance above each bound. */
   readonly short: boolean;
 }
 
 /** How far above its limit a figure of the short form may be: its few rounds are less certain. */
-const shortRoom = 1.25;
+const shortTolerance = 1.25;
 /** The short form repeats no more rounds after this, and begins no further figure after the other. */
 const shortBudgetMs = 120_000;
 const shortEndMs = 150_000;
@@ -350,14 +350,14 @@ const boundText = (name: FigureName): string => {
   return `at most ${most}${today === undefined ? "" : `, today ${today}`}`;
 };
 
-const isMissed = ({ name, value }: Measured, room: number): boolean => !(value <= limitOf(name) * room);
+const isMissed = ({ name, value }: Measured, tolerance: number): boolean => !(value <= limitOf(name) * tolerance);
 
 /** A `today` this far above what is measured is out of date: the file says less than the code does. */
 const staleToday = 0.85;
 
-const verdictLine = (measured: Measured, room: number): string => {
+const verdictLine = (measured: Measured, tolerance: number): string => {
   const { name, value, spread, disturbed } = measured;
-  const mark = isMissed(measured, room) ? (disturbed ? "WARN" : "FAIL") : value > anchorBoundOf(name).most * room ? "DEBT" : "PASS";
+  const mark = isMissed(measured, tolerance) ? (disturbed ? "WARN" : "FAIL") : value > anchorBoundOf(name).most * tolerance ? "DEBT" : "PASS";
   return valueLine(mark, name, value.toFixed(2), boundText(name), spread);
 };
 
@@ -367,7 +367,7 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
   const beganMs = performance.now();
   const untilMs = short ? beganMs + shortBudgetMs : Number.POSITIVE_INFINITY;
   const rounds = options.rounds ?? (short ? 3 : 7);
-  const room = short ? shortRoom : 1;
+  const tolerance = short ? shortTolerance : 1;
   // The peer is built for minutes where it never was: not in the short form.
   const wanted = (name: FigureName): boolean => options.only.has(name) && !(short && anchorBoundOf(name).of === "peer");
   const warnings: string[] = [];
@@ -509,8 +509,8 @@ export const compareWithAnchor = async (options: AnchorOptions): Promise<number>
   if (options.json)
     for (const { name, value } of all)
       process.stdout.write(`${JSON.stringify({ name, value: Number(value.toPrecision(4)), unit: anchorBoundOf(name).of, bound: boundText(name) })}\n`);
-  else process.stdout.write(`${[head, "", ...all.flatMap((each) => [...each.lines, verdictLine(each, room)])].join("\n")}\n`);
-  const missed = all.filter((each) => isMissed(each, room));
+  else process.stdout.write(`${[head, "", ...all.flatMap((each) => [...each.lines, verdictLine(each, tolerance)])].join("\n")}\n`);
+  const missed = all.filter((each) => isMissed(each, tolerance));
   for (const { name, value } of all) {
     const { today } = anchorBoundOf(name);
     if (today !== undefined && value < today * staleToday) progress(`${name}: lower its today in bench/anchor-bounds.ts, from ${today} to ${value.toFixed(2)}`);

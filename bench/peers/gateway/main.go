@@ -84,7 +84,7 @@ func (s *server) CreateRepo(ctx context.Context, request *peer.CreateRepoRequest
 	if _, err := rand.Read(segment); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	return scan(s.pool.QueryRow(ctx, "insert into peer_repos (uid, name, description, create_time, update_time) values ($1, $2, $3, now(), now()) returning "+columns,
+	return scan(s.pool.QueryRow(ctx, "insert into peer_repos ("+columns+") values ($1, $2, $3, now(), now()) returning "+columns,
 		request.Parent+"/"+hex.EncodeToString(segment), request.Repo.GetName(), request.Repo.GetDescription()))
 }
 
