@@ -241,8 +241,10 @@ const choosesBySeed = eachToken((token, before, after) => {
 });
 
 const columnsMax = 160;
+/** What protoc's plugins for Go have written. */
+const isGeneratedGo = (path: string): boolean => /\.pb(?:\.gw)?\.go$/.test(path);
 const shortLines: Rule = (path, content) =>
-  content
+  (isGeneratedGo(path) ? "" : content)
     .split("\n")
     .flatMap((line, index) => ([...line].length > columnsMax ? [`${at(path, index + 1)} has ${[...line].length} columns; a line ends at ${columnsMax}`] : []));
 

@@ -89,7 +89,13 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
   const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;
-  return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
+  return {
+    ...connections.forParty(serverParty),
+    forParty: connections.forParty,
+    commits: connections.commits,
+    isReady: readiness.isReady,
+    close: () => (closing ??= close()),
+  };
 };
 
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
