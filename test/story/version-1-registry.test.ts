@@ -104,7 +104,8 @@ for (const protocol of protocols) {
   test(`a deployment of the Terraform provider over ${protocol}: made once, changed where it is there, and deleted by saying nothing`, async () => {
     const repo = await newRepo(`deployed-${protocol}`);
     const charts = [
-      { repo: "oci://charts.example.com/podinfo", source: "https://example.com/podinfo" },
+      { source: "https://example.com/podinfo", repo: "oci://charts.example.com/podinfo" },
+      { source: "", repo: "oci://charts.example.com/redis" },
       { repo: "https://charts.example.com/", chart: "kyverno" },
     ];
     assert.equal((await answerOf("GetDeployment", { repoId: repo }, protocol)).code, codes.NOT_FOUND);
