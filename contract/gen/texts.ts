@@ -252,6 +252,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "chainguard.platform.iam.Identities/Lookup": "The one identity that tokens of this issuer and subject are of: a person, or what names both literally. NOT_FOUND where the caller may see none such. Version 2 tells the uid alone, and of everybody.",
   "chainguard.platform.iam.LookupRequest.issuer": "Issuer of the person's tokens, an https URL.",
   "chainguard.platform.iam.LookupRequest.subject": "Subject of the person's tokens there.",
+  "chainguard.platform.iam.Role": "A named set of capabilities.",
   "chainguard.platform.iam.RoleBindingList.Binding.email_unverified": "Never answered here: an address that nobody vouches for is not shown.",
   "chainguard.platform.iam.v2.AcceptTermsRequest": "Documents to accept.",
   "chainguard.platform.iam.v2.AcceptTermsRequest.document_ids": "Ids of the documents, as the operator has named them; another id is INVALID_ARGUMENT.",
