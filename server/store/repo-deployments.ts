@@ -33,7 +33,7 @@ export const deleteDeployment = async (rows: Write, repo: string): Promise<void>
 
 const doubtful = columns({ repoUid: text });
 
-/** The first repos, `limit` at most, with a chart whose `source` and `repo` an earlier version may have stored swapped (0039). */
+/** The first repos, `limit` at most, with a chart whose `source` and `repo` an earlier version may have stored swapped (0043). */
 export const findSwappedCharts = async (rows: Read, limit: number): Promise<readonly string[]> =>
   (
     await doubtful.find(

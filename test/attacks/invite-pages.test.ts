@@ -270,8 +270,8 @@ test("attack 253: Accept checks everything again: the invite's time, its maker's
   let number = 0;
   const changes: readonly [string, (made: Awaited<ReturnType<typeof organizationOfOwner>>, uid: string) => Promise<unknown>, RegExp][] = [
     ["expires", async () => void (world.clock.now += 61_000), /has expired/],
-    ["is deleted", async ({ token }, uid) => world.ok("iam.GroupInvitesService/DeleteGroupInvite", { uid }, { token }), /does not exist/],
-    ["loses its maker", async ({ owner }) => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: owner }), /may not give/],
+    ["is deleted", async ({ token }, uid) => world.ok("iam.GroupInvitesService/DeleteGroupInvite", { uid }, { token }), /invite not found/],
+    ["loses its maker", async ({ owner }) => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: owner }), /no longer has the permissions/],
     [
       "is of an organization that takes another name",
       async ({ token, organization }) =>
@@ -310,7 +310,7 @@ test("attack 253: Accept and Decline refuse if the identity provider was deleted
           });
         const answered = await answerInvite(world, browser, page, answer);
         if (change === "delete") assert.match(answered.text, /Already answered/, "the waiting sign-in goes with its provider");
-        else assert.match(refreshTarget(answered)?.searchParams.get("error") ?? "", /changed meanwhile/);
+        else assert.match(refreshTarget(answered)?.searchParams.get("error") ?? "", /changed since the sign-in started/);
         assert.equal(refreshTarget(answered)?.searchParams.get("token") ?? "", "", `${change}, ${answer}`);
         const person = world.server.application.services.authn.personUid(other.url, "patient");
         assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: person })).code, 5);
