@@ -71,3 +71,6 @@ export const isBetaName = (name: string): boolean => /^\.?chainguard[./]platform
 
 /** The path without its beta segment: /iam/v2beta1/roles is /iam/v2/roles. */
 export const currentPath = (path: string): string => (path.includes("/v2beta1/") ? path.replace(betaPath, "/$1/v2") : path);
+
+/** The path under the beta segment: /iam/v2/roles as /iam/v2beta1/roles. */
+export const betaPathOf = (path: string): string => path.replace(/^\/([a-z]+)\/v2(?=\/)/, "/$1/v2beta1");

@@ -8,7 +8,7 @@ import { addErrorSchemas, answersOf, type Errors, errorResponses, sharedHeaders 
 import { pathsBeside, tagsBeside } from "./beside.ts";
 import { fieldsWithRules } from "./earlier-fields.ts";
 import { withEarlierTexts } from "./earlier-texts.ts";
-import { documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
+import { currentSchemaNameOf, documentOf, operationIdOf, tagOf, version1Document } from "./names.ts";
 import {
   takesForm,
   formSchema,
@@ -316,7 +316,7 @@ const componentsOf = (schemas: Schemas, errors: Errors): JsonObject => ({
 export const openApiDocuments = (sources: Sources): ReadonlyMap<string, JsonObject> => {
   const documents = new Map<string, JsonObject>();
   const texts = withEarlierTexts(textsOf(sources.comments), version1);
-  const current = openSchemas(texts);
+  const current = openSchemas(texts, undefined, currentSchemaNameOf);
   addErrorSchemas(current, false);
   const operations = entriesOf(current, texts, sources.examples, methods);
   const names = [...new Set([...operations.map(({ document }) => document), "health", version1Document])].sort();

@@ -10,6 +10,7 @@ const prefixes: Readonly<Record<string, string>> = {
   "chainguard.platform.advisory.Advisory": "Document",
   "chainguard.platform.advisory.Severity": "Document",
   "chainguard.platform.advisory.Severity.Type": "Document",
+  "chainguard.platform.auth.Profile": "WhoAmI",
   "chainguard.platform.tenant.Fix": "Tenant",
   "chainguard.platform.tenant.Fix.State": "Tenant",
   "chainguard.platform.tenant.Scanner": "Tenant",
@@ -18,13 +19,21 @@ const prefixes: Readonly<Record<string, string>> = {
   "gantry.sessions.v1.Session": "SignIn",
 };
 
-/** "chainguard.platform.auth.WhoAmI.Group" as "WhoAmIGroup". Packages are in lower case, types are not. */
-export const schemaNameOf = ({ name }: Pick<MessageFact | EnumFact, "name">): string =>
+type Named = Pick<MessageFact | EnumFact, "name">;
+
+/** "chainguard.platform.iam.v2.GroupInvite" as "GroupInvite". Packages are in lower case, types are not. */
+export const schemaNameOf = ({ name }: Named): string =>
   (prefixes[name] ?? "") +
   name
     .split(".")
     .filter((part) => /^[A-Z]/.test(part))
     .join("");
+
+/** Messages and enums of version 1 that WhoAmI shows beside their namesakes of version 2. */
+const inWhoAmI: ReadonlySet<string> = new Set(["Group", "Role", "OrgKind", "OrgStatus"].map((name) => `chainguard.platform.iam.${name}`));
+
+/** The name in the documents of version 2. */
+export const currentSchemaNameOf = (fact: Named): string => (inWhoAmI.has(fact.name) ? "WhoAmI" : "") + schemaNameOf(fact);
 
 /** "GroupsService": the tag of its operations. */
 export const tagOf = ({ service }: MethodFact): string => service.slice(service.lastIndexOf(".") + 1);

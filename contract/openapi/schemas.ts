@@ -156,7 +156,11 @@ const freeForms: Readonly<Record<string, JsonObject>> = {
 };
 
 /** `withRules`: a field with all that binds it, where its own contract does not say it. */
-export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => FieldFact = (field) => field): Schemas => {
+export const openSchemas = (
+  texts: Texts,
+  withRules: (field: FieldFact) => FieldFact = (field) => field,
+  nameOf: typeof schemaNameOf = schemaNameOf,
+): Schemas => {
   const made = new Map<string, JsonObject>();
   const owners = new Map<string, string>();
 
@@ -167,7 +171,7 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
   };
 
   const ofEnum = (fact: EnumFact): JsonObject => {
-    const name = schemaNameOf(fact);
+    const name = nameOf(fact);
     claim(name, fact.name);
     if (!made.has(name)) {
       // A zero that stands for absence is left out, and nobody need send it.
@@ -266,7 +270,7 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
   const ofMessage: Schemas["ofMessage"] = (message, direction) => {
     const free = freeForms[message.name];
     if (free) return free;
-    const name = schemaNameOf(message) + suffixes[direction];
+    const name = nameOf(message) + suffixes[direction];
     claim(name, `${message.name} (${direction})`);
     if (!made.has(name)) {
       // Before its fields, so that a message may contain itself.
@@ -281,7 +285,7 @@ export const openSchemas = (texts: Texts, withRules: (field: FieldFact) => Field
     ofField,
     withRules,
     ofBody: (message, left) => {
-      const base = schemaNameOf(message);
+      const base = nameOf(message);
       const name = base.endsWith("Request") ? base : `${base}Body`;
       claim(name, `${message.name} (body)`);
       if (!made.has(name)) {

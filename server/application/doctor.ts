@@ -12,6 +12,7 @@ import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import {
   countPendingBindings,
   findNameProblems,
+  findSwappedCharts,
   findTargets,
   findStaleFeeds,
   findTroubledFeeds,
@@ -306,6 +307,22 @@ async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Applic
   }
 }
 
+/** What is named at most of the charts that may be stored swapped. */
+const swappedChartsMax = 20;
+
+/** Records of charts from before 0076, when `source` and `repo` had each other's number. None is not reported. */
+async function* examineCharts({ services: { store } }: Application): AsyncGenerator<Finding> {
+  const repos = await findSwappedCharts(store.read, swappedChartsMax + 1);
+  if (repos.length === 0) return;
+  const shown = repos.slice(0, swappedChartsMax).join(", ");
+  yield {
+    is: "unsure",
+    subject: "charts",
+    says: `\`source\` and \`repo\` of charts may be swapped if an earlier version got them over gRPC: ${shown}${repos.length > swappedChartsMax ? ", …" : ""}`,
+    remedy: "compare the deployment of each repo with the chart that it means, and send it again (UpdateDeployment), as it is or corrected",
+  };
+}
+
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
   yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
   yield await examineClock(application);
@@ -314,6 +331,7 @@ async function* examineApplication(application: Application, settings: Settings)
   yield* examineIssuers(application);
   yield* examineNames(application);
   yield* examineFeeds(application);
+  yield* examineCharts(application);
   if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 

@@ -90,6 +90,8 @@ const editor = [
   "libraries.request_groups.items.update",
 ];
 
+const advisories = ["advisories.list", "advisories.create", "advisories.update", "advisories.delete", "advisories.approve"];
+
 const owner = [
   "groups.create",
   "groups.update",
@@ -185,8 +187,12 @@ const owner = [
   "libraries.remote_registries.create",
   "libraries.remote_registries.list",
   "libraries.remote_registries.delete",
-  "advisories.list",
+  // Here an organization publishes its own images (docs/decisions/0076): the public owner has the lists alone.
+  ...advisories,
+  "registry.deployments.create",
+  "registry.deployments.update",
   "registry.deployments.list",
+  "registry.settings.update",
   "policies.policy.create",
   "policies.policy.update",
   "policies.policy.list",
@@ -237,8 +243,6 @@ const owner = [
 
 const librariesPull = (ecosystem: string): string[] => ["libraries.entitlements.list", `libraries.${ecosystem}.list`];
 const ecosystems = ["java", "python", "javascript", "dotnet", "go"];
-
-const advisories = ["advisories.list", "advisories.create", "advisories.update", "advisories.delete", "advisories.approve"];
 
 /** Every built-in role by its name. */
 export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
@@ -297,15 +301,11 @@ export const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   "argos.operator": ["argos.documents.create", "argos.documents.list", "argos.documents.delete"],
   "argos.osv.reader": ["argos.osv.read"],
   "argos.osv.dumper": ["argos.osv.dump"],
-  // decisions: Access. Bound above every root, by the operator alone. What no public role has of the registry it has, to give it on.
+  // decisions: Access. Bound above every root, by the operator alone.
   operator: [
     ...owner,
     "repo.internal.admin",
     "internal",
-    ...advisories,
-    "registry.deployments.create",
-    "registry.deployments.update",
-    "registry.settings.update",
     // Who fills the catalogue compares requests with it (docs/decisions/0042).
     "libraries.request_groups.refresh_coverage",
     "libraries.request_groups.delete_submitted",

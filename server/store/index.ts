@@ -787,7 +787,7 @@ export {
 } from "./access-version.ts";
 export { deleteFacts, deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";
-export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
+export { deleteDeployment, findDeployment, findSwappedCharts, insertDeployment, updateDeployment } from "./repo-deployments.ts";
 export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
 export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";
 export {

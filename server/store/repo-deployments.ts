@@ -1,7 +1,7 @@
 // Table repo_deployments: with which charts the images of a repo are deployed. A row goes with its repo.
 
 import { type JsonObject, objectList } from "#base/json.ts";
-import { columns, json } from "./columns.ts";
+import { columns, json, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 const deployment = columns({ charts: json });
@@ -14,19 +14,32 @@ export const findDeployment = async (rows: Read, repo: string): Promise<readonly
 
 /** False where something is said of the repo already. */
 export const insertDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<boolean> => {
-  const made = await rows.query("insert into repo_deployments (repo_uid, charts) values ($1, $2) on conflict do nothing returning 1", [
-    repo,
-    JSON.stringify(charts),
-  ]);
+  const made = await rows.query(
+    "insert into repo_deployments (repo_uid, charts, fields_as_published) values ($1, $2, true) on conflict do nothing returning 1",
+    [repo, JSON.stringify(charts)],
+  );
   return made.length > 0;
 };
 
 /** Says something else of a repo of which something is said. */
 export const updateDeployment = async (rows: Write, repo: string, charts: readonly JsonObject[]): Promise<void> => {
-  await rows.query("update repo_deployments set charts = $2 where repo_uid = $1", [repo, JSON.stringify(charts)]);
+  await rows.query("update repo_deployments set charts = $2, fields_as_published = true where repo_uid = $1", [repo, JSON.stringify(charts)]);
 };
 
 /** Says nothing of a repo any more. */
 export const deleteDeployment = async (rows: Write, repo: string): Promise<void> => {
   await rows.query("delete from repo_deployments where repo_uid = $1", [repo]);
 };
+
+const doubtful = columns({ repoUid: text });
+
+/** The first repos, `limit` at most, with a chart whose `source` and `repo` an earlier version may have stored swapped (0043). */
+export const findSwappedCharts = async (rows: Read, limit: number): Promise<readonly string[]> =>
+  (
+    await doubtful.find(
+      rows,
+      `select ${doubtful.list} from repo_deployments
+      where not fields_as_published and jsonb_path_exists(charts, '$[*] ? (@.source != "" && @.repo != "")') order by repo_uid limit $1`,
+      [limit],
+    )
+  ).map(({ repoUid }) => repoUid);

@@ -1,11 +1,13 @@
 // grpc.reflection: describes the contract to clients (buf curl, grpcurl), in version v1 and under its older name v1alpha,
 // which has the same messages. Open to everybody: the contract is public. The v2beta1 packages, under which the same services
-// answer, are described too, by files that differ in nothing but these names; what has no version 2 names these messages.
+// answer, are described too, by files that differ in nothing but these names and their paths; what has no version 2 names these messages.
 
-import { clone, create, createFileRegistry, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { clone, create, createFileRegistry, type DescFile, type DescMessage, getExtension, hasExtension, setExtension, toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { codes, Fault } from "#base/fault.ts";
-import { betaNameOf, files, isBetaName } from "#contract/catalog.ts";
+import { betaNameOf, betaPathOf, files, isBetaName } from "#contract/catalog.ts";
+import { http } from "#contract/gen/google/api/annotations_pb.js";
+import { type HttpRule, HttpRuleSchema } from "#contract/gen/google/api/http_pb.js";
 import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";
 import {
   file_grpc_reflection_v1_reflection as reflectionFile,
@@ -50,7 +52,14 @@ const betaOrSame = (name: string): string => betaNameOf(name) ?? name;
 
 const isBetaFile = (file: DescFile): boolean => isBetaName(file.proto.package);
 
-/** The file with every name of a version 2 package in its beta spelling. */
+/** The rule with its paths under the beta segment, where they are served too. */
+const betaRule = (rule: HttpRule): HttpRule => {
+  const copy = clone(HttpRuleSchema, rule);
+  for (const { pattern } of [copy, ...copy.additionalBindings]) if (typeof pattern.value === "string") pattern.value = betaPathOf(pattern.value);
+  return copy;
+};
+
+/** The file with every name and path of a version 2 package in its beta spelling. */
 const betaFile = (file: DescFile): FileDescriptorProto => {
   const proto = clone(FileDescriptorProtoSchema, file.proto);
   const rename = (message: DescriptorProto): void => {
@@ -61,6 +70,7 @@ const betaFile = (file: DescFile): FileDescriptorProto => {
   for (const method of proto.service.flatMap((service) => service.method)) {
     method.inputType = betaOrSame(method.inputType);
     method.outputType = betaOrSame(method.outputType);
+    if (method.options && hasExtension(method.options, http)) setExtension(method.options, http, betaRule(getExtension(method.options, http)));
   }
   proto.name = betaOrSame(proto.name);
   proto.package = betaOrSame(proto.package);

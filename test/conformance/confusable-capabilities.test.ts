@@ -321,16 +321,6 @@ const inCode: readonly InCode[] = [
       return (token) => isDone("chainguard.platform.iam.Identities/Lookup", claimMatch, token);
     },
   },
-  {
-    title: "a change of what the catalogue says of a repo",
-    where: "target",
-    needs: ["repo.update"],
-    asks: ["repo.internal.admin"],
-    prepare: async (target) => {
-      const { uid } = await repoWithBlob(target);
-      return (token) => isDone("registry.ReposService/UpdateRepo", { repo: { uid, aliases: ["another:latest"] }, updateMask: "aliases" }, token);
-    },
-  },
 ];
 
 for (const { title, where, needs, asks, prepare } of inCode) {
@@ -377,7 +367,6 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/resources/registry/distribution/token-scope.ts repo.create": "test/story/registry-token-scopes.test.ts",
   "server/resources/registry/distribution/uploads.ts repo.blobs.get": "here",
   "server/resources/registry/repo.ts manifest.create": "test/attacks/undelete.test.ts",
-  "server/resources/registry/repo.ts repo.internal.admin": "here",
   "server/resources/registry/repo.ts repo.list": "here",
   "server/resources/registry/repo.ts repo.update": "here",
   "server/resources/registry/repo.ts role_bindings.create": "here",

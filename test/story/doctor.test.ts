@@ -165,3 +165,29 @@ test("a listener beyond loopback without TLS and a public URL with plain http ar
     [],
   );
 });
+
+test("charts that an earlier version may have stored swapped are reported by their repo, until the deployment is sent again", async () => {
+  const { world } = installation;
+  const organization = world.organization;
+  const made = async (name: string, chart: JsonObject): Promise<string> => {
+    const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: organization, repo: { name } });
+    await world.ok("chainguard.platform.registry.Registry/CreateDeployment", { parentId: String(uid), charts: [chart] });
+    return String(uid);
+  };
+  const chart = { source: "https://example.com/podinfo", repo: "oci://charts.example.com/podinfo" };
+  const [swapped, plain, written] = [
+    await made("swapped-charts", chart),
+    await made("plain-charts", { repo: "oci://charts.example.com/nginx" }),
+    await made("written-charts", chart),
+  ];
+  const findings = async (): Promise<JsonObject[]> => findingsOf(await ask({})).filter(({ subject }) => subject === "charts");
+  assert.deepEqual(await findings(), []);
+  await asOwner(world.databaseUrl, `update repo_deployments set fields_as_published = false where repo_uid in ('${swapped}', '${plain}')`);
+  const [found, ...more] = await findings();
+  assert.deepEqual(more, []);
+  assert.equal(found?.["is"], "unsure");
+  assert.ok(String(found?.["says"]).includes(swapped));
+  assert.ok(!String(found?.["says"]).includes(plain) && !String(found?.["says"]).includes(written));
+  await world.ok("chainguard.platform.registry.Registry/UpdateDeployment", { repoId: swapped, charts: [chart] });
+  assert.deepEqual(await findings(), []);
+});

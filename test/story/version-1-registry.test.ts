@@ -12,17 +12,32 @@ import { openWorld, type World } from "../world.ts";
 
 let world: World;
 let client: RegistryClient;
+/** An owner of the organization: publishing needs nothing of the operator's. */
+let owner: string;
+const ownerToken = (): Promise<string> => world.token(owner);
 before(async () => {
   world = await openWorld();
   client = openRegistry(world.url, `Bearer ${await world.token()}`);
+  owner = await memberWith(builtInRoleUid("owner"), "owner");
 });
 after(() => world?.close());
 
 const registry = "chainguard.platform.registry.Registry";
 const protocols: readonly Protocol[] = ["grpc", "rest"];
 const digestOf = (letter: string): string => `sha256:${letter.repeat(64)}`;
-const ask = (rpc: string, request: JsonObject, protocol: Protocol = "grpc"): Promise<JsonObject> => world.ok(`${registry}/${rpc}`, request, { protocol });
-const answerOf = (rpc: string, request: JsonObject, protocol: Protocol = "grpc"): Promise<Answer> => world.call(`${registry}/${rpc}`, request, { protocol });
+/** The uid of an identity that has the role in the organization. */
+const memberWith = async (role: string, name: string): Promise<string> => {
+  const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name, staticKeys: { issuer: "https://keys.example.com", subject: name, issuerKeys: "keys" } },
+  });
+  await world.ok("chainguard.platform.iam.RoleBindings/Create", { parent: world.organization, roleBinding: { identity: uid, role } });
+  return String(uid);
+};
+const ask = async (rpc: string, request: JsonObject, protocol: Protocol = "grpc"): Promise<JsonObject> =>
+  world.ok(`${registry}/${rpc}`, request, { protocol, token: await ownerToken() });
+const answerOf = async (rpc: string, request: JsonObject, protocol: Protocol = "grpc"): Promise<Answer> =>
+  world.call(`${registry}/${rpc}`, request, { protocol, token: await ownerToken() });
 const newRepo = async (name: string, more: JsonObject = {}): Promise<string> =>
   text(await ask("CreateRepo", { parentId: world.organization, repo: { name, ...more } }), "id");
 const only = (list: JsonObject): JsonObject => {
@@ -104,7 +119,8 @@ for (const protocol of protocols) {
   test(`a deployment of the Terraform provider over ${protocol}: made once, changed where it is there, and deleted by saying nothing`, async () => {
     const repo = await newRepo(`deployed-${protocol}`);
     const charts = [
-      { repo: "oci://charts.example.com/podinfo", source: "https://example.com/podinfo" },
+      { source: "https://example.com/podinfo", repo: "oci://charts.example.com/podinfo" },
+      { source: "", repo: "oci://charts.example.com/redis" },
       { repo: "https://charts.example.com/", chart: "kyverno" },
     ];
     assert.equal((await answerOf("GetDeployment", { repoId: repo }, protocol)).code, codes.NOT_FOUND);
@@ -130,21 +146,23 @@ for (const protocol of protocols) {
   });
 
   test(`the settings of an organization's registry over ${protocol}: neither at first, replaced as a whole, of an organization alone`, async () => {
+    // The organization is made and deleted here, as the operator alone may; its owner is in the test of what owners write.
+    const asOperator = (rpc: string, request: JsonObject): Promise<Answer> => world.call(`${registry}/${rpc}`, request, { protocol });
     const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: `settings-${protocol}` } }), "uid");
     const read = async (): Promise<readonly (Json | undefined)[]> => {
-      const { registryId, uniqueTags, eolGracePeriod } = await ask("GetRegistrySettings", { registryId: root }, protocol);
+      const { registryId, uniqueTags, eolGracePeriod } = (await asOperator("GetRegistrySettings", { registryId: root })).reply;
       return [registryId, uniqueTags ?? false, eolGracePeriod ?? false];
     };
     assert.deepEqual(await read(), [root, false, false]);
-    await ask("UpdateRegistrySettings", { registryId: root, uniqueTags: true, eolGracePeriod: true }, protocol);
+    assert.equal((await asOperator("UpdateRegistrySettings", { registryId: root, uniqueTags: true, eolGracePeriod: true })).code, 0);
     assert.deepEqual(await read(), [root, true, true]);
-    await ask("UpdateRegistrySettings", { registryId: root, eolGracePeriod: true }, protocol);
+    assert.equal((await asOperator("UpdateRegistrySettings", { registryId: root, eolGracePeriod: true })).code, 0);
     assert.deepEqual(await read(), [root, false, true]);
     const folder = text(await world.ok("iam.GroupsService/CreateGroup", { parent: root, group: { name: "folder" } }), "uid");
-    assert.equal((await answerOf("GetRegistrySettings", { registryId: folder }, protocol)).code, codes.INVALID_ARGUMENT);
+    assert.equal((await asOperator("GetRegistrySettings", { registryId: folder })).code, codes.INVALID_ARGUMENT);
     await world.ok("iam.GroupsService/DeleteGroup", { uid: folder });
     await world.ok("iam.GroupsService/DeleteGroup", { uid: root });
-    assert.equal((await answerOf("GetRegistrySettings", { registryId: root }, protocol)).code, codes.NOT_FOUND);
+    assert.equal((await asOperator("GetRegistrySettings", { registryId: root })).code, codes.NOT_FOUND);
   });
 
   test(`the tags of a repo in short over ${protocol}: "latest" or the last one changed, the longest other name of its digest`, async () => {
@@ -306,19 +324,42 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
     assert.equal((await world.call(`${registry}/${rpc}`, request, { token })).code, codes.PERMISSION_DENIED, rpc);
 });
 
-test("what no public role has of the registry the operator gives on by a role of one's own (docs/operations.md: Version 1)", async () => {
+test("an owner delegates deployments by a role of their own, and cannot put internal into one", async () => {
   const iam = "chainguard.platform.iam";
-  const capabilities = ["internal", "registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
-  const role = await world.ok(`${iam}.Roles/Create`, { parentId: world.organization, role: { name: "deployer", capabilities } });
-  const { uid = "" } = await world.ok("iam.IdentitiesService/CreateIdentity", {
-    parent: world.organization,
-    identity: { name: "deployer", staticKeys: { issuer: "https://keys.example.com", subject: "deployer", issuerKeys: "keys" } },
-  });
-  await world.ok(`${iam}.RoleBindings/Create`, { parent: world.organization, roleBinding: { identity: uid, role: text(role, "id") } });
-  const token = await world.token(String(uid));
+  const capabilities = ["registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
+  const create = async (name: string, more: string[]): Promise<Answer> =>
+    world.call(
+      `${iam}.Roles/Create`,
+      { parentId: world.organization, role: { name, capabilities: [...capabilities, ...more] } },
+      { token: await ownerToken() },
+    );
+  assert.equal((await create("internal-deployer", ["internal"])).code, codes.PERMISSION_DENIED);
+  assert.equal((await create("admin-deployer", ["internal", "repo.internal.admin"])).code, codes.PERMISSION_DENIED);
+  const role = (await create("deployer", [])).reply;
+  const token = await world.token(await memberWith(text(role, "id"), "deployer"));
   const repo = await newRepo("given-on");
   const charts = [{ repo: "oci://charts.example.com/nginx" }];
   assert.equal((await world.call(`${registry}/CreateDeployment`, { parentId: repo, charts }, { token })).code, 0);
   assert.equal((await world.call(`${registry}/UpdateDeployment`, { repoId: repo }, { token })).code, 0);
   assert.equal((await world.call(`${registry}/DeleteRepo`, { id: repo }, { token })).code, codes.PERMISSION_DENIED);
 });
+
+for (const protocol of protocols) {
+  test(`an owner writes all that the catalogue says of a repo, its readme and the settings, over ${protocol} in both versions`, async () => {
+    const token = await ownerToken();
+    const catalog = { bundles: ["base"], catalogTier: "CATALOG_TIER_FIPS", aliases: ["docker.io/library/nginx:latest"], activeTags: ["latest"] };
+    const repos = "registry.ReposService";
+    const { uid = "" } = await world.ok(
+      `${repos}/CreateRepo`,
+      { parent: world.organization, repo: { name: `published-${protocol}`, ...catalog } },
+      { token, protocol },
+    );
+    const repo = { uid, bundles: ["application"], aliases: [] };
+    const changed = await world.ok(`${repos}/UpdateRepo`, { repo, updateMask: "bundles,aliases" }, { token, protocol });
+    assert.deepEqual([changed.bundles, changed.aliases ?? [], changed.activeTags], [["application"], [], ["latest"]]);
+    const readme = await world.ok(`${repos}/UpdateRepoReadme`, { repoReadme: { uid, content: "# Published" }, updateMask: "content" }, { token, protocol });
+    assert.equal(readme.content, "# Published");
+    const settings = { registryId: world.organization, uniqueTags: true, eolGracePeriod: true };
+    assert.deepEqual(await world.ok(`${registry}/UpdateRegistrySettings`, settings, { token, protocol }), settings);
+  });
+}

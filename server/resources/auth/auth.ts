@@ -29,7 +29,7 @@ const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<strin
 const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject[]> => {
   const held = heldAt(rights.grants);
   const [groups, roles] = await Promise.all([
-    findRows(rows, { name: "groups", columns: ["uid", "name", "description"] }, [...held.keys()]),
+    findRows(rows, { name: "groups", columns: ["uid", "name", "description", "verified", "kind", "status"] }, [...held.keys()]),
     findKnownRoles(rows, rights.uid),
   ]);
   const byNames = new Map(
@@ -38,7 +38,12 @@ const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject
       return [names.join(), { ...role, capabilities: names }];
     }),
   );
-  const shown = new Map(groups.map(([id, name, description]) => [id ?? "", { id: id ?? "", name: name ?? "", description: description ?? "" }]));
+  const shown = new Map(
+    groups.map(([id, name, description, verified, kind, status]) => [
+      id ?? "",
+      { id: id ?? "", name: name ?? "", description: description ?? "", verified: verified === "t", kind: kind ?? "", status: status ?? "" },
+    ]),
+  );
   return [...held]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([place, capabilities]) => {

@@ -23,9 +23,9 @@ const holdRepo = async (rows: Write, repo: string): Promise<void> => {
   if (!(await lockRow(rows, { name: "repos", columns: ["uid"] }, repo, "key share"))) throw missing("registry", "Repo", repo);
 };
 
-/** With its keys in the contract's order, which the database does not keep. */
+/** With its keys in the contract's order, which the database does not keep. An optional field that was sent empty stays empty. */
 const chartReply = (chart: JsonObject): JsonObject =>
-  Object.fromEntries(["repo", "source", "chart"].flatMap((key) => (text(chart, key) === "" ? [] : [[key, text(chart, key)]])));
+  Object.fromEntries(["source", "repo", "chart"].flatMap((key) => (chart[key] === undefined ? [] : [[key, text(chart, key)]])));
 
 const deploymentReply = (id: string, charts: readonly JsonObject[]): JsonObject => ({ id, ...(charts.length > 0 ? { charts: charts.map(chartReply) } : {}) });
 

@@ -24,8 +24,6 @@ import { findReadme, findRow, lockNamed, type Readme } from "#store";
 import { judgeReadme } from "./readme/judge.ts";
 import { overlayViolations } from "./rules/custom-overlay.ts";
 
-/** What the catalogue says of a repo; customers read it (resources: Repos). */
-const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
 const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
 
 const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleContext): Promise<Violation[]> => {
@@ -43,14 +41,8 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const place = before ? text(draft, "uid") : context.parent;
   // Everybody's right to pull is given here, as a role binding gives somebody's.
   if ((draft.anonymousPull === true) !== (before?.anonymousPull === true)) context.require(["repo.update", "role_bindings.create"], place);
-  if (catalogFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before?.[field]))) {
-    context.require(["repo.internal.admin"], place);
-  }
-  // Version 1 has it here; UpdateRepoReadme asks for the same.
-  if (text(draft, "readme") !== text(before ?? {}, "readme")) {
-    context.require(["repo.internal.admin"], place);
-    if (before) draft.readmeUpdateTime = timestamp(Math.max(context.nowMs, Date.parse(text(before, "readmeUpdateTime") || timestamp(0)) + 1));
-  }
+  if (before && text(draft, "readme") !== text(before, "readme"))
+    draft.readmeUpdateTime = timestamp(Math.max(context.nowMs, Date.parse(text(before, "readmeUpdateTime") || timestamp(0)) + 1));
   const sync = draft.sync_config === undefined ? undefined : part(draft, "sync_config");
   const changed = JSON.stringify(draft.sync_config) !== JSON.stringify(before?.sync_config);
   return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"), "customOverlay")];

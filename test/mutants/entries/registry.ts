@@ -31,8 +31,8 @@ export const registry: readonly Mutant[] = [
   {
     attack: 122,
     file: "server/resources/registry/repo.ts",
-    find: 'if (text(draft, "readme") !== text(before ?? {}, "readme")) {\n    context.require(["repo.internal.admin"], place);',
-    replace: 'if (text(draft, "readme") !== text(before ?? {}, "readme")) {',
+    find: 'context.require(["repo.update"], uid);',
+    replace: "",
   },
   {
     attack: 123,

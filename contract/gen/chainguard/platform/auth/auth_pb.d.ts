@@ -9,6 +9,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { Group, GroupJson } from "../iam/groups_pb.js";
+import type { Role, RoleJson } from "../iam/roles_pb.js";
 
 /**
  * Describes the file chainguard/platform/auth/auth.proto.
@@ -73,9 +75,9 @@ export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
   /**
    * Profile of the human.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Profile profile = 103;
+   * @generated from field: chainguard.platform.auth.Profile profile = 103;
    */
-  profile?: WhoAmI_Profile | undefined;
+  profile?: Profile | undefined;
 };
 
 /**
@@ -136,9 +138,9 @@ export declare type WhoAmIJson = {
   /**
    * Profile of the human.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Profile profile = 103;
+   * @generated from field: chainguard.platform.auth.Profile profile = 103;
    */
-  profile?: WhoAmI_ProfileJson;
+  profile?: ProfileJson;
 };
 
 /**
@@ -146,144 +148,6 @@ export declare type WhoAmIJson = {
  * Use `create(WhoAmISchema)` to create a new message.
  */
 export declare const WhoAmISchema: GenMessage<WhoAmI, {jsonType: WhoAmIJson}>;
-
-/**
- * A group, as v1 shows it.
- *
- * @generated from message chainguard.platform.auth.WhoAmI.Group
- */
-export declare type WhoAmI_Group = Message<"chainguard.platform.auth.WhoAmI.Group"> & {
-  /**
-   * Its uid.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Human-readable name.
-   *
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * Free text on one line.
-   *
-   * @generated from field: string description = 3;
-   */
-  description: string;
-};
-
-/**
- * A group, as v1 shows it.
- *
- * @generated from message chainguard.platform.auth.WhoAmI.Group
- */
-export declare type WhoAmI_GroupJson = {
-  /**
-   * Its uid.
-   *
-   * @generated from field: string id = 1;
-   */
-  id?: string;
-
-  /**
-   * Human-readable name.
-   *
-   * @generated from field: string name = 2;
-   */
-  name?: string;
-
-  /**
-   * Free text on one line.
-   *
-   * @generated from field: string description = 3;
-   */
-  description?: string;
-};
-
-/**
- * Describes the message chainguard.platform.auth.WhoAmI.Group.
- * Use `create(WhoAmI_GroupSchema)` to create a new message.
- */
-export declare const WhoAmI_GroupSchema: GenMessage<WhoAmI_Group, {jsonType: WhoAmI_GroupJson}>;
-
-/**
- * A role, as v1 shows it.
- *
- * @generated from message chainguard.platform.auth.WhoAmI.Role
- */
-export declare type WhoAmI_Role = Message<"chainguard.platform.auth.WhoAmI.Role"> & {
-  /**
-   * Its uid.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Human-readable name.
-   *
-   * @generated from field: string name = 2;
-   */
-  name: string;
-
-  /**
-   * Free text on one line.
-   *
-   * @generated from field: string description = 3;
-   */
-  description: string;
-
-  /**
-   * What it allows, as capability strings.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
-  capabilities: string[];
-};
-
-/**
- * A role, as v1 shows it.
- *
- * @generated from message chainguard.platform.auth.WhoAmI.Role
- */
-export declare type WhoAmI_RoleJson = {
-  /**
-   * Its uid.
-   *
-   * @generated from field: string id = 1;
-   */
-  id?: string;
-
-  /**
-   * Human-readable name.
-   *
-   * @generated from field: string name = 2;
-   */
-  name?: string;
-
-  /**
-   * Free text on one line.
-   *
-   * @generated from field: string description = 3;
-   */
-  description?: string;
-
-  /**
-   * What it allows, as capability strings.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
-  capabilities?: string[];
-};
-
-/**
- * Describes the message chainguard.platform.auth.WhoAmI.Role.
- * Use `create(WhoAmI_RoleSchema)` to create a new message.
- */
-export declare const WhoAmI_RoleSchema: GenMessage<WhoAmI_Role, {jsonType: WhoAmI_RoleJson}>;
 
 /**
  * What the token allows in one group and below.
@@ -294,16 +158,16 @@ export declare type WhoAmI_Capability = Message<"chainguard.platform.auth.WhoAmI
   /**
    * The group.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Group group = 1;
+   * @generated from field: chainguard.platform.iam.Group group = 1;
    */
-  group?: WhoAmI_Group | undefined;
+  group?: Group | undefined;
 
   /**
    * The role, when the capabilities are exactly those of one.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Role role = 2;
+   * @generated from field: chainguard.platform.iam.Role role = 2;
    */
-  role?: WhoAmI_Role | undefined;
+  role?: Role | undefined;
 
   /**
    * The capability strings otherwise.
@@ -322,16 +186,16 @@ export declare type WhoAmI_CapabilityJson = {
   /**
    * The group.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Group group = 1;
+   * @generated from field: chainguard.platform.iam.Group group = 1;
    */
-  group?: WhoAmI_GroupJson;
+  group?: GroupJson;
 
   /**
    * The role, when the capabilities are exactly those of one.
    *
-   * @generated from field: chainguard.platform.auth.WhoAmI.Role role = 2;
+   * @generated from field: chainguard.platform.iam.Role role = 2;
    */
-  role?: WhoAmI_RoleJson;
+  role?: RoleJson;
 
   /**
    * The capability strings otherwise.
@@ -350,9 +214,9 @@ export declare const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability, {jso
 /**
  * What the upstream provider said about the human.
  *
- * @generated from message chainguard.platform.auth.WhoAmI.Profile
+ * @generated from message chainguard.platform.auth.Profile
  */
-export declare type WhoAmI_Profile = Message<"chainguard.platform.auth.WhoAmI.Profile"> & {
+export declare type Profile = Message<"chainguard.platform.auth.Profile"> & {
   /**
    * Full name.
    *
@@ -385,9 +249,9 @@ export declare type WhoAmI_Profile = Message<"chainguard.platform.auth.WhoAmI.Pr
 /**
  * What the upstream provider said about the human.
  *
- * @generated from message chainguard.platform.auth.WhoAmI.Profile
+ * @generated from message chainguard.platform.auth.Profile
  */
-export declare type WhoAmI_ProfileJson = {
+export declare type ProfileJson = {
   /**
    * Full name.
    *
@@ -418,10 +282,10 @@ export declare type WhoAmI_ProfileJson = {
 };
 
 /**
- * Describes the message chainguard.platform.auth.WhoAmI.Profile.
- * Use `create(WhoAmI_ProfileSchema)` to create a new message.
+ * Describes the message chainguard.platform.auth.Profile.
+ * Use `create(ProfileSchema)` to create a new message.
  */
-export declare const WhoAmI_ProfileSchema: GenMessage<WhoAmI_Profile, {jsonType: WhoAmI_ProfileJson}>;
+export declare const ProfileSchema: GenMessage<Profile, {jsonType: ProfileJson}>;
 
 /**
  * How to register.
@@ -522,9 +386,9 @@ export declare const SessionSchema: GenMessage<Session, {jsonType: SessionJson}>
 /**
  * Which identity to delete.
  *
- * @generated from message chainguard.platform.auth.DeleteRequest
+ * @generated from message chainguard.platform.auth.DeletionRequest
  */
-export declare type DeleteRequest = Message<"chainguard.platform.auth.DeleteRequest"> & {
+export declare type DeletionRequest = Message<"chainguard.platform.auth.DeletionRequest"> & {
   /**
    * Uid of the identity: the caller's own, at the root.
    *
@@ -536,9 +400,9 @@ export declare type DeleteRequest = Message<"chainguard.platform.auth.DeleteRequ
 /**
  * Which identity to delete.
  *
- * @generated from message chainguard.platform.auth.DeleteRequest
+ * @generated from message chainguard.platform.auth.DeletionRequest
  */
-export declare type DeleteRequestJson = {
+export declare type DeletionRequestJson = {
   /**
    * Uid of the identity: the caller's own, at the root.
    *
@@ -548,10 +412,10 @@ export declare type DeleteRequestJson = {
 };
 
 /**
- * Describes the message chainguard.platform.auth.DeleteRequest.
- * Use `create(DeleteRequestSchema)` to create a new message.
+ * Describes the message chainguard.platform.auth.DeletionRequest.
+ * Use `create(DeletionRequestSchema)` to create a new message.
  */
-export declare const DeleteRequestSchema: GenMessage<DeleteRequest, {jsonType: DeleteRequestJson}>;
+export declare const DeletionRequestSchema: GenMessage<DeletionRequest, {jsonType: DeletionRequestJson}>;
 
 /**
  * Which sign-in to fetch.
@@ -669,7 +533,7 @@ export declare const Auth: GenService<{
    */
   delete: {
     methodKind: "unary";
-    input: typeof DeleteRequestSchema;
+    input: typeof DeletionRequestSchema;
     output: typeof EmptySchema;
   },
   /**

@@ -7,6 +7,8 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_chainguard_platform_iam_groups } from "../iam/groups_pb.js";
+import { file_chainguard_platform_iam_roles } from "../iam/roles_pb.js";
 import { file_gantry_annotations_v1_annotations } from "../../../gantry/annotations/v1/annotations_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -15,7 +17,7 @@ import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@buf
  * Describes the file chainguard/platform/auth/auth.proto.
  */
 export const file_chainguard_platform_auth_auth = /*@__PURE__*/
-  fileDesc("CiNjaGFpbmd1YXJkL3BsYXRmb3JtL2F1dGgvYXV0aC5wcm90bxIYY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoIowFCgZXaG9BbUkSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIYXVkaWVuY2UYAyADKAkSKgoGZXhwaXJ5GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglpc3N1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkEKDGNhcGFiaWxpdGllcxhlIAMoCzIrLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5XaG9BbUkuQ2FwYWJpbGl0eRINCgVlbWFpbBhmIAEoCRI5Cgdwcm9maWxlGGcgASgLMiguY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLldob0FtSS5Qcm9maWxlGjYKBUdyb3VwEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkaSwoEUm9sZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKDGNhcGFiaWxpdGllcxgEIAMoCRqOAQoKQ2FwYWJpbGl0eRI1CgVncm91cBgBIAEoCzImLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5XaG9BbUkuR3JvdXASMwoEcm9sZRgCIAEoCzIlLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5XaG9BbUkuUm9sZRIUCgxjYXBhYmlsaXRpZXMYAyADKAkaUQoHUHJvZmlsZRIMCgRuYW1lGAEgASgJEg8KB3BpY3R1cmUYAiABKAkSEgoKZ2l2ZW5fbmFtZRgDIAEoCRITCgtmYW1pbHlfbmFtZRgEIAEoCSJ8ChNSZWdpc3RyYXRpb25SZXF1ZXN0EhcKBGNvZGUYASABKAlCCYK8GAUQgCAoARJACgtpZGVudGl0eV9pZBgDIAEoCUIrgrwYJ0IjY2hhaW5ndWFyZC5wbGF0Zm9ybS5pYW0udjIuSWRlbnRpdHlYAUoECAIQA0oECAQQByI6CgdTZXNzaW9uEhgKCGlkZW50aXR5GAEgASgJQgaCvBgCWAESFQoFZ3JvdXAYAiABKAlCBoK8GAJYASIjCg1EZWxldGVSZXF1ZXN0EhIKAmlkGAEgASgJQgaCvBgCWAEiMgoZR2V0SGVhZGxlc3NTZXNzaW9uUmVxdWVzdBIVCgRjb2RlGAEgASgJQgeCvBgDEP8BIk0KD0hlYWRsZXNzU2Vzc2lvbhIXCg9lY2RoX3B1YmxpY19rZXkYASABKAwSIQoRZW5jcnlwdGVkX2lkdG9rZW4YAiABKAxCBoK8GAIoATL0BAoEQXV0aBJdCghWYWxpZGF0ZRIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRogLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5XaG9BbUkiF6q7GACC0+STAg0SCy9hdXRoL3YxL29rEs8BCghSZWdpc3RlchItLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5SZWdpc3RyYXRpb25SZXF1ZXN0GiEuY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLlNlc3Npb24icaq7GAQYASgBsrsYQwolZGV2LmNoYWluZ3VhcmQuYXBpLmF1dGgucmVnaXN0ZXJlZC52MRIFZ3JvdXAYASIIaWRlbnRpdHkoATIFZ3JvdXDCuxgCCAeC0+STAhY6ASoiES9hdXRoL3YxL3JlZ2lzdGVyEpsBCgZEZWxldGUSJy5jaGFpbmd1YXJkLnBsYXRmb3JtLmF1dGguRGVsZXRlUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJQqrsYALK7GCoKImRldi5jaGFpbmd1YXJkLmFwaS5hdXRoLmRlbGV0ZWQudjEYAiICaWSC0+STAhgqFi9hdXRoL3YxL2RlbGV0ZS97aWQ9Kn0SnAEKEkdldEhlYWRsZXNzU2Vzc2lvbhIzLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5HZXRIZWFkbGVzc1Nlc3Npb25SZXF1ZXN0GikuY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLkhlYWRsZXNzU2Vzc2lvbiImqrsYBBgBKAGC0+STAhgSFi9zdHMvaGVhZGxlc3Nfc2Vzc2lvbnNiBnByb3RvMw", [file_gantry_annotations_v1_annotations, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp]);
+  fileDesc("CiNjaGFpbmd1YXJkL3BsYXRmb3JtL2F1dGgvYXV0aC5wcm90bxIYY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoIpwDCgZXaG9BbUkSDgoGaXNzdWVyGAEgASgJEg8KB3N1YmplY3QYAiABKAkSEAoIYXVkaWVuY2UYAyADKAkSKgoGZXhwaXJ5GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglpc3N1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkEKDGNhcGFiaWxpdGllcxhlIAMoCzIrLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5XaG9BbUkuQ2FwYWJpbGl0eRINCgVlbWFpbBhmIAEoCRIyCgdwcm9maWxlGGcgASgLMiEuY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLlByb2ZpbGUafgoKQ2FwYWJpbGl0eRItCgVncm91cBgBIAEoCzIeLmNoYWluZ3VhcmQucGxhdGZvcm0uaWFtLkdyb3VwEisKBHJvbGUYAiABKAsyHS5jaGFpbmd1YXJkLnBsYXRmb3JtLmlhbS5Sb2xlEhQKDGNhcGFiaWxpdGllcxgDIAMoCSJRCgdQcm9maWxlEgwKBG5hbWUYASABKAkSDwoHcGljdHVyZRgCIAEoCRISCgpnaXZlbl9uYW1lGAMgASgJEhMKC2ZhbWlseV9uYW1lGAQgASgJInwKE1JlZ2lzdHJhdGlvblJlcXVlc3QSFwoEY29kZRgBIAEoCUIJgrwYBRCAICgBEkAKC2lkZW50aXR5X2lkGAMgASgJQiuCvBgnQiNjaGFpbmd1YXJkLnBsYXRmb3JtLmlhbS52Mi5JZGVudGl0eVgBSgQIAhADSgQIBBAHIjoKB1Nlc3Npb24SGAoIaWRlbnRpdHkYASABKAlCBoK8GAJYARIVCgVncm91cBgCIAEoCUIGgrwYAlgBIiUKD0RlbGV0aW9uUmVxdWVzdBISCgJpZBgBIAEoCUIGgrwYAlgBIjIKGUdldEhlYWRsZXNzU2Vzc2lvblJlcXVlc3QSFQoEY29kZRgBIAEoCUIHgrwYAxD/ASJNCg9IZWFkbGVzc1Nlc3Npb24SFwoPZWNkaF9wdWJsaWNfa2V5GAEgASgMEiEKEWVuY3J5cHRlZF9pZHRva2VuGAIgASgMQgaCvBgCKAEy9gQKBEF1dGgSXQoIVmFsaWRhdGUSFi5nb29nbGUucHJvdG9idWYuRW1wdHkaIC5jaGFpbmd1YXJkLnBsYXRmb3JtLmF1dGguV2hvQW1JIhequxgAgtPkkwINEgsvYXV0aC92MS9vaxLPAQoIUmVnaXN0ZXISLS5jaGFpbmd1YXJkLnBsYXRmb3JtLmF1dGguUmVnaXN0cmF0aW9uUmVxdWVzdBohLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5TZXNzaW9uInGquxgEGAEoAbK7GEMKJWRldi5jaGFpbmd1YXJkLmFwaS5hdXRoLnJlZ2lzdGVyZWQudjESBWdyb3VwGAEiCGlkZW50aXR5KAEyBWdyb3VwwrsYAggHgtPkkwIWOgEqIhEvYXV0aC92MS9yZWdpc3RlchKdAQoGRGVsZXRlEikuY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLkRlbGV0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJQqrsYALK7GCoKImRldi5jaGFpbmd1YXJkLmFwaS5hdXRoLmRlbGV0ZWQudjEYAiICaWSC0+STAhgqFi9hdXRoL3YxL2RlbGV0ZS97aWQ9Kn0SnAEKEkdldEhlYWRsZXNzU2Vzc2lvbhIzLmNoYWluZ3VhcmQucGxhdGZvcm0uYXV0aC5HZXRIZWFkbGVzc1Nlc3Npb25SZXF1ZXN0GikuY2hhaW5ndWFyZC5wbGF0Zm9ybS5hdXRoLkhlYWRsZXNzU2Vzc2lvbiImqrsYBBgBKAGC0+STAhgSFi9zdHMvaGVhZGxlc3Nfc2Vzc2lvbnNiBnByb3RvMw", [file_chainguard_platform_iam_groups, file_chainguard_platform_iam_roles, file_gantry_annotations_v1_annotations, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message chainguard.platform.auth.WhoAmI.
@@ -25,67 +27,53 @@ export const WhoAmISchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_auth_auth, 0);
 
 /**
- * Describes the message chainguard.platform.auth.WhoAmI.Group.
- * Use `create(WhoAmI_GroupSchema)` to create a new message.
- */
-export const WhoAmI_GroupSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 0, 0);
-
-/**
- * Describes the message chainguard.platform.auth.WhoAmI.Role.
- * Use `create(WhoAmI_RoleSchema)` to create a new message.
- */
-export const WhoAmI_RoleSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 0, 1);
-
-/**
  * Describes the message chainguard.platform.auth.WhoAmI.Capability.
  * Use `create(WhoAmI_CapabilitySchema)` to create a new message.
  */
 export const WhoAmI_CapabilitySchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 0, 2);
+  messageDesc(file_chainguard_platform_auth_auth, 0, 0);
 
 /**
- * Describes the message chainguard.platform.auth.WhoAmI.Profile.
- * Use `create(WhoAmI_ProfileSchema)` to create a new message.
+ * Describes the message chainguard.platform.auth.Profile.
+ * Use `create(ProfileSchema)` to create a new message.
  */
-export const WhoAmI_ProfileSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 0, 3);
+export const ProfileSchema = /*@__PURE__*/
+  messageDesc(file_chainguard_platform_auth_auth, 1);
 
 /**
  * Describes the message chainguard.platform.auth.RegistrationRequest.
  * Use `create(RegistrationRequestSchema)` to create a new message.
  */
 export const RegistrationRequestSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 1);
+  messageDesc(file_chainguard_platform_auth_auth, 2);
 
 /**
  * Describes the message chainguard.platform.auth.Session.
  * Use `create(SessionSchema)` to create a new message.
  */
 export const SessionSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 2);
+  messageDesc(file_chainguard_platform_auth_auth, 3);
 
 /**
- * Describes the message chainguard.platform.auth.DeleteRequest.
- * Use `create(DeleteRequestSchema)` to create a new message.
+ * Describes the message chainguard.platform.auth.DeletionRequest.
+ * Use `create(DeletionRequestSchema)` to create a new message.
  */
-export const DeleteRequestSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 3);
+export const DeletionRequestSchema = /*@__PURE__*/
+  messageDesc(file_chainguard_platform_auth_auth, 4);
 
 /**
  * Describes the message chainguard.platform.auth.GetHeadlessSessionRequest.
  * Use `create(GetHeadlessSessionRequestSchema)` to create a new message.
  */
 export const GetHeadlessSessionRequestSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 4);
+  messageDesc(file_chainguard_platform_auth_auth, 5);
 
 /**
  * Describes the message chainguard.platform.auth.HeadlessSession.
  * Use `create(HeadlessSessionSchema)` to create a new message.
  */
 export const HeadlessSessionSchema = /*@__PURE__*/
-  messageDesc(file_chainguard_platform_auth_auth, 5);
+  messageDesc(file_chainguard_platform_auth_auth, 6);
 
 /**
  * Registration and token checks.

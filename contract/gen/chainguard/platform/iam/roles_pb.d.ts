@@ -15,6 +15,8 @@ import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 export declare const file_chainguard_platform_iam_roles: GenFile;
 
 /**
+ * A named set of capabilities.
+ *
  * @generated from message chainguard.platform.iam.Role
  */
 export declare type Role = Message<"chainguard.platform.iam.Role"> & {
@@ -40,6 +42,8 @@ export declare type Role = Message<"chainguard.platform.iam.Role"> & {
 };
 
 /**
+ * A named set of capabilities.
+ *
  * @generated from message chainguard.platform.iam.Role
  */
 export declare type RoleJson = {

@@ -280,7 +280,7 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.Custom
   accounts?: ApkoConfig_Accounts | undefined;
 
   /**
-   * @generated from field: chainguard.platform.registry.CustomOverlay.Certificates certificates = 5;
+   * @generated from field: chainguard.platform.registry.CustomOverlay.Certificates certificates = 15;
    */
   certificates?: CustomOverlay_Certificates | undefined;
 };
@@ -310,7 +310,7 @@ export declare type CustomOverlayJson = {
   accounts?: ApkoConfig_AccountsJson;
 
   /**
-   * @generated from field: chainguard.platform.registry.CustomOverlay.Certificates certificates = 5;
+   * @generated from field: chainguard.platform.registry.CustomOverlay.Certificates certificates = 15;
    */
   certificates?: CustomOverlay_CertificatesJson;
 };
@@ -3750,25 +3750,25 @@ export declare const HelmRequestSchema: GenMessage<HelmRequest, {jsonType: HelmR
  */
 export declare type Helm = Message<"chainguard.platform.registry.Helm"> & {
   /**
-   * Address of the chart's repository.
-   *
-   * @generated from field: string chart_repository = 1;
-   */
-  chartRepository: string;
-
-  /**
    * Name of the chart.
    *
-   * @generated from field: string chart_name = 2;
+   * @generated from field: string chart_name = 1;
    */
   chartName: string;
 
   /**
    * Version of the chart.
    *
-   * @generated from field: string chart_version = 3;
+   * @generated from field: string chart_version = 2;
    */
   chartVersion: string;
+
+  /**
+   * Address of the chart's repository.
+   *
+   * @generated from field: string chart_repository = 3;
+   */
+  chartRepository: string;
 
   /**
    * Digest of the chart.
@@ -3792,25 +3792,25 @@ export declare type Helm = Message<"chainguard.platform.registry.Helm"> & {
  */
 export declare type HelmJson = {
   /**
-   * Address of the chart's repository.
-   *
-   * @generated from field: string chart_repository = 1;
-   */
-  chartRepository?: string;
-
-  /**
    * Name of the chart.
    *
-   * @generated from field: string chart_name = 2;
+   * @generated from field: string chart_name = 1;
    */
   chartName?: string;
 
   /**
    * Version of the chart.
    *
-   * @generated from field: string chart_version = 3;
+   * @generated from field: string chart_version = 2;
    */
   chartVersion?: string;
+
+  /**
+   * Address of the chart's repository.
+   *
+   * @generated from field: string chart_repository = 3;
+   */
+  chartRepository?: string;
 
   /**
    * Digest of the chart.
@@ -3924,28 +3924,28 @@ export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
   /**
    * Images that it starts.
    *
-   * @generated from field: repeated chainguard.platform.registry.ChartImage images = 7;
+   * @generated from field: repeated chainguard.platform.registry.ChartImage images = 100;
    */
   images: ChartImage[];
 
   /**
    * Chart.yaml as it is.
    *
-   * @generated from field: string raw = 8;
+   * @generated from field: string raw = 101;
    */
   raw: string;
 
   /**
    * values.yaml as it is.
    *
-   * @generated from field: string values = 9;
+   * @generated from field: string values = 102;
    */
   values: string;
 
   /**
    * What its authors say has changed.
    *
-   * @generated from field: string changelog = 10;
+   * @generated from field: string changelog = 103;
    */
   changelog: string;
 };
@@ -4001,28 +4001,28 @@ export declare type ChartJson = {
   /**
    * Images that it starts.
    *
-   * @generated from field: repeated chainguard.platform.registry.ChartImage images = 7;
+   * @generated from field: repeated chainguard.platform.registry.ChartImage images = 100;
    */
   images?: ChartImageJson[];
 
   /**
    * Chart.yaml as it is.
    *
-   * @generated from field: string raw = 8;
+   * @generated from field: string raw = 101;
    */
   raw?: string;
 
   /**
    * values.yaml as it is.
    *
-   * @generated from field: string values = 9;
+   * @generated from field: string values = 102;
    */
   values?: string;
 
   /**
    * What its authors say has changed.
    *
-   * @generated from field: string changelog = 10;
+   * @generated from field: string changelog = 103;
    */
   changelog?: string;
 };
@@ -4121,13 +4121,6 @@ export declare type ChartImage = Message<"chainguard.platform.registry.ChartImag
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 3;
    */
   requirement: ChartImageRequirement;
-
-  /**
-   * Name of the repo that has it here.
-   *
-   * @generated from field: string repo_name = 4;
-   */
-  repoName: string;
 };
 
 /**
@@ -4156,13 +4149,6 @@ export declare type ChartImageJson = {
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 3;
    */
   requirement?: ChartImageRequirementJson;
-
-  /**
-   * Name of the repo that has it here.
-   *
-   * @generated from field: string repo_name = 4;
-   */
-  repoName?: string;
 };
 
 /**
@@ -4250,13 +4236,6 @@ export declare type ChartImageBinding = Message<"chainguard.platform.registry.Ch
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 2;
    */
   requirement: ChartImageRequirement;
-
-  /**
-   * The repo of the image.
-   *
-   * @generated from field: string image_repo = 3;
-   */
-  imageRepo: string;
 };
 
 /**
@@ -4278,13 +4257,6 @@ export declare type ChartImageBindingJson = {
    * @generated from field: chainguard.platform.registry.ChartImageRequirement requirement = 2;
    */
   requirement?: ChartImageRequirementJson;
-
-  /**
-   * The repo of the image.
-   *
-   * @generated from field: string image_repo = 3;
-   */
-  imageRepo?: string;
 };
 
 /**
@@ -4348,26 +4320,26 @@ export declare const DeploymentSchema: GenMessage<Deployment, {jsonType: Deploym
  */
 export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"> & {
   /**
+   * Address of the chart's source. Kept as given; optional.
+   *
+   * @generated from field: optional string source = 1;
+   */
+  source?: string | undefined;
+
+  /**
    * Address of the chart: `oci://` and its repository in a registry, or the address of a chart repository. Kept as it is
    * given; never fetched.
    *
-   * @generated from field: string repo = 1;
+   * @generated from field: string repo = 2;
    */
   repo: string;
 
   /**
-   * Address of the chart's source. Kept as it is given; empty: not said.
+   * Name of the chart in a chart repository that holds several; optional, since `repo` may name it already.
    *
-   * @generated from field: string source = 2;
+   * @generated from field: optional string chart = 3;
    */
-  source: string;
-
-  /**
-   * Name of the chart in a chart repository that holds several; empty: `repo` names it already.
-   *
-   * @generated from field: string chart = 3;
-   */
-  chart: string;
+  chart?: string | undefined;
 };
 
 /**
@@ -4377,24 +4349,24 @@ export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"
  */
 export declare type HelmChartJson = {
   /**
-   * Address of the chart: `oci://` and its repository in a registry, or the address of a chart repository. Kept as it is
-   * given; never fetched.
+   * Address of the chart's source. Kept as given; optional.
    *
-   * @generated from field: string repo = 1;
-   */
-  repo?: string;
-
-  /**
-   * Address of the chart's source. Kept as it is given; empty: not said.
-   *
-   * @generated from field: string source = 2;
+   * @generated from field: optional string source = 1;
    */
   source?: string;
 
   /**
-   * Name of the chart in a chart repository that holds several; empty: `repo` names it already.
+   * Address of the chart: `oci://` and its repository in a registry, or the address of a chart repository. Kept as it is
+   * given; never fetched.
    *
-   * @generated from field: string chart = 3;
+   * @generated from field: string repo = 2;
+   */
+  repo?: string;
+
+  /**
+   * Name of the chart in a chart repository that holds several; optional, since `repo` may name it already.
+   *
+   * @generated from field: optional string chart = 3;
    */
   chart?: string;
 };
