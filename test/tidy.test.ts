@@ -585,12 +585,11 @@ test("what the kernel is excused for is still there", () => {
   assert.ok(resourceNames.has("repos") && resourceNames.has("Group"), "the names of resources were not found");
 });
 
-test("every setting is in the README and in the guide for operators, and they have no other", () => {
-  for (const path of ["README.md", "docs/operations.md"]) {
-    const rows = (files.get(path) ?? "").split("\n").filter((line) => /^\| `(?:GANTRY_|DATABASE_URL|OTEL_)/.test(line));
-    const named = rows.flatMap((line) => [...(line.split(" | ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
-    assert.deepEqual(named.toSorted(), [...settingNames].sort(), `the table of settings in ${path} is not that of server/application/setting-names.ts`);
-  }
+test("every setting is in docs/reference/configuration.md, and the page has no other", () => {
+  const path = "docs/reference/configuration.md";
+  const rows = (files.get(path) ?? "").split("\n").filter((line) => /^\| `(?:GANTRY_|DATABASE_URL|OTEL_)/.test(line));
+  const named = rows.flatMap((line) => [...(line.split(" | ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
+  assert.deepEqual(named.toSorted(), [...settingNames].sort(), `the table of ${path} is not that of server/application/setting-names.ts`);
 });
 
 /** Files that a document names and that are not there; a bare name is in the folder of the one before it, as one reads it. */

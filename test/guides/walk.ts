@@ -41,10 +41,10 @@ const patternOf = (shown: string): RegExp => {
   return new RegExp(`^${parts.join("[^]*?")}$`);
 };
 
-const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string): Promise<string> =>
+const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string, timeoutMs: number): Promise<string> =>
   new Promise((resolve, reject) => {
     // What waits for what never comes must not outlive the test.
-    const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: 150_000 };
+    const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: timeoutMs };
     const child = execFile("/bin/sh", ["-e"], options, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}\n${stdout.slice(-2000)}`)) : resolve(stdout),
     );
@@ -79,12 +79,19 @@ export const walk = async (
     home,
     environment,
     cwd = root,
-  }: { readonly port: string; readonly home: string; readonly environment: Readonly<Record<string, string>>; readonly cwd?: string },
+    timeoutMs = 150_000,
+  }: {
+    readonly port: string;
+    readonly home: string;
+    readonly environment: Readonly<Record<string, string>>;
+    readonly cwd?: string;
+    readonly timeoutMs?: number;
+  },
 ): Promise<void> => {
   const mark = "=====";
   const script = steps.map(({ commands }) => `${commands.replaceAll("8080", port)}\nprintf '${mark}'\n`).join("");
   const path = `${join(home, "bin")}:${process.env.PATH ?? ""}:${dirname(process.execPath)}`;
-  const printed = (await run(script, { ...environment, PATH: path, HOME: home }, cwd)).split(mark);
+  const printed = (await run(script, { ...environment, PATH: path, HOME: home }, cwd, timeoutMs)).split(mark);
   assert.equal(printed.length, steps.length + 1);
   for (const [index, { commands, shown }] of steps.entries()) {
     if (shown === undefined) continue;

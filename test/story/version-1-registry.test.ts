@@ -306,7 +306,7 @@ test("who reads alone sees no more over version 1, and changes nothing", async (
     assert.equal((await world.call(`${registry}/${rpc}`, request, { token })).code, codes.PERMISSION_DENIED, rpc);
 });
 
-test("what no public role has of the registry the operator gives on by a role of one's own (docs/operations.md: Version 1)", async () => {
+test("what no public role has of the registry the operator gives on by a role of one's own (docs/reference/version-1.md)", async () => {
   const iam = "chainguard.platform.iam";
   const capabilities = ["internal", "registry.deployments.create", "registry.deployments.list", "registry.deployments.update"];
   const role = await world.ok(`${iam}.Roles/Create`, { parentId: world.organization, role: { name: "deployer", capabilities } });
