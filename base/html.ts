@@ -45,7 +45,8 @@ export const pageStyle =
   "button:hover,.button:hover{text-decoration:underline}button.secondary,.button.secondary{color:var(--text);background:none;border-color:var(--line)}" +
   ".providers{display:block}.providers li{margin:.6em 0}.providers .button{display:block;width:100%}.providers small{color:inherit;font-weight:400}" +
   ":focus-visible{outline:3px solid var(--accent);outline-offset:2px}[role=alert]{color:var(--alert);font-weight:600}" +
-  ".person{padding:.7em 1em;border:1px solid var(--edge);border-radius:.4em}.person strong{font-size:1.1em}" +
+  ".person{margin:.7em 0;padding:.7em 1em;border:1px solid var(--edge);border-radius:.4em}.person strong{font-size:1.1em}" +
+  ".person>p{margin:0}.person>.actions{margin:.7em 0 .2em}" +
   ".code{font:600 clamp(1.4em,8vw,2em)/1.2 ui-monospace,monospace;letter-spacing:.08em;margin:.7em 0}";
 
 /** A gantry: a beam on two legs, and what hangs from it. */

@@ -1,4 +1,4 @@
-// `gantry logout`: removes the tokens of a sign-in from this machine.
+// `gantry logout`: revokes the session of a sign-in, and removes its tokens from this machine.
 
 import { type Command, Option } from "commander";
 import { changeContexts } from "#contexts";
@@ -18,10 +18,11 @@ export const logoutCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "logout",
     usage: "[--server URL] [--context NAME] [--audience AUDIENCE]",
-    description: `Revokes the session at the server, so that its tokens stop working everywhere. If the server cannot be reached, it says so and
-continues; revoke the session later with gantry sessions revoke. Removes what gantry login has kept for this server, or for this
-audience; of the server also what it has written for docker, podman and their like. The context stays (gantry context delete
-removes it); the file of an identity token is not read any more. What stands in the environment (GANTRY_TOKEN) is not its to remove, and it says so.`,
+    description: `Sign out. Revokes the session at the server, so that its tokens stop working everywhere, and removes the tokens that gantry login has
+stored on this machine for the server or the audience, with the registry credentials of docker, podman and similar tools. If the
+server cannot be reached, the tokens are removed and the session stays: revoke it later with gantry sessions revoke.
+The context stays (gantry context delete removes it), without its identity token file. Tokens in the environment (GANTRY_TOKEN)
+are not removed; a warning names them.`,
     notes: `${exitStatusText}
 
 Examples:  gantry logout
@@ -43,5 +44,5 @@ Examples:  gantry logout
           contexts: new Map(contexts).set(name, { ...stored, identityTokenFile: undefined }),
         }));
       for (const variable of ["GANTRY_TOKEN", "GANTRY_TOKEN_FILE", "GANTRY_IDENTITY_TOKEN", "GANTRY_IDENTITY_TOKEN_FILE"])
-        if (environment[variable]) err.write(`${variable} is set: commands go on with what it holds\n`);
+        if (environment[variable]) err.write(`warning: ${variable} is still set, and commands still use it\n`);
     });

@@ -165,10 +165,10 @@ const revokeKept = async ({ issuer, environment, out, err }: SignOutOptions, pla
   if (!kept.access && !kept.refresh) return;
   try {
     await revokeSession(issuer, kept, AbortSignal.timeout(limits.callsOfCommandMs));
-    out.write(`The session is revoked at ${issuer}\n`);
+    out.write(`Session revoked at ${issuer}\n`);
   } catch (thrown) {
     if (!(thrown instanceof Fault) && !(thrown instanceof DOMException)) throw thrown;
-    err.write(`The session is not revoked at ${issuer}: ${thrown.message}. Revoke it there with gantry sessions revoke.\n`);
+    err.write(`Cannot revoke the session at ${issuer}: ${thrown.message}. To revoke it later, run gantry sessions revoke.\n`);
   }
 };
 

@@ -230,14 +230,12 @@ test("a data directory that had one role gets the second at the next start, with
   assert.equal(readFileSync(rules, "utf8"), "local all gantry trust\nlocal all watcher trust\nlocal all gantry_server trust\n");
 });
 
-test("a second server on the same data directory is refused at once, and a command beside it joins", async (t) => {
+test("a second server on the same data directory is refused while the first runs, and a command joins the first", async (t) => {
   const data = used(t);
   const server = await open(t, data);
-  const begin = Date.now();
   await assert.rejects(open(t, data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
   const other = another(t, data, "other");
   assert.match(await other.nextLine(), new RegExp(`^refused: .*in use by another Gantry \\(process ${process.pid}\\)`));
-  assert.ok(Date.now() - begin < 3_000);
 
   const command = another(t, data, "from the command", { join: true });
   assert.equal(await command.nextLine(), "open");

@@ -50,7 +50,7 @@ interface SealedQuestion extends AuthorizationQuestion {
 const cannotBegin = (dependencies: SignInDependencies, fault: Fault): EndpointAnswer =>
   refusalPage(fault, dependencies.statusOf(fault), "This sign-in cannot begin", [
     sentenceOf(fault.message),
-    "You were sent here by a program or a page; it is its mistake, or somebody else's attempt in its name.",
+    "A program or a page sent you here. The mistake is there, or someone is using its name.",
   ]);
 
 /** Where the client's answer goes, if it has one that can be had. */
@@ -113,7 +113,7 @@ const refuseRequest = (dependencies: SignInDependencies, client: Client, address
     fault,
     dependencies.statusOf(fault),
     "This sign-in cannot begin",
-    [`${client.host} sent you here with a request that is not valid. ${sentenceOf(fault.message)}`],
+    [`${client.host} sent you here with an invalid request. ${sentenceOf(fault.message)}`],
     `<p class="actions"><a class="button secondary" href="${escapeHtml(back)}">Back to ${escapeHtml(where)}</a></p>`,
   );
 };
@@ -137,16 +137,16 @@ const consentPage = (
   const sealed = dependencies.vault.seal(sealPurpose, JSON.stringify(question), boundToNothing);
   const isListed = client.kind === "listed";
   const named = visibleText(client.name, limits.shownNameLengthMax) === "" ? "" : `<br>It calls itself ${nameHtml(client.name)}.`;
-  const said = isListed ? "<br>It is known here: whoever runs this server lists it." : named;
+  const said = isListed ? "<br>The operator of this server has registered it." : named;
   // One host can serve the documents of many people, so the address is shown in full. It is ASCII in its one spelling (client-documents.ts).
   const document = client.kind === "document" ? `<br><small>${escapeHtml(completion.client)}</small>` : "";
   const grants = grantTexts(dependencies, completion.requestedToken, completion.refresh);
   const form =
     // The host alone cannot be made up, nor what the operator calls somebody: it stands first, and by itself.
-    `<p class="person"><small>Asked by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${document}${said}</p>` +
-    `<p>It asks to act in your name on ${escapeHtml(ownHost)}. If you allow it:</p>` +
+    `<p class="person"><small>Requested by</small><br><strong>${escapeHtml(isListed ? completion.client : client.host)}</strong>${document}${said}</p>` +
+    `<p>It asks to act on your behalf on ${escapeHtml(ownHost)}. If you allow it:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}<li>${escapeHtml(destinationText(completion.redirectUri, client))}</li></ul>` +
-    "<p><strong>Allow it only if you began this yourself.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +
+    "<p><strong>Allow it only if you started this yourself.</strong> If someone sent you here, refuse: that person could act on your behalf.</p>" +
     (provider ? providerFields(provider) : "") +
     '<p class="actions"><button name="answer" value="confirm">Allow</button>' +
     '<button class="secondary" name="answer" value="refuse">Refuse</button></p>';
@@ -210,8 +210,8 @@ const unchangedClient = async (dependencies: SignInDependencies, { origin }: End
 };
 
 const changedPage = (): EndpointAnswer => {
-  const why = "the client says something else of itself than you were shown";
-  return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Not allowed", [`${sentenceOf(why)} Begin again where you came from.`]);
+  const why = "the client has changed since the page was shown";
+  return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Not allowed", [`${sentenceOf(why)} Start the sign-in again.`]);
 };
 
 const answerQuestion = async (dependencies: SignInDependencies, request: EndpointRequest, question: SealedQuestion): Promise<EndpointAnswer> => {
@@ -234,7 +234,7 @@ export const answerAuthorizeQuestion = async (dependencies: SignInDependencies, 
   const sealed = request.form.get("question") ?? "";
   const opened = isConfirmed(dependencies, request, sealed, "Lax") ? dependencies.vault.open(sealPurpose, sealed, boundToNothing) : undefined;
   const question = opened === undefined ? undefined : (JSON.parse(opened) as SealedQuestion);
-  if (!question || question.untilMs <= dependencies.clock()) return unconfirmedPage("Begin again where you came from.");
+  if (!question || question.untilMs <= dependencies.clock()) return unconfirmedPage("Start the sign-in again.");
   try {
     return await answerQuestion(dependencies, request, question);
   } catch (thrown) {

@@ -258,11 +258,11 @@ const signInUpstreamUser = async (
 
 /** Answers a callback at the address that all providers once shared. It redeems nothing and ends no sign-in. */
 export const refuseSharedCallback = async (dependencies: SignInDependencies): Promise<EndpointAnswer> => {
-  const why = "each identity provider has its own callback address, and this is the one that all of them shared";
+  const why = "this callback address is no longer used, because each identity provider has its own";
   return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Not signed in", [
     sentenceOf(why),
-    `An administrator registers the provider's address there: ${urlOfPath(dependencies, callbackPath)}/<uid>, ` +
-      "shown as callbackUrl by the API and by: gantry iam identity-providers get. Then start the sign-in again.",
+    `At the provider, an administrator must register ${urlOfPath(dependencies, callbackPath)}/<uid>, with the uid of the identity provider. ` +
+      "The API and `gantry iam identity-providers get` show the address as callbackUrl. Then start the sign-in again.",
   ]);
 };
 
@@ -295,8 +295,8 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   const browserSecret = readSignInCookie(dependencies, state, request);
   const taken = another === undefined ? await takePendingSignIn(dependencies, identityProviderUid, state, browserSecret) : undefined;
   if (!taken) {
-    const ended = "this sign-in was begun in another browser, has been finished already, or has taken too long";
-    return refusalPage(new Fault("INVALID_ARGUMENT", ended), 400, "Not signed in", [`${sentenceOf(ended)} Begin again where you came from.`]);
+    const ended = "this sign-in started in another browser, is already complete, or has expired";
+    return refusalPage(new Fault("INVALID_ARGUMENT", ended), 400, "Not signed in", [`${sentenceOf(ended)} Start it again.`]);
   }
   const { provider, pending } = taken;
   const requestSource = { origin: request.origin, requestId: request.requestId };
@@ -326,7 +326,7 @@ export const endInvitedSignIn = async (dependencies: SignInDependencies, request
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
     const { issuer, clientId } = pending.authorizationRequest;
     if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId)
-      throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
+      throw new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started; start again");
     return redirectByPage(await finishSignIn(dependencies, request, provider, upstreamUser, pending, answer.accepted));
   } catch (thrown) {
     const requestSource = { origin: request.origin, requestId: request.requestId };

@@ -112,9 +112,9 @@ export const grantTexts = (
   { audience, scopes, capabilities }: RequestedToken,
   refresh: boolean,
 ): readonly string[] => [
-  capabilities.length === 0 ? "It may do everything that you may do." : `It may do this only: ${capabilities.join(", ")}.`,
-  ...(scopes.length > 0 ? [`It may do so in these groups only: ${scopes.join(", ")}.`] : []),
-  ...(audience.some((each) => each !== publicUrl) ? [`It may act in your name at ${audience.join(", ")}.`] : []),
+  capabilities.length === 0 ? "It can do everything that you can do." : `It can use these permissions only: ${capabilities.join(", ")}.`,
+  ...(scopes.length > 0 ? [`It can do so in these groups only: ${scopes.join(", ")}.`] : []),
+  ...(audience.some((each) => each !== publicUrl) ? [`It can act on your behalf at ${audience.join(", ")}.`] : []),
   refresh
     ? `Access lasts up to ${days(limits.refreshFamilyLifetimeMs)} days, if it is used at least every ${days(limits.refreshTokenLifetimeMs)} days.`
     : "Access lasts one hour at most.",
@@ -129,9 +129,9 @@ export const confirmationPage = (site: Site, request: EndpointRequest, subject: 
   const hidden = hiddenInputs([...question.hidden, ["proof", proof]]);
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
-    `<p>If you go on:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
-    "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> " +
-    "If somebody sent you here, refuse: they would act in your name.</p>" +
+    `<p>If you continue:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
+    "<p><strong>Continue only if you started this sign-in yourself and your terminal shows this code.</strong> " +
+    "If someone sent you here, refuse: that person could act on your behalf.</p>" +
     `<form method="post" action="${question.path}">${hidden}${question.provider ? providerFields(question.provider) : ""}` +
     '<p class="actions"><button name="answer" value="confirm">This is my terminal</button>' +
     '<button class="secondary" name="answer" value="refuse">Refuse</button></p></form>';
@@ -155,9 +155,15 @@ export const questionPage = (
 };
 
 /** Answers a form that does not come from our page. */
-export const unconfirmedPage = (next = "Open the address again that your terminal shows."): EndpointAnswer => {
-  const why = "this did not come from the page that asks, or that page was open for too long";
+export const unconfirmedPage = (next = "Open the address that your terminal shows again."): EndpointAnswer => {
+  const why = "the answer did not come from the page that this browser was shown, or the page has expired";
   return refusalPage(new Fault("PERMISSION_DENIED", why), 403, "Not confirmed", [`${sentenceOf(why)} ${next}`]);
+};
+
+/** Answers a form of our page that was sent before, or that came after its question expired. */
+export const answeredPage = (next: string): EndpointAnswer => {
+  const why = "this page was already answered, or it has expired";
+  return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Already answered or expired", [`${sentenceOf(why)} ${next}`]);
 };
 
 /** On to another site. A form of ours may lead to this server only, also by a redirect of its answer: so by a page. */
@@ -168,8 +174,8 @@ export const redirectByPage = (answer: EndpointAnswer): EndpointAnswer => {
   const between = htmlPage(
     200,
     "One moment",
-    [host === "" ? `You go on in a program on this device (${protocol}).` : `You go on at ${host}.`],
-    `<p class="actions"><a class="button" href="${escapeHtml(location)}">Go there</a></p>`,
+    [host === "" ? `Continuing in a program on this device (${protocol}).` : `Continuing to ${host}.`],
+    `<p class="actions"><a class="button" href="${escapeHtml(location)}">Continue</a></p>`,
   );
   return { ...between, headers: { ...between.headers, ...headers, refresh: `0;url=${location}` } };
 };

@@ -30,15 +30,15 @@ const codePage = (dependencies: SignInDependencies, request: EndpointRequest, st
   const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}${problemAttributes(problem)}>`;
   const form =
     `${alert}<form method="post" action="${devicePath}"><p><label for="user_code">Code</label>${input}</p>` +
-    '<p class="actions"><button>Go on</button></p></form>';
-  const paragraph = value === "" ? "Type the code that your terminal shows." : "Go on if this is the code that your terminal shows.";
+    '<p class="actions"><button>Continue</button></p></form>';
+  const paragraph = value === "" ? "Enter the code that your terminal shows." : "Continue only if your terminal shows this code.";
   const page = htmlPage(status, "Sign in a terminal", [paragraph], form);
   const fault = new Fault(status === 404 ? "NOT_FOUND" : status === 403 ? "PERMISSION_DENIED" : "INVALID_ARGUMENT", problem);
   return formPage(dependencies, request, problem === "" ? page : { ...page, fault });
 };
 
 const unknownCodePage = (dependencies: SignInDependencies, request: EndpointRequest): EndpointAnswer =>
-  codePage(dependencies, request, 404, "", "There is no such code, or it has ended. A code is good for 15 minutes and for one sign-in.");
+  codePage(dependencies, request, 404, "", "Code not found or expired. A code is valid for 15 minutes and for one sign-in.");
 
 const malformedCodePage = (dependencies: SignInDependencies, request: EndpointRequest, typed: string): EndpointAnswer =>
   codePage(dependencies, request, 400, typed, "A code has 8, 10 or 12 letters, such as WDJB-MJHT.");
@@ -52,7 +52,7 @@ const elapsedText = (milliseconds: number): string => {
 const requesterText = ({ address, createTimeMs }: OpenCode, own: string, nowMs: number): string => {
   const time = `${new Date(createTimeMs).toISOString().slice(11, 16)} UTC, ${elapsedText(nowMs - createTimeMs)}`;
   if (address === "") return `The request came at ${time}.`;
-  const compared = address === own ? "This browser has the same address." : `This browser has another address, ${own}.`;
+  const compared = address === own ? "This browser has the same address." : `This browser has a different address, ${own}.`;
   return `The request came from the address ${address} at ${time}. ${compared}`;
 };
 
@@ -67,7 +67,7 @@ const deviceConfirmationPage = (
   return confirmationPage(dependencies, request, code.userCode, {
     status: (provider?.problem ?? "") === "" ? 200 : 400,
     paragraphs: [
-      `A program in a terminal asks to act in your name on ${new URL(dependencies.publicUrl).host}.`,
+      `A program in a terminal asks to act on your behalf on ${new URL(dependencies.publicUrl).host}.`,
       claim,
       requesterText(code, request.origin.address, dependencies.clock()),
     ],
@@ -107,13 +107,7 @@ export type BeginDeviceSignIn = (request: EndpointRequest, code: OpenCode) => Pr
 
 const answerTypedCode = async (dependencies: SignInDependencies, request: EndpointRequest, typed: string): Promise<EndpointAnswer> => {
   if (!isOurBrowser(dependencies, request))
-    return codePage(
-      dependencies,
-      request,
-      403,
-      typed,
-      "This page was open for too long, or the browser keeps no cookies for it. Allow them, and go on once more.",
-    );
+    return codePage(dependencies, request, 403, typed, "This page has expired, or the browser blocks its cookies. Allow cookies, then try again.");
   const userCode = readUserCode(typed);
   if (userCode === undefined) return malformedCodePage(dependencies, request, typed);
   const code = await findOpenCode(dependencies, userCode, request);
@@ -131,9 +125,7 @@ const answerConfirmation = async (
   if (userCode === undefined || !isConfirmed(dependencies, request, userCode)) return unconfirmedPage();
   if (request.form.get("answer") !== "confirm") {
     const refused = await refuseDevice(dependencies, userCode, "refused in the browser");
-    return refused
-      ? htmlPage(200, "Refused", ["The terminal is not signed in, and is told so. You can close this page."])
-      : unknownCodePage(dependencies, request);
+    return refused ? htmlPage(200, "Refused", ["The terminal was not signed in. You can close this page."]) : unknownCodePage(dependencies, request);
   }
   const code = await findOpenCode(dependencies, userCode, request);
   if (!code) return unknownCodePage(dependencies, request);

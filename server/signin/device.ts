@@ -265,13 +265,15 @@ export const deviceCompleter: Completer<DeviceCompletion> = {
     const { store, clock } = settings;
     const client = await store.write((rows) => approveDeviceCode(rows, userCode, JSON.stringify(signedIn), clock()));
     if (client === undefined) {
-      const ended = `the code ${formatUserCode(userCode)} has ended, and the terminal is not signed in`;
-      return refusalPage(new Fault("NOT_FOUND", ended, { httpStatus: 410 }), 410, "Too late", [`${sentenceOf(ended)} Begin there again.`]);
+      const ended = `the code ${formatUserCode(userCode)} has expired, and the terminal is not signed in`;
+      return refusalPage(new Fault("NOT_FOUND", ended, { httpStatus: 410 }), 410, "Too late", [
+        `${sentenceOf(ended)} Start the sign-in again in the terminal.`,
+      ]);
     }
-    return signedInPage(settings, signedIn, "Your terminal is signed in", "It goes on by itself; you can close this page.");
+    return signedInPage(settings, signedIn, "Your terminal is signed in", "It continues automatically. You can close this page.");
   },
   refuse: async (settings, { status, fault }, { userCode }) => {
     await refuseDevice(settings, userCode, fault.message);
-    return refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "The terminal is told so. Begin there again."]);
+    return refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "Start the sign-in again in the terminal."]);
   },
 };

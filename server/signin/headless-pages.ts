@@ -41,12 +41,12 @@ const headlessConfirmationPage = (
   return confirmationPage(dependencies, request, code, {
     status: (provider?.problem ?? "") === "" ? 200 : 400,
     paragraphs: [
-      `A program in a terminal asks to act in your name on ${new URL(dependencies.publicUrl).host}.`,
-      "The address that it shows holds a code that begins with:",
+      `A program in a terminal asks to act on your behalf on ${new URL(dependencies.publicUrl).host}.`,
+      "The address that the terminal shows contains a code that starts with:",
     ],
     grants: [
-      ...(identity === "" ? [] : [`It acts as the identity ${identity}, as far as you may.`]),
-      ...(invite === "" ? [] : ["It brings an invite. After you sign in, a page asks whether you accept it."]),
+      ...(identity === "" ? [] : [`It acts as the identity ${identity}, if you have permission to assume it.`]),
+      ...(invite === "" ? [] : ["The link contains an invite. After you sign in, a page asks whether you accept it."]),
       ...grantTexts(dependencies, requestedToken, false),
     ],
     code: code.slice(0, codePrefixLength),
@@ -75,7 +75,7 @@ export const confirmHeadless = async (
   const { form } = request;
   if (!isConfirmed(dependencies, request, form.get("headless_code") ?? "")) return unconfirmedPage();
   if (form.get("answer") !== "confirm")
-    return htmlPage(200, "Refused", ["The terminal is not signed in; it waits until somebody stops it. You can close this page."]);
+    return htmlPage(200, "Refused", ["The terminal was not signed in and is still waiting: stop the command there. You can close this page."]);
   const ask: AskHeadless = async (headlessRequest) => {
     const question = await openProviderQuestion(dependencies, headlessRequest.provider);
     return question && headlessConfirmationPage(dependencies, request, form, headlessRequest, unanswered(question));

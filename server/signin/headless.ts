@@ -85,11 +85,11 @@ export const headlessCompleter: Completer<HeadlessCompletion> = {
       return encrypted !== undefined && storeHeadlessToken(rows, settings.openRows, signedIn.requestSource.origin.address, code, encrypted, settings.clock());
     });
     if (!stored) {
-      const taken = "somebody has signed in with this address before";
-      return refusalPage(new Fault("ALREADY_EXISTS", taken), 409, "Too late", [`${sentenceOf(taken)} Begin again in your terminal.`]);
+      const taken = "this address was already used to sign in";
+      return refusalPage(new Fault("ALREADY_EXISTS", taken), 409, "Too late", [`${sentenceOf(taken)} Start the sign-in again in the terminal.`]);
     }
-    return signedInPage(settings, signedIn, "Your terminal is signed in", "It goes on by itself; you can close this page.");
+    return signedInPage(settings, signedIn, "Your terminal is signed in", "It continues automatically. You can close this page.");
   },
   refuse: async (_settings, { status, fault }) =>
-    refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "Your terminal waits until you stop it. Begin there again."]),
+    refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "Your terminal is still waiting: stop the command, then start the sign-in again."]),
 };

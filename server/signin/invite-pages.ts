@@ -8,14 +8,13 @@
 // everything again, and that the invite still offers what the page showed (registration.ts).
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
-import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
 import { findSeenIdentities, type Write } from "#store";
 import type { Completion } from "./completion.ts";
-import { unconfirmedPage } from "./confirm.ts";
+import { answeredPage, unconfirmedPage } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { escapeHtml, refusalPage, sentenceOf } from "./pages.ts";
+import { escapeHtml } from "./pages.ts";
 import { hostOfIssuer, nameHtml, personHtml } from "./person.ts";
 import type { SentRequest, UpstreamUser } from "./provider.ts";
 import type { InviteOffer } from "./registration.ts";
@@ -72,7 +71,7 @@ const questionForm = ({ offer, waiting }: Question, isVisible: boolean): string 
   const organization = `<strong>${nameHtml(offer.organizationName)}</strong>`;
   return (
     `${personHtml({ act: { iss: issuer, sub: subject }, email, name })}` +
-    `<p>${organization} invites you to join with the role <strong>${nameHtml(offer.roleName)}</strong>.<br><small>${offer.organizationUid}</small></p>` +
+    `<p>${organization} invites you to join with the role <strong>${nameHtml(offer.roleName)}</strong>.<br><small>Organization ID: ${offer.organizationUid}</small></p>` +
     `${groupHtml(offer)}${roleEndHtml(offer)}` +
     (isVisible
       ? `<p>You already belong to ${organization}, or sign in with its identity provider. If you accept, you get the role.</p>`
@@ -119,20 +118,15 @@ export interface InviteAnswer {
   readonly accepted: AcceptedInvite | undefined;
 }
 
-const answeredPage = (): EndpointAnswer => {
-  const why = "this invite has been answered already, or its page was open for too long";
-  return refusalPage(new Fault("FAILED_PRECONDITION", why), 400, "Already answered", [`${sentenceOf(why)} Begin again where you came from.`]);
-};
-
 /** Takes the waiting sign-in that the form names: of all submissions one gets it. Returns a page if there is none. */
 export const takeInviteAnswer = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<InviteAnswer | EndpointAnswer> => {
   const answer = request.form.get("answer") ?? "";
-  const unconfirmed = (): EndpointAnswer => unconfirmedPage("Begin again where you came from.");
+  const next = "To see the invite again, open its link.";
   // Neither of the page's buttons sends another answer.
-  if (!["accept", "decline"].includes(answer)) return unconfirmed();
+  if (!["accept", "decline"].includes(answer)) return unconfirmedPage(next);
   const { isConfirmed, about } = await takeAnswered(dependencies, request, purpose);
-  if (!isConfirmed) return unconfirmed();
-  if (about === undefined) return answeredPage();
+  if (!isConfirmed) return unconfirmedPage(next);
+  if (about === undefined) return answeredPage(next);
   const { identityProviderUid, waiting, offer } = JSON.parse(about) as Question;
   return { waiting, identityProviderUid, accepted: answer === "accept" ? { code: waiting.pending.invite, offer } : undefined };
 };

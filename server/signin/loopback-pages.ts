@@ -13,7 +13,7 @@ import type { RequestSource } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { findGroupName } from "#store";
 import type { RedirectCompletion, SignedIn } from "./completion.ts";
-import { grantTexts, redirectByPage, unconfirmedPage } from "./confirm.ts";
+import { answeredPage, grantTexts, redirectByPage, unconfirmedPage } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { nameHtml, personHtml } from "./person.ts";
 import { askOnce, takeAnswered } from "./stored-question.ts";
@@ -43,13 +43,13 @@ export const askLoopback = async (
   const about: LoopbackQuestion = { completion, signedIn };
   const grants = grantTexts({ publicUrl }, requestedToken, createRefreshToken && mayRefresh);
   const form =
-    `<p class="person"><small>Asked by</small><br><strong>A program on this computer, port ${escapeHtml(port || "80")}</strong>` +
+    `<p class="person"><small>Requested by</small><br><strong>A program on this computer, port ${escapeHtml(port || "80")}</strong>` +
     `<br><small>${escapeHtml(host)}</small></p>` +
     personHtml(signedIn) +
     `<p>Organization: <strong>${nameHtml((await findGroupName(store.read, organization)) || organization)}</strong></p>` +
-    `<p>The program asks to act in your name on ${escapeHtml(new URL(publicUrl).host)}. If you continue:</p>` +
+    `<p>The program asks to act on your behalf on ${escapeHtml(new URL(publicUrl).host)}. If you continue:</p>` +
     `<ul>${grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
-    "<p><strong>Continue only if you started this sign-in yourself</strong>, and the program still waits. If you followed a link, cancel.</p>" +
+    "<p><strong>Continue only if you started this sign-in yourself</strong> and the program is still waiting. If you followed a link, cancel.</p>" +
     '<p class="actions"><button name="answer" value="continue">Continue</button>' +
     '<button class="secondary" name="answer" value="cancel">Cancel</button></p>';
   return askOnce(
@@ -64,8 +64,10 @@ type Refuse = (dependencies: SignInDependencies, thrown: unknown, completion: Re
 
 /** POST: the user's answer. `refuse` ends the sign-in without tokens (browser.ts). */
 export const answerLoopback = async (dependencies: SignInDependencies, request: EndpointRequest, refuse: Refuse): Promise<EndpointAnswer> => {
-  const { about } = await takeAnswered(dependencies, request, purpose);
-  if (about === undefined) return unconfirmedPage("Start the sign-in again in the program.");
+  const { isConfirmed, about } = await takeAnswered(dependencies, request, purpose);
+  const next = "Start the sign-in again in the program.";
+  if (!isConfirmed) return unconfirmedPage(next);
+  if (about === undefined) return answeredPage(next);
   const { completion, signedIn } = JSON.parse(about) as LoopbackQuestion;
   const { origin, requestId } = request;
   try {

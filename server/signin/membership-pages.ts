@@ -49,8 +49,9 @@ interface Question {
 }
 
 const organizationForm = ({ uid, name }: PersonOrganization): string =>
-  `<p><strong>${nameHtml(name)}</strong><br><small>${uid}</small></p>` +
-  `<p class="actions"><button name="accept" value="${uid}">Accept</button><button class="secondary" name="decline" value="${uid}">Decline</button></p>`;
+  `<div class="person"><p><small>Organization</small><br><strong>${nameHtml(name)}</strong><br><small>${uid}</small></p>` +
+  `<p class="actions"><button name="accept" value="${uid}">Accept</button>` +
+  `<button class="secondary" name="decline" value="${uid}">Decline</button></p></div>`;
 
 /** The pending memberships that a user is asked about now. */
 const findQuestions = ({ store, clock }: SignInDependencies, identityUid: string): Promise<PersonOrganization[]> =>
@@ -67,15 +68,17 @@ const membershipPage = (
   organizations: readonly PersonOrganization[],
 ): EndpointAnswer => {
   const sealed = dependencies.vault.seal(sealPurpose, JSON.stringify(question), boundToNothing);
+  const isOne = organizations.length === 1;
   const form =
     personHtml(question.person) +
-    "<p>These organizations have given you roles. Accept only organizations that you know: each chose its name itself. If you accept, " +
-    "the roles count, and the organization sees your name, email address and sign-ins. Until then it sees an identifier only, and you see " +
-    "nothing of it. If you decline, you are not asked again.</p>" +
+    `<p>You are signed in. ${isOne ? "This organization has" : "These organizations have"} role bindings for you, which grant nothing until you accept.</p>` +
+    "<ul><li>If you accept, the organization sees your name, email address, and sign-ins. Until then it sees an ID only.</li>" +
+    "<li>If you decline, you are not asked again.</li></ul>" +
+    "<p><strong>Accept only organizations that you know.</strong> An organization chooses its own name.</p>" +
     organizations.map(organizationForm).join("") +
     '<p class="actions"><button class="secondary" name="accept" value="">Not now</button></p>';
   return questionPage(dependencies, request, sealed, {
-    title: "You are signed in",
+    title: isOne ? "Join this organization?" : "Join these organizations?",
     paragraphs: [],
     path: membershipsPath,
     hidden: [["question", sealed]],
@@ -85,8 +88,8 @@ const membershipPage = (
 
 /** Where the sign-in was going. By a page: a form of ours may lead to this server only, also by a redirect of its answer. */
 const goOn = ({ location }: Question): EndpointAnswer => {
-  if (location === "") return htmlPage(200, "You are signed in", ["Nothing waits for you here; you can close this page."]);
-  const page = htmlPage(200, "One moment", ["You are signed in."], `<p><a href="${escapeHtml(location)}">Go on</a></p>`);
+  if (location === "") return htmlPage(200, "You are signed in", ["You can close this page."]);
+  const page = htmlPage(200, "One moment", ["You are signed in."], `<p class="actions"><a class="button" href="${escapeHtml(location)}">Continue</a></p>`);
   return { ...page, headers: { ...page.headers, refresh: `0;url=${location}` } };
 };
 

@@ -38,7 +38,7 @@ export const refusalPage = (fault: Fault, status: number, title: string, paragra
 
 /** A fault's message as a person reads it. */
 export const sentenceOf = (message: string): string => {
-  const words = message.replace(/^Invalid argument: (\w+): /, "the address's parameter $1 ");
+  const words = message.replace(/^Invalid argument: (\w+): /, "the parameter $1 ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 };
 

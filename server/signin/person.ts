@@ -12,7 +12,7 @@ import { htmlPage } from "./pages.ts";
 import type { SignInSettings } from "./settings.ts";
 
 /** A name that somebody else chose, as markup: visible, bounded, and without effect on the text around it. */
-export const nameHtml = (name: string): string => `<bdi>${escapeHtml(visibleText(name, limits.shownNameLengthMax))}</bdi>`;
+export const nameHtml = (name: string): string => `<bdi>${escapeHtml(visibleText(name, limits.shownNameLengthMax) || "(no visible name)")}</bdi>`;
 
 /** Where a provider's people sign in: its host, which nobody but its owner can have. */
 export const hostOfIssuer = (issuer: string): string => URL.parse(issuer)?.host || visibleText(issuer, limits.shownNameLengthMax);

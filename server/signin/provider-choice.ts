@@ -65,7 +65,7 @@ export const choicePage = (
   const answers =
     offered.length > 0
       ? `<ul class="actions providers">${links.join("")}</ul>${actionsHtml("")}`
-      : `<form method="get" action="${path}">${hidden}${typedHtml(question)}${actionsHtml("<button>Go on</button>")}</form>`;
-  const paragraph = offered.length > 0 ? `Choose how you sign in to ${host}.` : `You sign in to ${host} with the account that your organization gave you.`;
+      : `<form method="get" action="${path}">${hidden}${typedHtml(question)}${actionsHtml("<button>Continue</button>")}</form>`;
+  const paragraph = offered.length > 0 ? `Choose how to sign in to ${host}.` : `Sign in to ${host} with the account that your organization gave you.`;
   return refusalPage(fault, problem === "" ? 200 : 400, "Sign in", [paragraph], `${alertHtml(problem)}${answers}`);
 };

@@ -39,7 +39,9 @@ export const readRedirect = (site: Site, text: string): string => {
   if (text.length > limits.redirectLengthMax) refuse(`is longer than ${limits.redirectLengthMax} characters`);
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || url.hash !== "") return refuse("must be an address without user and fragment");
-  return isProgramAddress(site, text) ? text : refuse("must be a port of your own computer (http://127.0.0.1:PORT/…); pages use /oauth/authorize");
+  return isProgramAddress(site, text)
+    ? text
+    : refuse("must be a port of your own computer, such as http://127.0.0.1:8080/callback. Pages use /oauth/authorize");
 };
 
 /** The address with the parameters of the answer, in the place of what stood for them. */
@@ -54,7 +56,7 @@ const withParameters = (redirect: string, parameters: Readonly<Record<string, st
 
 export const redirectCompleter: Completer<RedirectCompletion> = {
   complete: async (settings, signedIn, { redirect, requestedToken, createRefreshToken }) => {
-    if (redirect === "") return signedInPage(settings, signedIn, "Signed in", "Nothing waits for this sign-in; you can close this page.");
+    if (redirect === "") return signedInPage(settings, signedIn, "Signed in", "You can close this page.");
     const { token, refreshToken } = await settings.store.write((rows) =>
       issueTokens(settings, rows, signedIn, requestedToken, createRefreshToken, { kind: "redirect", program: new URL(redirect).host }),
     );

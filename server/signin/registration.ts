@@ -174,7 +174,7 @@ export const findInviteGroup = async (rows: Read, code: string): Promise<string 
  * the others find out what is left. The group first, in the order in which a group's deletion takes them.
  */
 const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<Invite> => {
-  const unknown = new Fault("NOT_FOUND", "the invite does not exist, or somebody has joined with it");
+  const unknown = new Fault("NOT_FOUND", "invite not found, or already used. Ask for a new one");
   const group = await findInviteGroup(rows, code);
   if (group === undefined || !(await lockRow(rows, { name: "groups", columns: ["uid"] }, group, "key share"))) throw unknown;
   const invite = await lockInvite(rows, inviteCodeHash(code));
@@ -226,7 +226,7 @@ const lockAcceptableInvite = async (context: ChangeContext, person: Person, code
   const group = parentOf(invite.uid);
   await checkInvitee(context, invite, group, person);
   if (!(await mayStillGive(rows, invite, group, person.uid, nowMs))) {
-    throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
+    throw blocked("INVITE_NOT_COVERED", invite.uid, ["the creator of the invite no longer has the permissions that it grants; ask for a new one"]);
   }
   return { invite, group };
 };
@@ -268,7 +268,7 @@ export const readInviteOffer = async (cause: ChangeContext, upstream: Upstream, 
 const requireSameOffer = async (rows: Write, invite: Invite, group: string, shown: InviteOffer): Promise<void> => {
   const offer = await offerOf(rows, invite, group);
   if (JSON.stringify(offer) === JSON.stringify(shown)) return;
-  throw blocked("INVITE_CHANGED", invite.uid, ["the invite has changed since the page showed it; sign in again to see what it offers now"]);
+  throw blocked("INVITE_CHANGED", invite.uid, ["the invite has changed since the page was shown; open its link again to see the current offer"]);
 };
 
 /**

@@ -58,7 +58,7 @@ export interface ProviderQuestion {
 
 /** The question again, for whoever answered it with nothing. */
 export const unanswered = (question: ProviderQuestion): ProviderQuestion =>
-  question.problem === "" ? { ...question, problem: question.offered.length > 0 ? "Choose one of these." : "Type your organization's name." } : question;
+  question.problem === "" ? { ...question, problem: question.offered.length > 0 ? "Choose one of these." : "Enter your organization's name." } : question;
 
 /** The question that is open with this `idp_id`; undefined where it names one provider. */
 export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSettings, idpId: string): Promise<ProviderQuestion | undefined> => {
@@ -66,9 +66,9 @@ export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSe
   if (named.length === 1) return undefined;
   const common = { typed: idpId, fault: idpId === "" ? unnamedProviderFault() : named.length > 0 ? severalProvidersFault() : unknownProviderFault() };
   if (named.length > limits.offeredProvidersMax)
-    return { ...common, problem: "This organization has too many identity providers to choose from here. Type the uid of yours.", offered: [] };
+    return { ...common, problem: "This organization has too many identity providers to list here. Enter the uid of yours.", offered: [] };
   if (named.length > 0) return { ...common, problem: "", offered: named };
-  const problem = idpId === "" ? "" : "There is no organization and no identity provider of this name to sign in with.";
+  const problem = idpId === "" ? "" : "No organization or identity provider found with this name.";
   const all = kernel.services.openOrganizations ? [] : await findProvidersOfOnlyOrganization(read, limits.offeredProvidersMax + 1);
   return { ...common, problem, offered: all.length > limits.offeredProvidersMax ? [] : all };
 };

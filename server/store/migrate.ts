@@ -292,7 +292,7 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
-      // What a migration tells whoever runs it (0034_pending_memberships.sql).
+      // What a migration tells whoever runs it (0035_pending_memberships.sql).
       client.on("notice", ({ code, message = "" }) => (code === toldByMigration ? progress(message) : undefined));
       // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");

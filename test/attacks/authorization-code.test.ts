@@ -299,7 +299,7 @@ test("attack 152: an address that is not listed character for character is refus
 test("a program that the operator lists signs people in by its name, at its addresses alone, and the person is asked", async () => {
   const { verifier, challenge } = makeVerifier();
   const { text: page } = await openBrowser().get(askedFor({ redirect_uri: "https://listed.example/cb" }, challenge, "listed"));
-  assert.match(page, /<strong>listed<\/strong><br>It is known here/);
+  assert.match(page, /<strong>listed<\/strong><br>The operator of this server has registered it/);
   assert.match(page, /goes to listed\.example/);
   const told = await allow(world, provider, askedFor({}, challenge, "listed"));
   assert.equal((await askForTokens(world, codeForm("listed", told.get("code") ?? "", verifier))).status, 200);

@@ -28,7 +28,9 @@ test("attack 254: the page says that the program's name is its own claim, and fr
   const time = new Date(world.clock.now).toISOString().slice(11, 16);
   const page = await pageFor({ client_id: "gantry" }, "203.0.113.7", 3 * minute);
   assert.ok(page.includes("<p>It says it is “gantry”. Any program can say that.</p>"));
-  assert.ok(page.includes(`<p>The request came from the address 203.0.113.7 at ${time} UTC, 3 minutes ago. This browser has another address, 127.0.0.1.</p>`));
+  assert.ok(
+    page.includes(`<p>The request came from the address 203.0.113.7 at ${time} UTC, 3 minutes ago. This browser has a different address, 127.0.0.1.</p>`),
+  );
 });
 
 test("attack 254: a code that was requested from this browser's own address is shown as such", async () => {

@@ -310,7 +310,7 @@ test("attack 253: Accept and Decline refuse if the identity provider was deleted
           });
         const answered = await answerInvite(world, browser, page, answer);
         if (change === "delete") assert.match(answered.text, /Already answered/, "the waiting sign-in goes with its provider");
-        else assert.match(refreshTarget(answered)?.searchParams.get("error") ?? "", /changed meanwhile/);
+        else assert.match(refreshTarget(answered)?.searchParams.get("error") ?? "", /changed since the sign-in started/);
         assert.equal(refreshTarget(answered)?.searchParams.get("token") ?? "", "", `${change}, ${answer}`);
         const person = world.server.application.services.authn.personUid(other.url, "patient");
         assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: person })).code, 5);

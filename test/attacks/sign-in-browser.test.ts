@@ -139,7 +139,7 @@ for (const sendsIss of [false, true])
     const page = await open(signInAddress(hostileIdp, ""));
     assert.ok(victim.provider.requestedPaths.includes("/authorize"), "the browser came to the honest provider");
     assert.deepEqual([redeemed, hostile.requestedPaths.includes("/token"), victim.provider.requestedPaths.includes("/token")], [[], false, false]);
-    assert.match(await mainText(page), /Begin again where you came from/);
+    assert.match(await mainText(page), /Start it again/);
   });
 
 test("attack 242: a code that reaches another provider's callback is redeemed by neither, and its own sign-in goes on", async () => {
@@ -235,7 +235,7 @@ test("attack 244: Continue counts once, however often the form is sent at the sa
   await page.goto(signInAddress(honest.idp, loopbackOf(program)));
   await page.click("button:has-text('Continue')");
   await page.getByText("held").waitFor();
-  assert.deepEqual(sent.sort(), ["200 true", "403 false", "403 false", "403 false", "403 false"]);
+  assert.deepEqual(sent.sort(), ["200 true", "400 false", "400 false", "400 false", "400 false"]);
   await stop(program);
 });
 
@@ -298,10 +298,10 @@ test("attack 244: a port that another program takes gets nothing by Cancel, by a
     data: kept[0] ?? "",
     headers: { "content-type": "application/x-www-form-urlencoded", origin: world.url },
   });
-  assert.equal(again.status(), 403);
+  assert.equal(again.status(), 400);
   world.clock.now += limits.loopbackQuestionLifetimeMs;
   await late.click("button:has-text('Continue')");
-  await late.getByRole("heading", { name: "Not confirmed" }).waitFor();
+  await late.getByRole("heading", { name: "Already answered or expired" }).waitFor();
   assert.deepEqual(
     second.told.map((query) => [query.get("token"), query.get("status_code")]),
     [[null, "403"]],

@@ -85,7 +85,7 @@ test("a person without a provider's name is asked for it, and may mistype it", a
   const codes = await requestDeviceCodes(world);
   const mistyped = await confirmAs(world, provider, codes.page, { sub: "ada" }, { idp_id: "nobody <here>" });
   assert.equal(mistyped.status, 400);
-  assert.match(mistyped.text, /There is no organization and no identity provider of this name/);
+  assert.match(mistyped.text, /No organization or identity provider found with this name/);
   assert.doesNotMatch(mistyped.text, /<here>/);
   assert.deepEqual(errorOf(await poll(world, codes)), pending);
   world.clock.now += 6_000;

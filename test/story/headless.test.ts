@@ -87,7 +87,7 @@ test("of fifty who fetch at the same moment one is given the session", async () 
 test("the token is for the audience that the address names, and the person is shown it", async () => {
   const client = newClient();
   const address = addressOf(client.code, { audience: "registry.example.test" });
-  assert.match((await openBrowser().get(address)).text, /It may act in your name at registry\.example\.test\./);
+  assert.match((await openBrowser().get(address)).text, /It can act on your behalf at registry\.example\.test\./);
   await confirmAs(world, provider, address, { sub: "ada" });
   assert.equal(claimsOf(decryptSession((await fetchSession(client.code)).reply, client.privateKey)).aud, "registry.example.test");
 });
@@ -95,7 +95,7 @@ test("the token is for the audience that the address names, and the person is sh
 test("without a provider in the address the person names one, and a sign-in that is refused leaves nothing to fetch", async () => {
   const { code } = newClient();
   const address = `${world.url}/oauth?headless_code=${code}`;
-  assert.match((await confirmAs(world, provider, address, { sub: "ada" }, { idp_id: "nobody" })).text, /There is no organization/);
+  assert.match((await confirmAs(world, provider, address, { sub: "ada" }, { idp_id: "nobody" })).text, /No organization or identity provider found/);
   assert.equal((await fetchSession(code)).code, 5);
   const browser = openBrowser();
   const shown = await browser.get(address);

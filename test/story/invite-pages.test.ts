@@ -165,7 +165,7 @@ for (const answer of ["accept", "decline"] as const)
       return { browser, page: await arriveWithInvite(world, provider, idp, claimsOfPerson(subject), code, parameters, browser) };
     };
     const onPage = await arrive({ redirect: "" });
-    assert.match((await answerInvite(world, onPage.browser, onPage.page, answer)).text, /you can close this page/);
+    assert.match((await answerInvite(world, onPage.browser, onPage.page, answer)).text, /You can close this page/);
     const atTerminal = await headlessPage(code, subject);
     assert.match(atTerminal.confirmation, /It brings an invite\. After you sign in, a page asks whether you accept it\./);
     assert.match((await answerInvite(world, atTerminal.browser, atTerminal.page, answer)).text, /Your terminal is signed in/);

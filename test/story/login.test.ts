@@ -94,7 +94,7 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   await terminal.says(/Waiting for you in the browser, 15:00 left/);
   const page = await open(address);
   assert.equal(await page.getByLabel("Code").inputValue(), code);
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByText(code, { exact: true }).waitFor();
   await page.getByText("It says it is “gantry”.").waitFor();
   await page.getByRole("button", { name: "This is my terminal" }).click();
@@ -176,7 +176,7 @@ test("whoever refuses in the browser is told so in the terminal, and nothing is 
   const terminal = login("refused", ["--idp", idp]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const page = await open(address);
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("button", { name: "Refuse" }).click();
   await page.getByRole("heading", { name: "Refused" }).waitFor();
   const { code, stdout, stderr } = await terminal.ended;

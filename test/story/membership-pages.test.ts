@@ -74,7 +74,7 @@ test("somebody whom an organization has bound is asked by its name, and each ans
   const asked = await arrive("ada", browser, "");
   assert.equal(asked.status, 200);
   for (const name of ["one and only", "the other"]) assert.ok(asked.text.includes(`<strong><bdi>${name}</bdi></strong>`));
-  assert.ok(asked.text.includes("If you accept, the roles count, and the organization sees your name, email address and sign-ins."));
+  assert.ok(asked.text.includes("If you accept, the organization sees your name, email address, and sign-ins."));
   assert.deepEqual(await agreedTo("ada"), [world.organization]);
   const before = (await world.events()).length;
   const again = await submitForm(world, browser, path, { ...hiddenFields(asked.text), accept: one });
@@ -85,7 +85,7 @@ test("somebody whom an organization has bound is asked by its name, and each ans
     [["dev.gantry.memberships.membership.accepted.v1", uidOf("ada"), one, uidOf("ada")]],
   );
   const done = await submitForm(world, browser, path, { ...hiddenFields(again.text), accept: "" });
-  assert.match(done.text, /you can close this page/);
+  assert.match(done.text, /You can close this page/);
   assert.ok(!(await agreedTo("ada")).includes(other), "not now agrees to nothing");
   assert.ok((await arrive("ada", openBrowser(), "")).text.includes("the other"), "the next sign-in asks again");
 });

@@ -99,7 +99,7 @@ test("the pages that confirm a terminal offer them too", async () => {
   for (const page of [codes.page, `${world.url}/oauth?headless_code=${publicKey.export({ format: "jwk" }).x}`]) {
     const shown = await showConfirmation(world, openBrowser(), page);
     assert.ok(shown.text.includes(`<input type="radio" name="idp_id" value="${idp}" checked>`), page);
-    assert.match(shown.text, /<li>It may do everything that you may do\.<\/li><li>Access lasts one hour at most\.<\/li>/);
+    assert.match(shown.text, /<li>It can do everything that you can do\.<\/li><li>Access lasts one hour at most\.<\/li>/);
     assert.match((await confirmAs(world, provider, page, { sub: "ada", name: "Ada Lovelace" }, { idp_id: idp })).text, /Signed in as.*Ada Lovelace.*through /);
   }
   assert.equal((await poll(world, codes)).status, 200);
@@ -122,8 +122,8 @@ test("a program is told what to send, in the error body that every path has, whe
     ["/oauth?idp_id=nobody", {}, 400, /idp_id: names no identity provider/],
     ["/oauth?redirect=http://evil.example", {}, 400, /redirect: must be a port of your own computer/],
     [`/oauth?idp_id=${idp}&cap=fly`, {}, 400, /cap: "fly" is not a capability/],
-    ["/oauth/callback?state=x", {}, 400, /each identity provider has its own callback address/],
-    [`/oauth/callback/${idp}?state=x`, {}, 400, /begun in another browser/],
+    ["/oauth/callback?state=x", {}, 400, /this callback address is no longer used/],
+    [`/oauth/callback/${idp}?state=x`, {}, 400, /started in another browser/],
     ["/oauth/device", form({ user_code: "BBBB-BBBB" }), 403, /keeps no cookies/],
     ["/oauth/device", form({ user_code: "BBBB-BBBB", answer: "confirm" }), 403, /did not come from the page/],
     ["/oauth/device?user_code=x", {}, 400, /8, 10 or 12 letters/],
@@ -137,7 +137,7 @@ test("a program is told what to send, in the error body that every path has, whe
   const browsers = { headers: { accept: "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8" } };
   assert.match((await fetch(`${world.url}/oauth`, browsers)).headers.get("content-type") ?? "", /^text\/html/);
   const page = await (await fetch(`${world.url}/oauth?redirect=http://evil.example`, browsers)).text();
-  assert.match(page, /<p>The address&#39;s parameter redirect must be a port of your own computer/, "a page has no words for programs");
+  assert.match(page, /<p>The parameter redirect must be a port of your own computer/, "a page has no words for programs");
 });
 
 test("with a second organization nobody is listed: the person types the name of theirs, in any browser, with the keyboard alone", async () => {
@@ -153,10 +153,10 @@ test("with a second organization nobody is listed: the person types the name of 
   assert.equal(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle"), "solid", "the focus is not to be seen");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").waitFor();
-  assert.match((await page.getByRole("alert").textContent()) ?? "", /Type your organization's name/);
+  assert.match((await page.getByRole("alert").textContent()) ?? "", /Enter your organization's name/);
   await page.getByLabel("Your organization").fill("nobody.example");
   await page.keyboard.press("Enter");
-  await page.getByText("There is no organization and no identity provider of this name").waitFor();
+  await page.getByText("No organization or identity provider found with this name").waitFor();
   assert.equal(await page.getByLabel("Your organization").getAttribute("aria-invalid"), "true");
   await page.getByLabel("Your organization").fill("several.example");
   await page.keyboard.press("Enter");

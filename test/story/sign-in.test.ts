@@ -209,5 +209,5 @@ test("an answer that another browser began is a page that says what to do", asyn
   const page = await browser.context.newPage();
   const response = await page.goto(`${world.url}/oauth/callback/${idp}?code=x&state=y`);
   assert.equal(response?.status(), 400);
-  assert.match((await page.textContent("main")) ?? "", /Begin again where you came from/);
+  assert.match((await page.textContent("main")) ?? "", /Start it again/);
 });

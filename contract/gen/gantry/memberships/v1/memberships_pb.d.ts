@@ -390,7 +390,7 @@ export enum MembershipState {
   PENDING = 1,
 
   /**
-   * The user is a member. The role bindings count.
+   * The user is a member. The role bindings are in effect.
    *
    * @generated from enum value: MEMBERSHIP_STATE_ACCEPTED = 2;
    */
@@ -424,8 +424,8 @@ export declare const MembershipStateSchema: GenEnum<MembershipState, MembershipS
  */
 export declare const MembershipsService: GenService<{
   /**
-   * Accepts membership in an organization. From the next request on, the role bindings there count, and the organization sees the
-   * caller's name, email address and sign-ins. Takes back an earlier decline. NOT_FOUND unless the organization has a role binding
+   * Accepts membership in an organization. With the next request, the role bindings there take effect, and the organization sees the
+   * caller's name, email address and sign-ins. Reverses an earlier decline. NOT_FOUND unless the organization has a role binding
    * for the caller, or the caller has declined before. Idempotent.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.AcceptMembership
@@ -437,7 +437,7 @@ export declare const MembershipsService: GenService<{
   },
   /**
    * Declines membership in an organization. Its role bindings for the caller stay and grant nothing, and sign-ins do not ask about it
-   * again, also if the bindings are deleted and created again. AcceptMembership takes the decline back. NOT_FOUND unless the
+   * again, even if the bindings are deleted and created again. AcceptMembership reverses the decline. NOT_FOUND unless the
    * organization has a role binding for the caller; FAILED_PRECONDITION if the caller is a member. Idempotent.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.DeclineMembership
