@@ -139,9 +139,9 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
       return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
     }
     const [, name, id] = /^\/docs\/reference\/([a-z0-9-]+)(?:\/(\w+))?$/.exec(path) ?? [];
-    if (name !== undefined) {
-      const reference = (await library()).references.get(name);
-      if (!reference) return undefined;
+    // The tables of docs/reference are below the same path as the documents.
+    const reference = name === undefined ? undefined : (await library()).references.get(name);
+    if (reference) {
       if (id === undefined) return { path, title: reference.title, main: referencePageHtml(reference) };
       const operation = reference.tags.flatMap(({ operations }) => operations).find((each) => each.id === id);
       return operation && { path, title: titleOfOperation(operation), main: operationPageHtml(reference, operation) };

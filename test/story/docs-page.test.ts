@@ -472,8 +472,9 @@ test("in a narrow window the contents open and close without the page losing its
   await page.keyboard.press("Escape");
   assert.equal(await contents.isVisible(), false);
   await page.click("#contents-button");
-  await contents.locator("text=Running Gantry").click();
-  await page.waitForSelector("h1:has-text('Running Gantry')");
+  await contents.locator("summary:text-is('Operate')").click();
+  await contents.locator("text=Install Gantry").click();
+  await page.waitForSelector("h1:has-text('Install Gantry')");
   assert.equal(await contents.isVisible(), false);
   assert.deepEqual(problems, []);
   await page.close();
