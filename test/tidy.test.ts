@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { settingNames } from "#application";
-import { files, isCode, isOurs, isTest } from "./project-files.ts";
+import { binaryFiles, files, isCode, isOurs, isTest } from "./project-files.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
 /** The violations in a file, one sentence each. */
@@ -220,7 +220,7 @@ const linksLead: Rule = (path, content) =>
     if (/^[a-z]+:/.test(target)) return [];
     const [file = "", anchor] = target.split("#");
     const reached = file === "" ? path : join(path, "..", file);
-    const known = files.has(reached) || [...files.keys()].some((each) => each.startsWith(`${reached.replace(/\/$/, "")}/`));
+    const known = files.has(reached) || binaryFiles.has(reached) || [...files.keys()].some((each) => each.startsWith(`${reached.replace(/\/$/, "")}/`));
     if (!known) return [`${path} links to ${target}, which is not there`];
     const headings = [...(files.get(reached) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
       heading
