@@ -284,6 +284,16 @@ export const limits = {
   feedDropShare: 0.1,
   feedDropRecordsMin: 5,
   feedHoldMs: 72 * 60 * 60 * 1000,
+  /** How long after its last success a source is stale (docs/decisions/0074), unless the operator or the feed says otherwise. */
+  feedStaleMs: 72 * 60 * 60 * 1000,
+  /** The same as an operator may set it, in hours: ten years. */
+  feedStaleHoursMax: 87_600,
+  /** Ecosystems of one image: further ones count as one that no source judges. SBOMs are written by others. */
+  imageEcosystemsMax: 100,
+  /** Images and ecosystems that a coverage statement names; it counts the rest. */
+  unjudgedShownMax: 100,
+  /** Rows of coverage that are judged at once: ecosystems of groups. */
+  coverageRowsMax: 20_000,
   /** Names of release files that a source no longer has, as the API lists them. */
   feedAbsentFilesMax: 100,
   /**
@@ -757,6 +767,16 @@ export const limits = {
   /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,
+  /** Archives that a server has prepared as files, all together; of one that is replaced the readers keep it until their end. OSV's own of everything has 1.2 GB. */
+  archiveFilesBytesMax: 4 * 1024 * 1024 * 1024,
+  archiveFilesMax: 256,
+  /** So long a request waits until its archive is prepared; then it is made as it is sent. */
+  archiveWaitMs: 20_000,
+  /** How often a server looks whether archives are to be prepared again, and how long after its last reader it still does. */
+  archiveLookMs: 30_000,
+  archiveUnusedMs: 24 * 60 * 60 * 1000,
+  /** An archive that was prepared for nothing, and longer than this, is not prepared again for four times as long: at most a fifth of a processor. */
+  archiveQuickMs: 2_000,
   /** Bytes of an ecosystem and a name that an index holds, beside a number of feedIdLengthMax. */
   packageKeyBytesMax: 1_000,
   /** Rows of a list of documents that are read at once; some 300 bytes each. */
@@ -924,6 +944,13 @@ export const limits = {
   uploadHoldMs: 30_000,
   /** An upload to which nobody has written for so long is given up. */
   uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /**
+   * What is pushed to a path without a repository expires after so long, unless its client pushes more or is told that a blob is there;
+   * that is noted at most once in `pendingUseMs`. So many paths of one organization at once: a build of hundreds of new images.
+   */
+  pendingKeptMs: 24 * 60 * 60 * 1000,
+  pendingUseMs: 60 * 60 * 1000,
+  pendingReposEach: 1000,
   /** Uploads whose digest is computed as they come, each some 300 bytes; of others it is computed at their end. */
   uploadDigestsMax: 10_000,
   /** How long a registry token lasts (oci: 4): clients request one for each repository, and renew it. */
@@ -945,6 +972,15 @@ export const limits = {
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
+  /**
+   * What a crash has left, and what has expired, goes within an hour: how often one of the servers looks, and how old content must be that no
+   * row names. Who writes longer names it (`blobWriteNamedMs`); between the last byte and its row lie seconds.
+   */
+  leftoversMs: 20 * 60 * 1000,
+  unnamedKeptMs: 30 * 60 * 1000,
+  /** What is complete may be known to a newer copy of the database: for so long it can come back. */
+  completedKeptMs: 7 * 24 * 60 * 60 * 1000,
+  blobWriteNamedMs: 10 * 60 * 1000,
   /** Of a backup: rows of a table go out in pieces of so many bytes before they are compressed; a piece is whole rows, one of them at least. */
   backupPieceBytes: 8 * 1024 * 1024,
   /** What a piece of a backup may become when it is read: PostgreSQL's longest row is 1 GiB, and a piece of rows. */

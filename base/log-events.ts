@@ -72,6 +72,7 @@ export const logEvents = {
   "feed.held": { level: "warn" },
   "feed.refused": { level: "warn", like: ["source", "cause"], each: 20 },
   "feeds.outdated": { level: "warn" },
+  "archive.failed": { level: "warn", like: ["ecosystem", "cause"] },
   "images.unmatched": { level: "warn", like: ["organization", "cause"] },
   "sbom.failed": { level: "warn", like: ["cause"] },
   "sbom.unreadable": { level: "info" },

@@ -20,8 +20,8 @@ const lastTimestampMs = Date.parse("9999-12-31T23:59:59.999Z");
 export const readTimestamp = (text: string): number | undefined => {
   const [, date, day, clock, offset = ""] = timestampForm.exec(text) ?? [];
   if (date === undefined) return undefined;
-  // Date.parse takes the 30th of February for a day in March.
-  if (new Date(`${date}T00:00:00Z`).getUTCDate() !== Number(day)) return undefined;
+  // Date.parse takes the 30th of February for a day in March. Every month has 28 days.
+  if (Number(day) > 28 && new Date(`${date}T00:00:00Z`).getUTCDate() !== Number(day)) return undefined;
   const milliseconds = Date.parse(`${date}T${clock}${offset.toUpperCase()}`);
   return milliseconds >= firstTimestampMs && milliseconds <= lastTimestampMs ? milliseconds : undefined;
 };

@@ -49,11 +49,11 @@ async function* recordPages(): AsyncGenerator<ZipEntry[]> {
   for (let from = 0; from < recordCount; from += 1_000) yield Array.from({ length: 1_000 }, (_, index) => recordOf(from + index));
 }
 
+const writeArchive = (folder: string): Promise<void> => pipeline(zipPieces(recordPages()), createWriteStream(join(folder, "archive.zip")));
+
 const importArchive = async (fixture: Fixture, folder: string): Promise<{ readonly mb: number }> => {
-  const archive = join(folder, "archive.zip");
-  await pipeline(zipPieces(recordPages()), createWriteStream(archive));
   await emptyImported(fixture);
-  return importInto(fixture, archive, ["--public", "--licence", "CC0-1.0"]);
+  return importInto(fixture, join(folder, "archive.zip"), ["--public", "--licence", "CC0-1.0"]);
 };
 
 /** What a process and all below it have had of the processors, in milliseconds: the server's, and its database's. Linux. */
@@ -87,13 +87,64 @@ const ask = async ({ process: { url } }: Fixture, body: string): Promise<number>
   return text.split('"MADE-').length - 1;
 };
 
+const archiveRequests = 10;
+const preparingTriesMax = 20;
+
+const getArchive = ({ process: { url } }: Fixture): Promise<Response> => fetch(`${url}/osv/npm/all.zip`);
+
+const drain = async ({ body }: Response): Promise<void> => {
+  for await (const _ of body ?? []);
+};
+
+/** Requests of an archive wait until it is prepared, but not for ever. */
+const untilPrepared = async (fixture: Fixture): Promise<void> => {
+  for (let tries = 0; tries < preparingTriesMax; tries++) {
+    const answer = await getArchive(fixture);
+    await drain(answer);
+    if (answer.headers.has("content-length")) return;
+  }
+  throw new Error("the archive is not prepared");
+};
+
 export const archiveVariants: Readonly<Record<string, Variant>> = {
   archiveImporting: {
     label: `gantry import advisories, an archive of ${recordCount} records, resident at its highest`,
     unit: "MB",
     async prepare({ blank, folder }) {
       const fixture = await blank();
-      return async () => (await importArchive(fixture, folder.path)).mb;
+      return async () => {
+        await writeArchive(folder.path);
+        return (await importArchive(fixture, folder.path)).mb;
+      };
+    },
+  },
+  archiveImportCost: {
+    label: `gantry import advisories, an archive of ${recordCount} records, processor time of client, server and database for each 1,000`,
+    unit: "ms",
+    async prepare({ blank, folder }) {
+      const fixture = await blank();
+      return async () => {
+        await writeArchive(folder.path);
+        // With this process, which waits, and the client, which is gone.
+        const before = await processorMs(process.pid);
+        await importArchive(fixture, folder.path);
+        return ((await processorMs(process.pid)) - before) / (recordCount / 1_000);
+      };
+    },
+  },
+  archiveServed: {
+    label: `the archive of an ecosystem of ${recordCount} records, once it is prepared, processor time of server and database`,
+    unit: "ms",
+    async prepare({ blank, folder }) {
+      const fixture = await blank();
+      await writeArchive(folder.path);
+      await importArchive(fixture, folder.path);
+      await untilPrepared(fixture);
+      return async () => {
+        const before = await processorMs(fixture.process.pid);
+        for (let request = 0; request < archiveRequests; request++) await drain(await getArchive(fixture));
+        return ((await processorMs(fixture.process.pid)) - before) / archiveRequests;
+      };
     },
   },
   archiveBatch: {
@@ -101,6 +152,7 @@ export const archiveVariants: Readonly<Record<string, Variant>> = {
     unit: "ms",
     async prepare({ blank, folder }) {
       const fixture = await blank();
+      await writeArchive(folder.path);
       await importArchive(fixture, folder.path);
       await withClient(fixture.database, (client) => client.query("vacuum analyze affected_packages, source_documents, advisories"));
       const found = await ask(fixture, batchOf(0));

@@ -146,6 +146,16 @@ export const groups: readonly Group[] = [
   },
   {
     running: false,
+    most: { rounds: 1, seconds: 1 },
+    figures: [valueFigure("import-cost-archive", "archiveImportCost", "ms", { words: "below", value: 1250 })],
+  },
+  {
+    running: false,
+    most: { rounds: 3, seconds: 1 },
+    figures: [valueFigure("osv-archive", "archiveServed", "ms", { words: "below", value: 1000 })],
+  },
+  {
+    running: false,
     most: { rounds: 3, seconds: 1 },
     figures: [valueFigure("osv-querybatch", "archiveBatch", "ms", { words: "below", value: 100 })],
   },

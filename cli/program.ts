@@ -4,6 +4,7 @@
 //   gantry login | logout | mcp                       what a client does
 //   gantry admin migrate | quota | registry | end-of-life | names   what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API, from the contract (cli/operations)
+//   gantry vulnerabilities coverage, a short name of its advisory-coverage list
 //   gantry iam pull-tokens, events tail, audit verify, audit export beside the API's resources, what is none of its operations
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
@@ -56,6 +57,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 /** Commands that stand beside the resources of a domain and are none of the contract's operations. */
 const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal: Terminal) => Command)[]>>> = {
   iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
+  vulnerabilities: async () => [(await import("./commands/vulnerability-coverage.ts")).coverageCommand],
   events: async () => [(await import("./commands/events.ts")).tailCommand],
   audit: async () => [(await import("./commands/audit.ts")).verifyCommand, (await import("./commands/audit-export.ts")).auditExportCommand],
 };

@@ -14,8 +14,10 @@ import {
   undoImport,
 } from "#application";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
+import { readDuration } from "../duration.ts";
 import { openProgressBar } from "../progress-bar.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -31,6 +33,7 @@ interface Options {
   readonly digest?: string;
   readonly allowWithdrawals?: boolean;
   readonly allowOlder?: boolean;
+  readonly staleAfter?: string;
   readonly kind?: string;
 }
 
@@ -64,6 +67,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
       keyFile: options.keyFile,
       allowWithdrawals: options.allowWithdrawals === true,
       allowOlder: options.allowOlder === true,
+      staleAfterMs: options.staleAfter === undefined ? undefined : readDuration("--stale-after", options.staleAfter, limits.feedStaleHoursMax * 3_600_000),
       progress: bar.update,
     });
     bar.end();
@@ -87,7 +91,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest", "allowWithdrawals", "allowOlder"] as const) {
+  for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest", "allowWithdrawals", "allowOlder", "staleAfter"] as const) {
     if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
@@ -157,7 +161,7 @@ export const importCommand = (terminal: Terminal): Command =>
     name: "import",
     usage:
       "KIND SOURCE… [--group GROUP] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] " +
-      "[--digest DIGEST] [--kind KIND] [--allow-withdrawals] [--allow-older]",
+      "[--digest DIGEST] [--kind KIND] [--allow-withdrawals] [--allow-older] [--stale-after TIME]",
     description: `Fills the server. KIND is one of
 
   oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
@@ -219,6 +223,7 @@ Examples:
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
     .option("--allow-withdrawals", "withdraw everything that the sources no longer have, even if a source is empty or has lost many records")
     .option("--allow-older", "replace records by ones with an earlier modification time")
+    .option("--stale-after <TIME>", "how long after a success the sources are up to date: 12h, 30d (as before; GANTRY_FEED_STALE_HOURS)")
     .option("--kind <KIND>", "undo: what the source was imported as, if it was imported as several")
     .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist. reports: the repo of the image")
     .option("--digest <DIGEST>", "reports: the image (as the report names it)")

@@ -6,6 +6,7 @@ import type { MessageFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { openListPrinter } from "../output/print.ts";
 import { openProgressBar } from "../progress-bar.ts";
+import { coverageNote } from "./coverage-note.ts";
 import type { Session } from "./session.ts";
 import type { CommandShape } from "./shape.ts";
 import { watchChanges } from "./watch.ts";
@@ -61,5 +62,7 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
   await printer.end(besides(first ?? {}, listed.json));
   if (isCut) note(total === undefined ? `${count}, and there are more` : `${count} of ${total}`);
   if (count === 0 && terminal.err.isTTY && ["table", "wide", "tree"].includes(output.format)) note("there are none");
+  const coverage = coverageNote(first ?? {});
+  if (coverage !== undefined && !["json", "yaml"].includes(output.format)) note(coverage);
   await changes?.follow(message);
 };

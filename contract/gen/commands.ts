@@ -149,6 +149,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["sessions","","revoke-all","gantry.sessions.v1.SessionsService/RevokeAllSessions","Revokes all sessions of the caller, including the one of the token that the request carries"],
   ["sessions","group-sessions","list","gantry.sessions.v1.SessionsService/ListGroupSessions","Lists the sessions that began with a sign-in through an identity provider of a group, the newest first"],
   ["sessions","group-sessions","revoke","gantry.sessions.v1.SessionsService/RevokeGroupSession","Revokes a session that began with a sign-in through an identity provider of a group, for administrators"],
+  ["vulnerabilities","advisory-coverage","list","gantry.vulnerabilities.v1.AdvisoryCoverageService/ListAdvisoryCoverage","Lists the ecosystems and releases of the images in the groups that the caller can see, with the sources that judge them"],
   ["iam","identities","lookup-v1","chainguard.platform.iam.Identities/Lookup","The one identity that tokens of this issuer and subject are of"],
   ["registry","repo-count-by-source","get","chainguard.platform.registry.Registry/GetRepoCountBySource","How many repos name this one as the source of their images (`sync_config.source`)"],
   ["registry","repo-tags-summary","get","chainguard.platform.registry.Registry/GetRepoTagsSummary","The tags of a repo in short"],

@@ -83,6 +83,7 @@ export const openApplication = async ({
       store,
       blobs,
       anonymousPull: settings.anonymousPull,
+      feedStaleMs: settings.feedStaleHours * 60 * 60 * 1000,
       deletedKeptMs: settings.deletedDays * 24 * 60 * 60 * 1000,
       authn,
       audit,

@@ -13,6 +13,7 @@ import {
   countPendingBindings,
   findNameProblems,
   findTargets,
+  findStaleFeeds,
   findTroubledFeeds,
   listProviderIssuers,
   type MigrationState,
@@ -281,8 +282,16 @@ async function* examineMemberships({ services: { store } }: Application): AsyncG
 /** What is said at most of an installation whose sources all fail. */
 const feedsMax = 20;
 
-/** Sources whose last import failed or held something back. */
-async function* examineFeeds({ services: { store } }: Application): AsyncGenerator<Finding> {
+/** Sources that are stale, and those whose last import failed or held something back. */
+async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Application): AsyncGenerator<Finding> {
+  for (const { kind, sourceName, successTime } of await findStaleFeeds(store.read, clock(), feedStaleMs, feedsMax)) {
+    yield {
+      is: "unsure",
+      subject: "stale",
+      says: `${kind} of ${sourceName}: ${successTime === "" ? "no run has imported everything yet" : `last success ${successTime}`}`,
+      remedy: "import the source again; gantry import --stale-after and staleAfter in GANTRY_FEEDS set how long a source is up to date",
+    };
+  }
   for (const { kind, sourceName, state, detail } of await findTroubledFeeds(store.read, feedsMax)) {
     const isHeld = state === "FEED_STATE_HELD";
     yield {

@@ -10,6 +10,7 @@ export { findImportGroup, findNamedGroup } from "./named-group.ts";
 export {
   backupDatabase,
   changeQuota,
+  collectRegistry,
   examineInstallation,
   exportAudit,
   exportOciLayout,

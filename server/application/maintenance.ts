@@ -70,11 +70,12 @@ export const runMaintenance = async (
     auditMonths = limits.auditMonths,
     periods = defaultPeriods,
     pauses = openMaintenancePauses(),
-  }: Partial<MaintenancePeriods> & { readonly pauses?: Pauses } = {},
+    only,
+  }: Partial<MaintenancePeriods> & { readonly pauses?: Pauses; readonly only?: string } = {},
 ): Promise<void> => {
   const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
-  let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => !pauses.isPaused(name, nowMs));
+  let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => (only ?? name) === name && !pauses.isPaused(name, nowMs));
   // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
   while (parts.length > 0 && clock() - nowMs < limits.maintenanceMs) {
     const more: Part[] = [];
@@ -110,14 +111,20 @@ export const startMaintenance = (kernel: MaintenanceKernel, { auditMonths, perio
   const pauses = openMaintenancePauses();
   watchOldest(kernel, { auditMonths, periods });
   let isRunning = false;
-  const timer = setInterval(() => {
+  const run = (only?: string): void => {
     // What has much to delete may take longer than the time between two runs.
     if (isRunning) return;
     isRunning = true;
-    void runMaintenance(kernel, { auditMonths, periods, pauses }).finally(() => {
+    void runMaintenance(kernel, { auditMonths, periods, pauses, ...(only === undefined ? {} : { only }) }).finally(() => {
       isRunning = false;
     });
-  }, limits.maintenanceMs);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
+  };
+  // What a crash has left among the blobs goes sooner than the rest.
+  const timers = [setInterval(() => run(), limits.maintenanceMs), setInterval(() => run("blobs"), limits.leftoversMs / 2)];
+  for (const timer of timers) timer.unref();
+  return {
+    stop: () => {
+      for (const timer of timers) clearInterval(timer);
+    },
+  };
 };

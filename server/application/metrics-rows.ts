@@ -5,7 +5,17 @@ import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Schedule } from "#feeds";
 import type { Metrics } from "#metrics";
-import { countBlobs, countHeldFeeds, findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#store";
+import {
+  countBlobs,
+  countHeldFeeds,
+  countStaleFeeds,
+  findDeliveryBacklog,
+  findFeedStates,
+  findOutboxBacklog,
+  findRegistryBacklog,
+  findSchemaVersion,
+  type Store,
+} from "#store";
 
 /** Reads once in `ms`, also where that failed: a database that is away is not asked by every metric of every scrape. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {
@@ -21,13 +31,15 @@ interface WatchedParts {
   readonly store: Pick<Store, "read">;
   readonly clock: Clock;
   readonly feeds: Schedule["feeds"];
+  readonly feedStaleMs: number;
 }
 
 /** As the metric declares them: each is there, also with none. */
 const heldReasons = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] as const;
+const staleKinds = ["advisories", "vulnerabilities"] as const;
 
 /** Watches what waits in the database, and how feeds stand. */
-export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds }: WatchedParts): void => {
+export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, feedStaleMs }: WatchedParts): void => {
   /** Of a time in milliseconds since 1970; 0 where there is none, or it is yet to come. */
   const ageSeconds = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, clock() - ms) / 1000);
   const one = (value: number) => [{ labels: {}, value }];
@@ -73,6 +85,12 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds }: W
   metrics.watch("gantry_feeds_held", async () => {
     const known = new Map((await held()).map(({ reason, feeds: count }) => [reason, count]));
     return heldReasons.map((reason) => ({ labels: { reason }, value: known.get(reason) ?? 0 }));
+  });
+
+  const stale = remember(limits.metricRowsKeptMs, () => countStaleFeeds(read, clock(), feedStaleMs));
+  metrics.watch("gantry_feeds_stale", async () => {
+    const known = new Map((await stale()).map(({ kind, feeds: count }) => [kind, count]));
+    return staleKinds.map((kind) => ({ labels: { kind }, value: known.get(kind) ?? 0 }));
   });
 
   // Addresses of feeds are the operator's, but may hold what is for nobody else: a feed is its number in the file.

@@ -5,7 +5,7 @@ import type { Restore } from "#audit";
 import type { BackupSummary, VerifiedBackup } from "#backup";
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
-import type { CollectionParts, LayoutSummary, Verification, VerificationSummary } from "#registry";
+import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { RecordsVerdicts } from "#audit";
@@ -59,6 +59,12 @@ export const verifyRecords = async (
 
 export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
   (await import("#registry")).verifyRegistry(parts, verification);
+
+/** Removes what no repo needs any more, or says what that would be. */
+export const collectRegistry = async (parts: CollectionParts, { dryRun }: { readonly dryRun: boolean }): Promise<CollectionSummary> => {
+  const { collectNow, surveyCollection } = await import("#registry");
+  return dryRun ? surveyCollection(parts) : collectNow(parts);
+};
 
 export const importOciLayout = async (application: Application, options: LayoutOptions): Promise<LayoutSummary> =>
   (await import("./layouts.ts")).importOciLayout(application, options);

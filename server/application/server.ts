@@ -1,5 +1,6 @@
 // The whole server: the application with its transports, sign-in, deliveries, repeated imports and maintenance.
 
+import { join } from "node:path";
 import type { ClientLimits } from "#authn";
 import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
@@ -11,6 +12,7 @@ import {
   countOutdatedFeeds,
   openCsaf,
   openDocuments,
+  openArchives,
   openOsv,
   openSbomReaders,
   openSecdb,
@@ -119,6 +121,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
   const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
+  let archives: ReturnType<typeof openArchives> | undefined;
   let metricsPort: PrivatePort | undefined;
   let traces: Traces | undefined;
   try {
@@ -130,6 +133,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
+    archives = openArchives(store.read, { folder: join(settings.dataDirectory, "archives"), clock: services.clock, log: options.log });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({
       ...services,
@@ -156,7 +160,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       docs,
       csaf,
       documents: openDocuments(feed),
-      osv: openOsv(feed),
+      osv: openOsv(feed, archives),
       secdb: openSecdb(feed),
       vex: openVexRepository(feed),
       openapi: openOpenApi(),
@@ -203,7 +207,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
-    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [] });
+    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
     const patternReport = authn.startPatternReport();
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
@@ -228,6 +232,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         // At once: each has its seconds for what is in flight.
         await Promise.all([
           feeds?.stop(),
+          archives?.close(),
           sboms.stop(),
           tagEnds.stop(),
           untagged.stop(),
@@ -244,6 +249,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     };
   } catch (thrown) {
     await feeds?.stop();
+    await archives?.close();
     await Promise.all([metricsPort?.close(), traces?.close()]);
     await application.close();
     throw thrown;

@@ -35,6 +35,7 @@ export const settingTexts = {
   GANTRY_CONNECTIONS_PER_ADDRESS: { says: "connections that one client address may have", byDefault: "1000" },
   GANTRY_TERMS_FILE: { says: "documents to accept, and what needs them, as JSON" },
   GANTRY_FEEDS: { says: "a file of imports that the server repeats by itself" },
+  GANTRY_FEED_STALE_HOURS: { says: "hours after its last success in which a source of advisories is up to date", byDefault: "72" },
   GANTRY_BLOBS: { says: "where the layers of images lie: a path, or s3://BUCKET/PREFIX?region=…", byDefault: "blobs in GANTRY_DATA" },
   GANTRY_BLOBS_REDIRECT: { says: "true: pulls of layers are sent to the S3 storage", byDefault: "false" },
   GANTRY_ANONYMOUS_PULL: { says: "true: every repo can be pulled from without a token", byDefault: "false" },

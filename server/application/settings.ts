@@ -57,6 +57,8 @@ export interface Settings extends DatabaseSettings {
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
+  /** GANTRY_FEED_STALE_HOURS. */
+  readonly feedStaleHours: number;
   /** GANTRY_AUDIT_TARGETS: the file that says where the audit log is sent. */
   readonly auditTargetsFile: string | undefined;
   readonly terms: TermsSettings;
@@ -229,6 +231,7 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given.GANTRY_OPEN_ORGANIZATIONS),
     feedsFile: given.GANTRY_FEEDS,
+    feedStaleHours: readWholeNumber(given, "GANTRY_FEED_STALE_HOURS", 1, limits.feedStaleHoursMax, "hours") ?? limits.feedStaleMs / 3_600_000,
     auditTargetsFile: given.GANTRY_AUDIT_TARGETS,
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds,

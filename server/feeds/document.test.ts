@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { type DocumentOptions, readDocument } from "./document.ts";
 import type { FeedKind } from "./formats/format.ts";
 import { DocumentError } from "./invalid.ts";
@@ -28,6 +29,20 @@ const read = async (text: string, kind: FeedKind, format?: string): Promise<Feed
 const file = (name: string): string => readFileSync(join(fixtures, name), "utf8");
 
 const advisory = (given: object): object => ({ kind: "advisory", ...given });
+
+test("a document keeps the compression of its source if its text is kept as it is, and is compressed again otherwise", async () => {
+  const text = JSON.stringify({ id: "X-1", modified: "2025-01-01T00:00:00Z", details: "it goes out, ".repeat(20) });
+  for (const [written, isKept] of [
+    [text, true],
+    [`${text}\n`, false],
+  ] as const) {
+    const deflated = deflateRawSync(written, { level: 1 });
+    const [read] = await readDocument(written, "json", options("vulnerabilities"), deflated);
+    const body = Buffer.from(read?.draft?.body ?? "", "base64");
+    assert.equal(body.equals(deflated), isKept);
+    assert.equal(inflateRawSync(body).toString(), text);
+  }
+});
 
 test("an overlong free text is cut and noted on its line, and the document is kept", async () => {
   const details = "x".repeat(300_000);

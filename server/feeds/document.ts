@@ -84,7 +84,13 @@ const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
   return Object.fromEntries(Object.entries(texts).map(([key, each]) => [key, freeParts.has(key) ? (typed[key] ?? null) : withFreeParts(each, typed[key])]));
 };
 
-const draftOf = (format: Format, document: JsonObject, text: string, records: readonly FeedRecord[]): DocumentDraft | undefined => {
+const draftOf = (
+  format: Format,
+  document: JsonObject,
+  text: string,
+  records: readonly FeedRecord[],
+  deflated?: Uint8Array | undefined,
+): DocumentDraft | undefined => {
   const origin = format.origin?.(new Field(document));
   if (!origin) return undefined;
   const leftOut = leftOutOfOsv(format.name, document);
@@ -94,11 +100,20 @@ const draftOf = (format: Format, document: JsonObject, text: string, records: re
     text,
     { leftOut, osv: osvFactsOf(format.name, document, leftOut), csaf: csafFactsOf(format.name, document) },
     records,
+    deflated,
   );
 };
 
-/** What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there. */
-export const readDocument = async (text: string, notation: Exclude<Notation, "prose">, options: DocumentOptions): Promise<ReadDocument[]> => {
+/**
+ * What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there.
+ * @param deflated the UTF-8 of the text, if its source has it deflated
+ */
+export const readDocument = async (
+  text: string,
+  notation: Exclude<Notation, "prose">,
+  options: DocumentOptions,
+  deflated?: Uint8Array | undefined,
+): Promise<ReadDocument[]> => {
   const reader = notationReaders[notation];
   const value = await reader.read(text);
   try {
@@ -121,14 +136,10 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
         return { unmatched: undefined, cuts: index === 0 ? cuts : [], records: own, draft: draftOf(format, each, JSON.stringify(each), own) };
       });
     }
-    return [
-      {
-        unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
-        cuts,
-        records,
-        draft: format.origin && draftOf(format, document, await sourceText(text, notation, document), records),
-      },
-    ];
+    const unmatched = first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) };
+    if (!format.origin) return [{ unmatched, cuts, records, draft: undefined }];
+    const source = await sourceText(text, notation, document);
+    return [{ unmatched, cuts, records, draft: draftOf(format, document, source, records, source === text ? deflated : undefined) }];
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
     throw new DocumentError(await reader.lineOf(text, thrown.path), reasonText(thrown));

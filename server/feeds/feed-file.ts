@@ -1,10 +1,12 @@
 // A file of a feed as it is handed to whoever reads it, wherever it lies.
 
+import type { UnpackedEntry } from "./parse/zip.ts";
+
 /** One of the documents that are remembered together. */
 export interface BundledDocument {
   readonly label: string;
   /** Throws DocumentError. */
-  read(): Promise<Buffer>;
+  read(): Promise<UnpackedEntry>;
 }
 
 /** Documents of an archive of very many, remembered together. */

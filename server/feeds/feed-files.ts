@@ -23,6 +23,8 @@ export interface FeedFileRequest {
 
 export interface FeedFile {
   readonly type: string;
+  /** When it was withdrawn; undefined while it holds. */
+  readonly withdrawTime: string | undefined;
   /** Made as they are taken. The first was made already: what goes wrong with it was thrown. */
   readonly pieces: AsyncIterable<string | Uint8Array>;
 }
@@ -51,5 +53,6 @@ export const readFeedFile = async (options: FeedFileOptions, { path, query, sour
   const nothing = { headerOf: () => undefined, headers: { cookie: undefined, authorization: undefined, origin: undefined } };
   const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", ...nothing, ...source });
   const { body } = answer;
-  return { type: answer.headers["content-type"] ?? "application/octet-stream", pieces: typeof body === "string" ? once(body) : body };
+  const { "content-type": type = "application/octet-stream", "gantry-withdrawn": withdrawTime } = answer.headers;
+  return { type, withdrawTime, pieces: typeof body === "string" ? once(body) : body };
 };

@@ -15,6 +15,8 @@ const feedTimeForm = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d+)?)(
 
 /** Milliseconds since 1970 of an RFC 3339 time or a date; without an offset it is in UTC. Undefined for what is neither. */
 const readFeedTime = (text: string): number | undefined => {
+  const milliseconds = readTimestamp(text);
+  if (milliseconds !== undefined) return milliseconds;
   const [, date, clock = "00:00:00", offset = "Z"] = feedTimeForm.exec(text) ?? [];
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
 };

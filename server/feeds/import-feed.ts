@@ -43,16 +43,19 @@ import {
   openFeed,
   type OwnedCounts,
   type RecordTarget,
+  refreshFeedEcosystems,
   refreshRecordStatistics,
   releaseMissing,
   resetFeedDays,
   takeGoneRecords,
+  takePendingDocuments,
   updateFeed,
   withdrawVanished,
   type Write,
   writeFeedOutcome,
   writeFeedValidators,
   writeHeldBack,
+  writeStaleAfter,
   type WriteCounts,
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
@@ -60,6 +63,7 @@ import { recordImport } from "./import-event.ts";
 import { isLicenseName } from "./licenses.ts";
 import { readKeyFile } from "./key-file.ts";
 import { matchImages } from "./match-images.ts";
+import { readStoredDocument } from "./document.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
@@ -67,7 +71,7 @@ import { addressLabel, type Fetch, type Fetching, Validators } from "./fetching.
 import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
-import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
+import { factsPublic, isToldKind, markStep, reassignGone, type TellContext, tellParts } from "./tell-records.ts";
 import { judgeDrop } from "./withdrawal-guard.ts";
 import { batchesOf, writeBatches } from "./write-batches.ts";
 
@@ -91,6 +95,8 @@ export interface FeedImport {
   readonly allowWithdrawals?: boolean;
   /** Replace records by ones that were modified earlier. */
   readonly allowOlder?: boolean;
+  /** How long after their last success the sources are stale; 0: as the setting says; undefined: as it was. */
+  readonly staleAfterMs?: number | undefined;
   /** What imports, for the audit log; the command without it. */
   readonly operation?: string;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -400,6 +406,17 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
   return { counts, isLast: gone.length < limits.feedBatchRecords };
 };
 
+/** Writes some of the documents that dropped records, now that it is decided that these are withdrawn; whether that was the last of it. */
+const writePendingSome = async (rows: Write, { feed, told, options }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
+  const pending = told ? await takePendingDocuments(rows, feed, limits.feedChunkFiles) : [];
+  const parts = pending.flatMap(({ file: name, part, form, ordinal, body }) => {
+    const read = readStoredDocument(form, body, { kind: options.kind, author: options.author });
+    return read?.draft ? [{ name, part, isPartial: true, documents: [{ ...read, draft: { ...read.draft, ordinal } }] }] : [];
+  });
+  const written = told && parts.length > 0 ? await tellParts(rows, { ...told, allowOlder: true }, parts) : undefined;
+  return { counts: written?.counts ?? noOwnedCounts, isLast: pending.length < limits.feedChunkFiles };
+};
+
 /** The same of kinds without documents, and of what the version before has written. */
 const withdrawUntold = async (rows: Write, { feed, run, told, target, options }: SourceImport, allowed: Withdrawable): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
@@ -443,6 +460,17 @@ const finishImport = async (from: SourceImport, result: SourceResult, isRead: bo
   const mayHaveVanished = isRead && !result.isSame && (await markMissing(from, result));
   const allowed: Withdrawable = mayHaveVanished ? await decideWithdrawal(from, result) : new Set();
   let all = isRead ? addOwnedCounts(await markPublic(from), await markFacts(from)) : noOwnedCounts;
+  for (let isLast = !mayHaveVanished; !isLast; ) {
+    await requireGoingOn(from.options);
+    const step = await services.store.write(async (rows) => {
+      await lockFeed(rows, feed);
+      const some = await writePendingSome(rows, from);
+      await addUnreported(rows, feed, some.counts);
+      return some;
+    });
+    all = addOwnedCounts(all, step.counts);
+    ({ isLast } = step);
+  }
   for (let isLast = false; !isLast; ) {
     if (isRead) await requireGoingOn(from.options);
     const step = await services.store.write(async (rows) => {
@@ -494,6 +522,7 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
     const records = await countFeedRecords(rows, feed);
     const detail = sharedDetailOf((isKnown ? result.held : result.refused).slice(0, 3).join("\n"));
     await writeFeedOutcome(rows, feed, { state: !isKnown ? "FAILED" : next.reason === "" ? "OK" : "HELD", detail, records, nowMs });
+    await refreshFeedEcosystems(rows, feed, nowMs);
     return next;
   });
   if (held.reason !== "")
@@ -518,6 +547,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     const row = await openFeed(rows, opened);
     // What the source had before this run; of the version before nothing else is known.
     await noteFeedDay(rows, row.id, nowMs, { records: await countFeedRecords(rows, row.id), withdrawn: 0 });
+    if (options.staleAfterMs !== undefined) await writeStaleAfter(rows, row.id, options.staleAfterMs);
     return row;
   });
   const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs };

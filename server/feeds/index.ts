@@ -9,10 +9,21 @@ import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { readFeedFile } from "./feed-files.ts";
-export { openDocuments } from "./documents/index.ts";
+export { openDocuments, withdrawalHeaders } from "./documents/index.ts";
+export {
+  type Coverage,
+  type CoverageOf,
+  type CoverageState,
+  type Ecosystem,
+  ecosystemKey,
+  ecosystemOfKey,
+  latestTime,
+  optionalTime,
+  readCoverage,
+} from "./coverage.ts";
 export { matchImages } from "./match-images.ts";
 export { openReader } from "./documents/reader.ts";
-export { answerOsvQuestion, answerOsvQuestions, type OsvEndpoint, openOsv, requireOsvRecord } from "./osv/index.ts";
+export { answerOsvQuestion, answerOsvQuestions, openArchives, type OsvEndpoint, openOsv, requireOsvRecord } from "./osv/index.ts";
 export { readQuestion, readQuestions } from "./osv/question.ts";
 export { openSecdb } from "./secdb/index.ts";
 export { openVexRepository } from "./vex-repository/index.ts";

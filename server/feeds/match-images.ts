@@ -17,11 +17,13 @@ import {
   affectedImageUid,
   type ChangeToMatch,
   deleteChangesToMatch,
+  deleteImageCoverageExcept,
   endAffectedImages,
   findAffectedByPackages,
   findAffectedByRepos,
   findAffectedRepos,
   findChangesToMatch,
+  findImageEcosystems,
   findImageRepos,
   findReposChangedSince,
   findImageRoots,
@@ -31,15 +33,18 @@ import {
   findTaggedImages,
   lockMatching,
   markMatched,
+  refreshAdvisoryCoverage,
   type MatchableAdvisory,
   type ImageRepo,
   type SizedRepo,
   type TaggedImage,
   writeAffectedImages,
+  writeImageCoverage,
   type Write,
 } from "#store";
 import { writeOwnReports } from "./reports/own-reports.ts";
 import { judgesOf } from "./judge-advisory.ts";
+import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
 /** What tells of them. */
@@ -278,16 +283,42 @@ const matchHeld = async (
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };
 
+/** Writes of which ecosystems the images of these repos have packages. `given`: all that were asked for, also those without images. */
+const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: readonly SizedRepo[], held: ReadonlyMap<string, Held>): Promise<void> => {
+  const ecosystems = new Map([...held].map(([label, { installed }]) => [label, ecosystemKey(imageEcosystemOf(installed))]));
+  const known = new Set(sized.map(repoKey));
+  await writeImageCoverage(
+    rows,
+    given.filter((each) => !known.has(repoKey(each))),
+    [],
+  );
+  for (const chunk of chunksOf(sized)) {
+    const images = await findImageEcosystems(rows, chunk, ecosystems);
+    await writeImageCoverage(
+      rows,
+      chunk,
+      images.map((image) => ({ ...image, ecosystems: boundedEcosystems(image.ecosystems) })),
+    );
+  }
+};
+
 const matchOrganization = async (rows: Write, root: string, { isWhole, names, repos }: Matching, nowMs: number): Promise<Newly> => {
   const newly = new Newly();
   if (isWhole) {
     const all = await findImageRepos(rows, root);
-    await matchHeld(rows, root, all, await findHeld(rows, all), await findAffectedRepos(rows, root), nowMs, newly);
+    const held = await findHeld(rows, all);
+    await matchHeld(rows, root, all, held, await findAffectedRepos(rows, root), nowMs, newly);
+    await deleteImageCoverageExcept(rows, root, all);
+    await writeEcosystems(rows, all, all, held);
+    await refreshAdvisoryCoverage(rows, root);
     return newly;
   }
   if (repos.size > 0) {
     const changed = await countImagesOf(rows, [...repos.values()]);
-    await matchHeld(rows, root, changed, await findHeld(rows, changed), await findAffectedByRepos(rows, root, [...repos.values()]), nowMs, newly);
+    const held = await findHeld(rows, changed);
+    await matchHeld(rows, root, changed, held, await findAffectedByRepos(rows, root, [...repos.values()]), nowMs, newly);
+    await writeEcosystems(rows, [...repos.values()], changed, held);
+    await refreshAdvisoryCoverage(rows, root);
   }
   if (names.size === 0) return newly;
   const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));

@@ -184,7 +184,7 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
     let sizeBytes = 0;
     for (const { label, read: readBytes } of documents) {
       try {
-        const bytes = await readBytes();
+        const { bytes, deflated } = await readBytes();
         sizeBytes += bytes.length;
         const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
         if (notation === "prose") {
@@ -192,7 +192,8 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
           continue;
         }
         const text = decodeUtf8(bytes);
-        const found = await readDocument(text, notation, options);
+        // A byte order mark is no part of the text.
+        const found = await readDocument(text, notation, options, bytes[0] === 0xef ? undefined : deflated);
         read.push(...found);
         yield* remarksOn(text, notation, found, label, 1);
         if (tellsNothing(text, found)) yield { kind: "passed over", label, reason: `tells of no ${options.kind}` };

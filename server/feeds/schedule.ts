@@ -11,6 +11,7 @@
 //       group: UID               # optional; the only organization without one
 //       keyFile: /etc/gantry/nvd.key   # optional; for the address's own host
 //       every: 6h                # m, h or d
+//       staleAfter: 2d           # optional; how long after its last success it is stale
 
 import { readFile } from "node:fs/promises";
 import { Fault } from "#base/fault.ts";
@@ -42,6 +43,8 @@ export interface ScheduledFeed {
   readonly group: string | undefined;
   readonly keyFile: string | undefined;
   readonly everyMs: number;
+  /** Undefined: as the setting says, and at least twice the interval. */
+  readonly staleAfterMs: number | undefined;
 }
 
 const units: ReadonlyMap<string, number> = new Map([
@@ -56,7 +59,7 @@ const readInterval = (field: Field): number => {
   return everyMs > 0 ? everyMs : field.refuse("must be a time such as 30m, 6h or 1d");
 };
 
-const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "keyFile", "every"]);
+const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "keyFile", "every", "staleAfter"]);
 
 /** YAML's scalars are texts here, JSON's are what they are. */
 const readFlag = (field: Field): boolean => {
@@ -89,6 +92,7 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
     license: readLicense(field.at("licence")),
     keyFile: field.at("keyFile").name() || undefined,
     everyMs: readInterval(field.at("every")),
+    staleAfterMs: field.at("staleAfter").missing ? undefined : readInterval(field.at("staleAfter")),
   };
 };
 
@@ -142,6 +146,9 @@ export interface ScheduleOptions {
 const nextWaitMs = (everyMs: number, failures: number): number =>
   failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
+/** A feed that is imported once a week is not stale after three days. 0: as the setting says. */
+const staleAfterOf = ({ everyMs, staleAfterMs }: ScheduledFeed, settingMs: number): number => staleAfterMs ?? (2 * everyMs > settingMs ? 2 * everyMs : 0);
+
 const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
 
 const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refused, passedOverFiles, passedOver }: FeedSummary): Record<string, unknown> => ({
@@ -171,6 +178,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
       format: feed.format,
       author: feed.author,
       keyFile: feed.keyFile,
+      staleAfterMs: staleAfterOf(feed, services.feedStaleMs),
       operation: `GANTRY_FEEDS ${feed.kind}`,
       sources: [feed.source],
       group: await destination(feed.group),

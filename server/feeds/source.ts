@@ -57,7 +57,7 @@ async function* entryFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
       label: name,
       isOfMany: true,
       async *bytes() {
-        yield await read();
+        yield (await read()).bytes;
       },
     };
   }

@@ -25,6 +25,7 @@ export const newDocumentDraft = (
   text: string,
   facts: Pick<DocumentDraft, "leftOut" | "osv" | "csaf">,
   records: readonly FeedRecord[],
+  deflated: Uint8Array = deflateRawSync(text, deflating),
 ): DocumentDraft => ({
   form,
   originId: origin.id,
@@ -32,7 +33,7 @@ export const newDocumentDraft = (
   modifyTime: origin.modifyTime,
   ...facts,
   digest: hash("sha256", text, "base64url"),
-  body: deflateRawSync(text, deflating).toString("base64"),
+  body: Buffer.from(deflated.buffer, deflated.byteOffset, deflated.byteLength).toString("base64"),
   records: new Map(records.map((record) => [recordKey(record), modifyTimeOf(record, origin.modifyTime)])),
 });
 

@@ -54,9 +54,9 @@ export interface TemporaryFile {
 /** How often the free space is looked at. */
 const spaceLookBytes = 16 * 1024 * 1024;
 
-/** Makes one where the system has its temporary files (TMPDIR). */
-export const openTemporaryFile = async (): Promise<TemporaryFile> => {
-  const folder = await mkdtemp(join(tmpdir(), "gantry-feed-"));
+/** Makes one in a directory that exists; by default where the system has its temporary files (TMPDIR). */
+export const openTemporaryFile = async (directory = tmpdir()): Promise<TemporaryFile> => {
+  const folder = await mkdtemp(join(directory, "gantry-feed-"));
   let file: FileHandle;
   try {
     file = await open(join(folder, "file"), "wx+", 0o600);
@@ -67,8 +67,8 @@ export const openTemporaryFile = async (): Promise<TemporaryFile> => {
   let lookedAtBytes = 0;
   const requireSpace = async (): Promise<void> => {
     lookedAtBytes = sizeBytes;
-    const { bavail, bsize } = await statfs(tmpdir());
-    if (bavail * bsize < limits.feedSpaceLeftBytes) throw new Fault("UNAVAILABLE", `cannot be kept: ${tmpdir()} has too little space left`);
+    const { bavail, bsize } = await statfs(directory);
+    if (bavail * bsize < limits.feedSpaceLeftBytes) throw new Fault("UNAVAILABLE", `cannot be kept: ${directory} has too little space left`);
   };
   return {
     async append(piece) {

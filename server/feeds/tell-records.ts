@@ -8,15 +8,21 @@ import {
   addAdvisoriesToMatch,
   addCounts,
   addOwnedCounts,
+  deleteSuccessors,
   deleteVulnerabilities,
+  type DocumentDraft,
   type DocumentPart,
   type DocumentStep,
   type FeedRecord,
+  findDroppedAdvisories,
+  findDroppedVulnerabilities,
   findSourceDocuments,
   findPublicNumbers,
   findPublicVulnerabilities,
   findTellers,
+  findTellersOfNumbers,
   findToldAdvisories,
+  findToldOrigins,
   findToldVulnerabilities,
   type GoneRecord,
   isFact,
@@ -27,6 +33,7 @@ import {
   type OwnedCounts,
   recordKey,
   type RecordTeller,
+  type Successor,
   type Teller,
   type ToldRow,
   vulnerabilityKey,
@@ -34,12 +41,16 @@ import {
   withdrawVulnerabilities,
   type Write,
   type WriteCounts,
+  type WrittenDocuments,
   writeDocuments,
   writeFacts,
   writeRecords,
+  writeSuccessors,
 } from "#store";
 import type { ReadDocument } from "./document.ts";
+import { osvForms } from "./documents/osv-value.ts";
 import { Field } from "./field.ts";
+import { type AppearedRecord, findRenamed } from "./find-renamed.ts";
 import { FieldError } from "./invalid.ts";
 import { isPublishable } from "./licenses.ts";
 import { formats } from "./recognise.ts";
@@ -99,10 +110,16 @@ const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Tel
   return best;
 };
 
-const findRowsOf = (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<ToldRow[]> =>
+const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" | "group">, { owner }: Scope, keys: Keys): Promise<ToldRow[]> =>
   kind === "advisories"
     ? findToldAdvisories(rows, group, [...keys.keys()])
     : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
+
+/** The rows of these records, whoever's they are. */
+const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<ToldRow[]> => [
+  ...(await findRowsOfOwner(rows, context, { owner: "group" }, keys)),
+  ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
+];
 
 const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<Map<string, Teller[]>> => {
   const found = await findTellers(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()]);
@@ -153,11 +170,41 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   if (chunk.length > 0) yield chunk;
 };
 
+/** Documents of a number that several sources have in a form that OSV has. One of them speaks for the number, of all its packages. */
+interface Rivals {
+  /** Everything that any of them tells, with the number. */
+  readonly keys: Keys;
+  /** All of them. */
+  readonly tellers: readonly Teller[];
+}
+
+/** Of what is gone the rivals are those that are left. */
+const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
+  const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
+  return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
+};
+
+/** The documents that do not speak for their number: as scanners are answered (documents/published.ts), no package of theirs counts. */
+const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
+  const outvoted = new Set<string>();
+  for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
+    const row = same.map(({ key }) => stored.get(key)).find((each) => each?.isPublic);
+    const best = chooseTeller(same, row);
+    for (const { id } of same) if (id !== best?.id) outvoted.add(id);
+  }
+  return outvoted;
+};
+
 /** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
-const reassignScope = async (rows: Write, context: TellContext, scope: Scope, keys: Keys, drafts: Drafts): Promise<WriteCounts> => {
-  if (keys.size === 0) return noCounts;
-  const tellers = await findTellersOf(rows, context, scope, keys);
-  const stored = new Map((await findRowsOf(rows, context, scope, keys)).map((row) => [row.key, row]));
+const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts): Promise<WriteCounts> => {
+  if (given.size === 0) return noCounts;
+  const rivals = await findRivals(rows, context, [...given.values()], drafts.size > 0 ? 2 : 1);
+  const keys: Keys = new Map([...rivals.keys, ...given]);
+  const stored = new Map((await findRowsOfOwner(rows, context, scope, keys)).map((row) => [row.key, row]));
+  const outvoted = findOutvoted(rivals, stored);
+  const tellers = new Map(
+    [...(await findTellersOf(rows, context, scope, keys))].map(([key, some]) => [key, outvoted.size === 0 ? some : some.filter(({ id }) => !outvoted.has(id))]),
+  );
   let counts = noCounts;
   const chosen = new Map<string, Teller>();
   const again = new Map<string, Teller>();
@@ -228,6 +275,67 @@ const reassign = async (
 const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "license">): Scope["owner"] =>
   kind === "vulnerabilities" && isShown(document) ? "everybody" : "group";
 
+const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
+
+/** What tells records apart and which ones are the same. */
+const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonly key: string })[] =>
+  records.flatMap((record) => {
+    if (record.kind === "vulnerability") return [{ key: recordKey(record), id: record.id, aliases: record.aliases, artifact: "" }];
+    if (record.kind !== "advisory") return [];
+    const { advisoryId, aliases, artifactType, artifactName } = record;
+    return [{ key: recordKey(record), id: advisoryId, aliases, artifact: `${artifactType}/${artifactName}` }];
+  });
+
+/** A document that was read, with what it tells. */
+interface GivenDocument {
+  readonly draft: DocumentDraft;
+  readonly records: readonly FeedRecord[];
+}
+
+/** Writes which records the source has under a new ID, before the rows of the old ones change. A first import renames nothing. */
+const noteRenamed = async (
+  rows: Write,
+  { kind, group, feed, run }: TellContext,
+  parts: readonly Pick<DocumentPart, "name" | "part">[],
+  given: readonly (GivenDocument & Pick<DocumentPart, "name" | "part">)[],
+  { documents, dropped, singles }: WrittenDocuments,
+): Promise<void> => {
+  if (run === 1) return;
+  // A document about a package has records of its own numbers, each of which may come and go.
+  const mayAppear = given.filter(({ draft }, index) => documents[index]?.isOlder === false && (documents[index].isNew || collections.has(draft.form)));
+  const candidates = new Map(mayAppear.map((each) => [each, appearedOf(each.records)]));
+  const keys = [...candidates.values()].flat();
+  if (keys.length === 0) return;
+  const before = await findRowsOf(rows, { kind, group }, new Map(keys.map(({ key, id }) => [key, id])));
+  const known = new Set(before.filter(({ isTold }) => isTold).map(({ key }) => key));
+  const appeared = new Map([...candidates].map(([each, records]) => [each, records.filter(({ key }) => !known.has(key))]));
+  const all = [...appeared.values()].flat();
+  // What was missing and is there again was not renamed.
+  const back = [...candidates].flatMap(([{ draft }, records]) => (collections.has(draft.form) ? [] : records));
+  await deleteSuccessors(rows, feed, [...new Set([...back, ...all].map(({ id }) => id))]);
+  const aliases = [...new Set(all.flatMap((each) => each.aliases))];
+  const named = await findToldOrigins(rows, feed, aliases);
+  const renamed = all.flatMap(({ id, aliases: own }) => own.flatMap((oldId): Successor[] => (named.has(oldId) ? [{ oldId, newId: id }] : [])));
+  if (dropped.length > 0) {
+    const ids = new Map(dropped.map(({ key, originId }) => [key, originId]));
+    const facts = kind === "advisories" ? await findDroppedAdvisories(rows, group, [...ids.keys()]) : await findDroppedVulnerabilities(rows, ["", group], ids);
+    const present = new Set(given.flatMap(({ records }) => appearedOf(records).map(({ id }) => id)));
+    for (const { name, part } of parts) {
+      const here = new Set(dropped.filter((each) => each.file === name && each.part === part).map(({ key }) => key));
+      if (here.size === 0) continue;
+      renamed.push(
+        ...findRenamed({
+          // What is still there under its number is only about less.
+          dropped: facts.filter(({ key, id }) => here.has(key) && !present.has(id)),
+          appeared: [...appeared].flatMap(([each, records]) => (each.name === name && each.part === part ? records : [])),
+          isOneDocument: singles.some((each) => each.file === name && each.part === part),
+        }),
+      );
+    }
+  }
+  await writeSuccessors(rows, feed, renamed);
+};
+
 /** Writes parts of files: their documents, and the records that they tell. */
 export const tellParts = async (
   rows: Write,
@@ -235,19 +343,21 @@ export const tellParts = async (
   parts: readonly (Omit<DocumentPart, "documents"> & { readonly documents: readonly ReadDocument[] })[],
 ): Promise<ToldParts> => {
   const { kind, group, feed, source, license, run, allowOlder, nowMs } = context;
-  const given = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [{ draft, records }] : []));
+  const given = parts.flatMap(({ name, part, documents: read }) => read.flatMap(({ draft, records }) => (draft ? [{ name, part, draft, records }] : [])));
   const written = await writeDocuments(
     rows,
     { feed, public: context.public, run, allowOlder, nowMs },
     parts.map((part) => ({ ...part, documents: part.documents.flatMap(({ draft }) => draft ?? []) })),
     (numbers) => (kind === "advisories" ? findPublicNumbers(rows, group, numbers) : findPublicVulnerabilities(rows, source, numbers)),
   );
+  const { documents } = written;
+  await noteRenamed(rows, context, parts, given, written);
   const keys = { group: new Map<string, string>(), everybody: new Map<string, string>() };
   const left = { group: new Map<string, string>(), everybody: new Map<string, string>(), hasMoved: true };
   const drafts = new Map<string, readonly FeedRecord[]>();
   for (const [index, { draft, records }] of given.entries()) {
-    const { id, isOlder, public: isPublic, wasPublic } = written[index] ?? { id: "", isOlder: true, public: false, wasPublic: undefined };
-    if (isOlder) continue;
+    const { id, isOlder, isPending, public: isPublic, wasPublic } = documents[index] ?? noDocument;
+    if (isOlder || isPending) continue;
     drafts.set(id, records);
     const owner = ownerOf(context, { license: draft.license || license, public: isPublic });
     const other = owner === "group" ? "everybody" : "group";
@@ -260,7 +370,9 @@ export const tellParts = async (
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
   // A document that was there before may say something else of versions with rows that are the same.
-  const rewritten = given.flatMap(({ draft }, index) => (written[index]?.wasPublic === undefined || written[index].isOlder ? [] : [...draft.records.keys()]));
+  const rewritten = given.flatMap(({ draft }, index) =>
+    documents[index]?.wasPublic === undefined || documents[index].isOlder || documents[index].isPending ? [] : [...draft.records.keys()],
+  );
   if (kind === "advisories") {
     await addAdvisoriesToMatch(
       rows,
@@ -273,12 +385,12 @@ export const tellParts = async (
   const target = { feed, group, public: factsPublic(context), run, allowOlder };
   const facts = await writeFacts(rows, target, untold.filter(isFact));
   const other = others.length === 0 ? noOwnedCounts : await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
-  const older = written.filter(({ isOlder }) => isOlder).length;
+  const older = documents.filter(({ isOlder }) => isOlder).length;
   let first = 0;
-  const olderParts = parts.filter(({ documents }) => {
-    const count = documents.filter(({ draft }) => draft !== undefined).length;
+  const olderParts = parts.filter((each) => {
+    const count = each.documents.filter(({ draft }) => draft !== undefined).length;
     first += count;
-    return facts.older > 0 || written.slice(first - count, first).some(({ isOlder }) => isOlder);
+    return facts.older > 0 || documents.slice(first - count, first).some(({ isOlder }) => isOlder);
   });
   return {
     counts: [facts.counts, other].reduce<OwnedCounts>(addOwnedCounts, addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older } })),

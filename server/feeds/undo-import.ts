@@ -28,6 +28,7 @@ import {
   noteFeedDay,
   noOwnedCounts,
   type OwnedCounts,
+  refreshFeedEcosystems,
   refreshRecordStatistics,
   releaseAdded,
   releaseMissing,
@@ -264,7 +265,8 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
     const records = await countFeedRecords(rows, feed.id);
     await noteFeedDay(rows, feed.id, nowMs, { records, withdrawn: 0 });
     await closeUndo(rows, feed.id, nowMs);
-    await writeFeedOutcome(rows, feed.id, { state: "OK", detail: "", records, nowMs });
+    await writeFeedOutcome(rows, feed.id, { state: "OK", detail: "", records, isUnread: true, nowMs });
+    await refreshFeedEcosystems(rows, feed.id, nowMs);
     return unreported;
   });
   const all = addCounts({ ...noCounts, ...changes.group }, { ...noCounts, ...changes.everybody });

@@ -56,6 +56,8 @@ export interface Services {
   readonly restoredMs: number | undefined;
   /** GANTRY_DELETED_DAYS: for how long what was deleted can be brought back, in milliseconds; 0: not at all. */
   readonly deletedKeptMs: number;
+  /** GANTRY_FEED_STALE_HOURS: how long after its last success a source is stale, in milliseconds. */
+  readonly feedStaleMs: number;
 }
 
 export interface PermittedCapabilities {

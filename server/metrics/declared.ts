@@ -249,6 +249,12 @@ export const declared = {
     labels: { reason: ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] },
     of: "database",
   },
+  gantry_feeds_stale: {
+    kind: "gauge",
+    help: "Sources of advisories and vulnerability records without a success within their bound, by kind. Of all imports.",
+    labels: { kind: ["advisories", "vulnerabilities"] },
+    of: "database",
+  },
   gantry_registry_blobs: {
     kind: "gauge",
     help: "Blobs that are stored, each once.",

@@ -48,6 +48,7 @@ import { scimDiscovery } from "./scim/scim-discovery.ts";
 import { scimGroup } from "./scim/scim-group.ts";
 import { scimUser } from "./scim/scim-user.ts";
 import { session } from "./sessions/session.ts";
+import { advisoryCoverage } from "./vulnerabilities/advisory-coverage.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
 
 export const resources = [
@@ -99,5 +100,6 @@ export const resources = [
   scimGroup,
   scimUser,
   session,
+  advisoryCoverage,
   advisory,
 ];

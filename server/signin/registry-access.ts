@@ -13,13 +13,16 @@ import type { RegistryScope } from "./registry-scopes.ts";
 
 type AccessKernel = Pick<Kernel, "services" | "rights" | "answers">;
 
+/** Finds the group of a path that is to be created, whether something is pending for it or not. */
+const newRepoOperation = "PutManifest";
+
 /** A repository as a caller finds it. */
 type Resolve = (method: MethodFact, name: string) => Promise<Place | undefined>;
 
 /** The operations that find a repository for an action. A push is first: it finds also the group of a repository to create. */
 const operations: readonly { readonly method: MethodFact; readonly action: RegistryAction }[] = (["push", "pull", "delete"] as const).flatMap((action) =>
   methods
-    .filter((method) => registryOperations.get(method.name) === action && (action !== "push" || method.rpc === "StartUpload"))
+    .filter((method) => registryOperations.get(method.name) === action && (action !== "push" || method.rpc === newRepoOperation))
     .map((method) => ({ method, action })),
 );
 
@@ -29,7 +32,9 @@ const operations: readonly { readonly method: MethodFact; readonly action: Regis
  */
 const resolveName = async (resolve: Resolve, rights: Rights, { name, actions }: RegistryScope): Promise<Place | undefined> => {
   for (const { method, action } of operations) {
-    const place = actions.includes(action) ? await resolve(method, name) : undefined;
+    const found = actions.includes(action) ? await resolve(method, name) : undefined;
+    // What is pending is found by a push alone: the token lists its path, with the group.
+    const place = found?.capabilities !== undefined && method.rpc !== newRepoOperation ? undefined : found;
     // To create a repository takes what the place says, and the push itself.
     const isPermitted =
       place?.capabilities === undefined || missingCapability(rights, [...place.capabilities, ...method.capabilities], place.path) === undefined;

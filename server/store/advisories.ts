@@ -422,16 +422,28 @@ export interface ChangedAdvisory extends ChangedDocument {
   readonly author: string;
   /** An event tells of several patched versions. */
   readonly isPatchedOften: boolean;
+  /** When it was withdrawn; "" while it holds, for one of its artifacts at least. */
+  readonly withdrawTime: string;
 }
 
-const changedAdvisory = columns<ChangedAdvisory>({
-  id: expression("advisory_id", text),
-  modified: time("update_time"),
-  artifactType: text,
-  namespace: text,
-  author: text,
-  isPatchedOften: expression("jsonb_path_exists(events, '$[*].patched.patchedVersions[1]')", flag),
-});
+/** `others`: which advisories of the number count besides. */
+const changedAdvisoryOf = (others: string) =>
+  columns<ChangedAdvisory>({
+    id: expression("advisory_id", text),
+    modified: time("update_time"),
+    artifactType: text,
+    namespace: text,
+    author: text,
+    isPatchedOften: expression("jsonb_path_exists(events, '$[*].patched.patchedVersions[1]')", flag),
+    withdrawTime: expression(
+      `coalesce(case when delete_time is not null and not exists (
+       select from advisories as other where other.advisory_id = advisories.advisory_id and ${others} and other.form = 'wolfi'
+         and other.delete_time is null) then ${timeText("delete_time")} end, '')`,
+      text,
+    ),
+  });
+const changedAdvisory = changedAdvisoryOf("other.public");
+const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
 const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
 
 /**
@@ -451,9 +463,9 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
 
 /** The same of what lies at these places and is not public. */
 export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
-  changedAdvisory.find(
+  changedPrivateAdvisory.find(
     rows,
-    `select ${changedAdvisory.list} from advisories
+    `select ${changedPrivateAdvisory.list} from advisories
      where not public and ${own} and ${rootsOfPlaces} and ${inPlaces} and (update_time, advisory_id) > (coalesce(nullif($3, '')::timestamptz, '-infinity'), $4)
      order by update_time, advisory_id fetch first $5 rows with ties`,
     [lows, highs, since, after, limit],

@@ -53,6 +53,12 @@ export const markAffectedPackagesPublic = async (rows: Write, documentIds: reado
   await rows.query("update affected_packages set public = $2 where document_id = any($1::bigint[])", [documentIds, isPublic]);
 };
 
+/** Deletes the packages of these documents: they are withdrawn. */
+export const deleteAffectedPackages = async (rows: Write, documentIds: readonly string[]): Promise<void> => {
+  if (documentIds.length === 0) return;
+  await rows.query("delete from affected_packages where document_id = any($1::bigint[])", [documentIds]);
+};
+
 /** A package that somebody asks for, behind a number. */
 export interface AskedPackage {
   readonly ecosystem: string;

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";
-import { columns, text } from "./columns.ts";
+import { columns, nullableTimeMs, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface BlobPlaceRow {
@@ -10,9 +10,12 @@ export interface BlobPlaceRow {
   readonly storeId: string;
   /** The id of the place; "" until the first content is kept there. */
   readonly placeId: string;
+  /** Since when servers have looked for leftovers without a long gap, in milliseconds since 1970; undefined: never. */
+  readonly leftoverSinceMs: number | undefined;
 }
 
-const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
+const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text, leftoverSinceMs: nullableTimeMs("leftover_since") });
+const sweep = columns({ sinceMs: timeMs("leftover_since") });
 
 export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => blobPlace.findOne(rows, `select ${blobPlace.list} from blob_places`);
 
@@ -36,3 +39,17 @@ export const writeBlobPlace = async (rows: Write, placeId: string): Promise<stri
 /** True for one server alone, once in so long: it goes through the place. */
 export const takeBlobSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<boolean> =>
   (await rows.query("update blob_places set sweep_time = $1 where sweep_time <= $2 returning 1", [timestamp(nowMs), timestamp(nowMs - everyMs)])).length > 0;
+
+/**
+ * Returns since when servers have looked for leftovers without a long gap, to one server alone, once in so long; undefined to others. After a
+ * gap of three times as long it is the present.
+ */
+export const takeLeftoverSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<number | undefined> => {
+  const found = await sweep.findOne(
+    rows,
+    `update blob_places set leftover_since = case when leftover_time < $3 then $1::timestamptz else coalesce(leftover_since, $1) end, leftover_time = $1
+     where leftover_time <= $2 returning ${sweep.list}`,
+    [timestamp(nowMs), timestamp(nowMs - everyMs), timestamp(nowMs - 3 * everyMs)],
+  );
+  return found?.sinceMs;
+};

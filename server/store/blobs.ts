@@ -1,10 +1,11 @@
-// Tables blobs, repo_blobs and blob_removals: which contents there are, which repos have them, and what is left in the blob
+// Tables blobs, repo_blobs, blob_removals and blob_writes: which contents there are, which repos have them, and what is left in the blob
 // place that no row names. A blob is known once, whoever has it, and is read through a repo that has it alone.
 //
 // Rows of repo_blobs go with their repo. A blob that no repo has, and none that could come back, and what blob_removals names, is
 // removed by collection.
 
 import type { Json, JsonObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
@@ -37,6 +38,16 @@ export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<
     [repo, digest],
   );
 
+/** The blob of this digest, if the repo has it: nobody else refers to it or removes it until the transaction ends. */
+export const lockRepoBlob = async (rows: Write, repo: string, digest: string): Promise<{ readonly sha256: string } | undefined> => {
+  const [row] = await rows.query(
+    `select repo_blobs.sha256 from repo_blobs join blobs using (sha256) where repo_uid = $1 and ${named} and remove_time is null for update of repo_blobs`,
+    [repo, digest],
+  );
+  const sha256 = row?.[0];
+  return sha256 === undefined || sha256 === null ? undefined : { sha256 };
+};
+
 /** Of these digests those that the repo has, by digest as it was given: kept there until the transaction ends. */
 export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly string[]): Promise<Map<string, { sha256: string; sizeBytes: number }>> => {
   const found = await rows.query(
@@ -49,11 +60,11 @@ export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly
   return new Map(found.map(([digest, sha256, size]) => [digest ?? "", { sha256: sha256 ?? "", sizeBytes: Number(size) }]));
 };
 
-/** A repo below one of these paths that has the blob. */
+/** A repo below one of these paths that has the blob. What is pending is mounted from nowhere. */
 export const findRepoWithBlob = async (rows: Read, digest: string, paths: readonly string[]): Promise<string | undefined> => {
   const [row] = await rows.query(
     `select repo_uid from blobs join repo_blobs on repo_blobs.sha256 = blobs.sha256
-     where (blobs.sha256 = $1 or blobs.sha512 = $1) and remove_time is null
+     where (blobs.sha256 = $1 or blobs.sha512 = $1) and remove_time is null and exists (select from repos where repos.uid = repo_uid)
        and exists (select from unnest($2::text[]) as place where place = '' or repo_uid = place or starts_with(repo_uid, place || '/')) limit 1`,
     [digest, paths],
   );
@@ -229,19 +240,58 @@ export const findBlobPage = async (
   return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ sha256 }) => sha256), end: page.length < count ? undefined : page.at(-1)?.sha256 };
 };
 
-/** Deletes those of the contents that still no repo has; their keys. What somebody else holds stays. */
-export const collectBlobs = async (rows: Write, digests: readonly string[]): Promise<string[]> => {
+/** Deletes those of the contents that still no repo has. What somebody else holds stays. */
+export const collectBlobs = async (rows: Write, digests: readonly string[]): Promise<{ readonly key: string; readonly sizeBytes: number }[]> => {
   const locked = await rows.query("select sha256 from blobs where sha256 = any($1) order by sha256 for update skip locked", [digests]);
-  const gone = await rows.query(`delete from blobs as held where sha256 = any($1) and ${inNoRepo} returning key`, [locked.map(([sha256]) => sha256 ?? "")]);
-  return gone.map(([key]) => key ?? "");
+  const gone = await rows.query(`delete from blobs as held where sha256 = any($1) and ${inNoRepo} returning key, size_bytes`, [
+    locked.map(([sha256]) => sha256 ?? ""),
+  ]);
+  return gone.map(([key, size]) => ({ key: key ?? "", sizeBytes: Number(size) }));
+};
+
+/** Returns the sizes of the contents among so many behind `last` that a collection would remove; `end`: where the next page begins. */
+export const findCollectableBlobs = async (
+  rows: Read,
+  last: string,
+  { nowMs, pendingBeforeMs }: { readonly nowMs: number; readonly pendingBeforeMs: number },
+  count: number,
+): Promise<{ readonly sizes: readonly number[]; readonly end: string | undefined }> => {
+  const found = await rows.query(
+    `select sha256, size_bytes, not exists (
+       select from repo_blobs as held where held.sha256 = blobs.sha256 and (held.lease_time >= $3 or ${neededInRepo})
+         and not exists (select from pending_repos where pending_repos.uid = held.repo_uid and pending_repos.update_time < $4)
+     ) and not exists (select from deleted_rows where table_name = 'repo_blobs' and content ->> 'sha256' = blobs.sha256)
+     from blobs where sha256 > $1 order by sha256 limit $2`,
+    [last, count, timestamp(nowMs), timestamp(pendingBeforeMs)],
+    { rows: count, wide: true },
+  );
+  const sizes = found.flatMap(([, size, collectable]) => (collectable === "t" ? [Number(size)] : []));
+  return { sizes, end: found.length < count ? undefined : (found.at(-1)?.[0] ?? undefined) };
+};
+
+/** Names a key that a request is writing to, until then. */
+export const extendBlobWrite = async (rows: Write, key: string, untilMs: number): Promise<void> => {
+  await rows.query("insert into blob_writes (key, lease_time) values ($1, $2) on conflict (key) do update set lease_time = excluded.lease_time", [
+    key,
+    timestamp(untilMs),
+  ]);
+};
+
+export const endBlobWrite = async (rows: Write, key: string): Promise<void> => {
+  await rows.query("delete from blob_writes where key = $1", [key]);
+};
+
+/** Deletes the names of keys that nobody writes to any more. */
+export const deleteStaleBlobWrites = async (rows: Write, nowMs: number): Promise<void> => {
+  await rows.query("delete from blob_writes where lease_time <= $1", [timestamp(nowMs)]);
 };
 
 /** Of these keys of the blob place those that a row names. */
-export const findNamedKeys = async (rows: Read, keys: readonly string[]): Promise<ReadonlySet<string>> => {
+export const findNamedKeys = async (rows: Read, keys: readonly string[], nowMs: number): Promise<ReadonlySet<string>> => {
   const found = await rows.query(
     `select key from blobs where key = any($1) union all select key from uploads where key = any($1)
-     union all select key from blob_removals where key = any($1)`,
-    [keys],
+     union all select key from blob_removals where key = any($1) union all select key from blob_writes where key = any($1) and lease_time > $2`,
+    [keys, timestamp(nowMs)],
     { rows: keys.length, wide: true },
   );
   return new Set(found.map(([key]) => key ?? ""));

@@ -1,8 +1,9 @@
 // Table csaf_documents: what the lists of others' CSAF documents say of each, beside the document itself, with which it goes.
 
-import { columns, expression, flag, nullableTimeMs, number, text, time } from "./columns.ts";
+import { columns, expression, flag, nullableText, nullableTimeMs, number, text, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
+import { timeText } from "./time-text.ts";
 
 /** What a document says of itself and of its publisher. */
 export interface CsafFacts {
@@ -55,6 +56,8 @@ export interface CsafDocument {
   /** The document's own licence, or its source's. */
   readonly license: string;
   readonly told: boolean;
+  /** When it was withdrawn: its source no longer has it; undefined while it holds. */
+  readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly fileName: string;
   readonly title: string;
@@ -73,6 +76,7 @@ const csafDocument = columns<CsafDocument>({
   originId: expression("document.origin_id", text),
   license: expression(license, text),
   told: expression("document.told", flag),
+  withdrawTime: expression(timeText("case when not document.told then coalesce(document.withdraw_time, document.change_time) end"), nullableText),
   modifiedMs: nullableTimeMs("document.modify_time"),
   fileName: expression("csaf.file_name", text),
   title: expression("csaf.title", text),
@@ -106,7 +110,7 @@ export interface CsafPosition {
   readonly id: string;
 }
 
-/** The documents of a folder with a label, the last released first: with a year those that were first released in it. */
+/** The documents of a folder with a label that hold, the last released first: with a year those that were first released in it. */
 export const findCsafDocuments = (
   rows: Read,
   { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
@@ -115,7 +119,7 @@ export const findCsafDocuments = (
 ): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
-    `select ${csafDocument.list} from ${listed} and csaf.folder = $1
+    `select ${csafDocument.list} from ${listed} and document.told and csaf.folder = $1
        and ($2 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $2)
        and ($3 = '' or (csaf.current_release_time, document.id) < (nullif($3, '')::timestamptz, nullif($4, '')::bigint))
        and csaf.label = $6
@@ -134,7 +138,7 @@ export const findReadableCsafDocuments = (
 ): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
-    `select ${csafDocument.list} from ${listedHere} and csaf.folder = $3
+    `select ${csafDocument.list} from ${listedHere} and document.told and csaf.folder = $3
        and ($4 = '' or to_char(csaf.initial_release_time at time zone 'UTC', 'YYYY') = $4)
        and ($5 = '' or (csaf.current_release_time, document.id) < (nullif($5, '')::timestamptz, nullif($6, '')::bigint))
        and csaf.label = $8

@@ -16,8 +16,18 @@ export const recordDigestOf = (value: unknown): string => hash("sha256", JSON.st
 
 export const vulnerabilityKey = (id: string): string => uidSegmentOf(id);
 
-/** What makes two records the same one, in 16 characters: what is remembered of all that a source tells. */
+const keys = new WeakMap<FeedRecord, string>();
+
+/** What makes two records the same one, in 16 characters: what is remembered of all that a source tells. Computed once for each record. */
 export const recordKey = (record: FeedRecord): string => {
+  const known = keys.get(record);
+  if (known !== undefined) return known;
+  const key = computeRecordKey(record);
+  keys.set(record, key);
+  return key;
+};
+
+const computeRecordKey = (record: FeedRecord): string => {
   switch (record.kind) {
     case "advisory":
       return uidSegmentOf(record.key);

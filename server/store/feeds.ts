@@ -3,8 +3,8 @@
 // has told yet, and the state of the last run: whether it succeeded, and what it held back.
 
 import { limits } from "#base/limits.ts";
-import { type Column, columns, expression, flag, json, nullableTimeMs, number, text } from "./columns.ts";
-import { changesOf, type OwnedChanges } from "./feed-counts.ts";
+import { type Column, columns, expression, flag, json, nullableTimeMs, number, text, time } from "./columns.ts";
+import { changeCount, changesOf, type OwnedChanges } from "./feed-counts.ts";
 import { forgetFileDigests } from "./feed-files.ts";
 import type { Read, Write } from "./handle.ts";
 
@@ -99,10 +99,67 @@ export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promi
   return found?.feeds ?? 0;
 };
 
+const publishedState = columns({
+  state: expression("coalesce(string_agg(concat_ws(' ', id, published_version, license), ' ' order by id), '')", text),
+});
+
+/** Changes in each transaction that changes something of the records that are published, or what may be published of them. */
+export const readPublishedState = async (rows: Read): Promise<string> => {
+  const found = await publishedState.findOne(
+    rows,
+    `select ${publishedState.list} from feeds where published_version is not null and exists (select from groups where uid = feeds.group_uid)`,
+  );
+  return found?.state ?? "";
+};
+
 /** Sets the source's state. */
 export const updateFeed = async (rows: Write, id: string, { settled, unreported }: FeedState): Promise<void> => {
-  await rows.query("update feeds set settled = $2, unreported = $3 where id = $1", [id, settled, JSON.stringify(unreported)]);
+  await rows.query("update feeds set settled = $2, unreported = $3, coverage_due = coverage_due or $4 where id = $1", [
+    id,
+    settled,
+    JSON.stringify(unreported),
+    !settled || changeCount(unreported.group) + changeCount(unreported.everybody) > 0,
+  ]);
 };
+
+/** Whether what the source covers may have changed since it was last asked, or a release of it has ended. */
+export const takeCoverageDue = async (rows: Write, id: string): Promise<boolean> => {
+  const taken = await rows.query(
+    "update feeds set coverage_due = false where id = $1 and kind = 'advisories' and (coverage_due or absent_files is not null) returning 1",
+    [id],
+  );
+  return taken.length > 0;
+};
+
+/** Writes after how long without a success the source is stale; 0: as the setting says. */
+export const writeStaleAfter = async (rows: Write, id: string, staleAfterMs: number): Promise<void> => {
+  await rows.query("update feeds set stale_after_ms = $2 where id = $1", [id, staleAfterMs]);
+};
+
+// $1: now; $2: the setting. A source without records judges nothing, and is not missed. Files of images, libraries and lifecycles are
+// imported when they are there, and have no pace.
+const isStale = `kind in ('advisories', 'vulnerabilities') and record_count > 0 and coalesce(success_time, '-infinity') < $1::timestamptz
+  - (case when stale_after_ms > 0 then stale_after_ms else $2::bigint end) * interval '1 ms'`;
+
+const staleCount = columns({ kind: text, feeds: expression("count(*)", number) });
+
+/** How many sources are stale, by kind. */
+export const countStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number): Promise<{ readonly kind: string; readonly feeds: number }[]> =>
+  staleCount.find(rows, `select ${staleCount.list} from feeds where ${isStale} group by kind`, [new Date(nowMs).toISOString(), staleAfterMs]);
+
+/** A source whose last success is longer ago than its bound. */
+export interface StaleFeed {
+  readonly kind: string;
+  readonly sourceName: string;
+  /** RFC 3339; "" for never. */
+  readonly successTime: string;
+}
+
+const staleFeed = columns<StaleFeed>({ kind: text, sourceName: text, successTime: time("success_time") });
+
+/** The stale sources, at most `limit`. */
+export const findStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number, limit: number): Promise<StaleFeed[]> =>
+  staleFeed.find(rows, `select ${staleFeed.list} from feeds where ${isStale} order by id limit $3`, [new Date(nowMs).toISOString(), staleAfterMs, limit]);
 
 /** Why a run held something back; "" for a run that held nothing back. */
 export type HeldReason = "" | "EMPTY" | "UNREADABLE" | "SHRUNK" | "OLDER";
@@ -158,18 +215,20 @@ export interface FeedOutcome {
   readonly detail: string;
   /** Records that the source tells; undefined if the run does not know. */
   readonly records: number | undefined;
+  /** The source was not read, and has no later success: an undo. */
+  readonly isUnread?: boolean;
   readonly nowMs: number;
 }
 
 /** Writes how a run ended. Its changes are closed by closeRun. */
-export const writeFeedOutcome = async (rows: Write, id: string, { state: word, detail, records, nowMs }: FeedOutcome): Promise<void> => {
+export const writeFeedOutcome = async (rows: Write, id: string, { state: word, detail, records, isUnread = false, nowMs }: FeedOutcome): Promise<void> => {
   await rows.query(
     `update feeds set state = $2, detail = $3, record_count = coalesce($4::integer, record_count),
-       success_time = case when $6 = 'FAILED' then success_time else $5::timestamptz end,
+       success_time = case when $6 then $5::timestamptz else success_time end,
        absent_files = (select jsonb_agg(name order by name) from (
          select name from feed_files where feed_id = feeds.id and absent_time is not null and part = 0 order by name limit $7) as absent)
      where id = $1`,
-    [id, `${statePrefix}${word}`, detail, records ?? null, new Date(nowMs).toISOString(), word, limits.feedAbsentFilesMax],
+    [id, `${statePrefix}${word}`, detail, records ?? null, new Date(nowMs).toISOString(), word === "OK" && !isUnread, limits.feedAbsentFilesMax],
   );
 };
 

@@ -75,10 +75,14 @@ export {
   countBlobs,
   deleteBlobRemovals,
   deleteRepoBlob,
+  deleteStaleBlobWrites,
+  endBlobWrite,
+  extendBlobWrite,
   extendLease,
   findBlobPage,
   findBlobRemovals,
   findBlobs,
+  findCollectableBlobs,
   findNamedKeys,
   findRepoBlob,
   findRepoBlobPage,
@@ -88,6 +92,7 @@ export {
   holdRepoBlobs,
   insertBlobRemoval,
   insertRepoBlob,
+  lockRepoBlob,
   mountRepoBlob,
   type RepoBlob,
   type RepoBlobName,
@@ -133,6 +138,18 @@ export {
 } from "./group-names.ts";
 export { findGroupByNames, findRepoByName, findRepoNames, findRepoOpenness, type NamedGroup, type RepoByName } from "./repo-names.ts";
 export {
+  countPendingRepos,
+  countStalePendingRepos,
+  deleteStalePendingRepos,
+  findAdoptingRepo,
+  findPendingRepos,
+  insertPendingRepo,
+  lockPendingRepo,
+  usePendingRepo,
+} from "./pending-repos.ts";
+export {
+  countStaleUploads,
+  deleteHeldUpload,
   deleteStaleUploads,
   deleteUpload,
   extendUploadHold,
@@ -143,7 +160,7 @@ export {
   type UploadRow,
   updateUpload,
 } from "./uploads.ts";
-export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, writeBlobPlace } from "./blob-places.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, takeLeftoverSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -228,6 +245,9 @@ export {
   closeUndo,
   countFeedsReadOtherwise,
   countHeldFeeds,
+  countStaleFeeds,
+  findStaleFeeds,
+  writeStaleAfter,
   type FeedOutcome,
   type FeedSource,
   findFeedsOfSource,
@@ -238,10 +258,30 @@ export {
   lockFeed,
   openFeed,
   type UndoableFeed,
+  readPublishedState,
   updateFeed,
   writeFeedOutcome,
   writeHeldBack,
 } from "./feeds.ts";
+export { type CoveringFeed, findCoveringFeeds, refreshFeedEcosystems } from "./feed-ecosystems.ts";
+export {
+  countImagesWith,
+  countKnownImages,
+  countUnreadImages,
+  type CoveragePlace,
+  deleteImageCoverageExcept,
+  findDigestEcosystems,
+  findGroupEcosystems,
+  findImageEcosystems,
+  findImagesWith,
+  findTagEcosystems,
+  findUnreadImages,
+  placeBelow,
+  placeOnly,
+  refreshAdvisoryCoverage,
+  type UnjudgedImage,
+  writeImageCoverage,
+} from "./image-coverage.ts";
 export { type FeedHistory, findFeedHistory, noteFeedDay, resetFeedDays } from "./feed-days.ts";
 export {
   deleteAllReversals,
@@ -546,6 +586,7 @@ export {
   type DocumentStep,
   findArchivedDocuments,
   findModifiedDocuments,
+  findWithdrawnDocuments,
   findDocumentStep,
   findPublicEcosystems,
   findPrivateEcosystems,
@@ -553,6 +594,7 @@ export {
   findReadableDocuments,
   findReadableDocumentsOfForm,
   findReadableModifiedDocuments,
+  findReadableWithdrawnDocuments,
   findPublicDocuments,
   findPublicDocumentsOfForm,
   findPublicDocumentsOf,
@@ -577,6 +619,11 @@ export {
   takeGoneRecords,
   type Teller,
   writeDocuments,
+  type WithdrawnDocument,
+  findTellersOfNumbers,
+  findToldOrigins,
+  takePendingDocuments,
+  type WrittenDocuments,
 } from "./source-documents.ts";
 export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export {
@@ -739,3 +786,13 @@ export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write
 export { deleteDeployment, findDeployment, insertDeployment, updateDeployment } from "./repo-deployments.ts";
 export { findRegistrySettings, type RegistrySettings, writeRegistrySettings } from "./registry-settings.ts";
 export { countReposOfSource, findTagsSummary, type LeftOutTags, type TagsSummary } from "./tags-summary.ts";
+export {
+  deleteSuccessors,
+  findDroppedAdvisories,
+  findDroppedVulnerabilities,
+  findGroupSuccessors,
+  findPublicSuccessors,
+  type DroppedRecord,
+  type Successor,
+  writeSuccessors,
+} from "./record-successors.ts";

@@ -43,6 +43,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   memberships: rowsComeAndGo,
   package_origins: rowsComeAndChange,
   provider_arrivals: rowsComeAndGo,
+  record_successors: rowsComeAndGo,
   quotas: ["select"],
   restores: ["select"],
   revoked_grants: rowsComeAndGo,

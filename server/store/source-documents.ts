@@ -1,15 +1,17 @@
-// Tables source_documents and document_records: what the sources of advisories and of vulnerability records said, in their
-// own words, and which records each document tells. A record is there as long as one document tells it; of several the
-// latest modified counts (docs/decisions/0022). The last document that told something is what it said, and is kept for good
+// Tables source_documents, document_records and pending_documents: what the sources of advisories and of vulnerability records
+// said, in their own words, and which records each document tells. A record is there as long as one document tells it; of
+// several the latest modified counts (docs/decisions/0022). A document that drops records is pending until it is decided
+// whether they are withdrawn (docs/decisions/0073). The last document that told something is what it said, and is kept for good
 // unless the operator says for how long (GANTRY_DOCUMENT_DAYS).
 
-import { type AffectedPackage, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
-import { columns, expression, flag, nullableTimeMs, number, text, textList, time } from "./columns.ts";
+import { type AffectedPackage, deleteAffectedPackages, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
+import { columns, expression, flag, nullableText, nullableTimeMs, number, text, textList, time } from "./columns.ts";
 import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { type FeedRun, keepDocuments } from "./feed-reversals.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { periodRetention, type Retention } from "./retention.ts";
+import { timeText } from "./time-text.ts";
 
 /** A document as it was read. */
 export interface DocumentDraft {
@@ -41,6 +43,8 @@ export interface OsvFacts {
   readonly ecosystems: readonly string[];
   /** None where it is withdrawn. */
   readonly packages: readonly AffectedPackage[];
+  /** When its origin withdrew it, as the document says; "" while it holds. */
+  readonly withdrawn: string;
 }
 
 /** The documents of a part of a file. */
@@ -70,6 +74,25 @@ export interface WrittenDocument {
   readonly public: boolean;
   /** What it was before, where it was there before. */
   readonly wasPublic: boolean | undefined;
+  /** Its source did not have it before, or not in the last run. */
+  readonly isNew: boolean;
+  /** It dropped records: what is stored stays until it is decided whether they are withdrawn. */
+  readonly isPending: boolean;
+}
+
+/** A record that a document of these parts had and does not have any more. */
+export interface DroppedKey {
+  readonly file: string;
+  readonly part: number;
+  readonly key: string;
+  readonly originId: string;
+}
+
+export interface WrittenDocuments {
+  readonly documents: readonly WrittenDocument[];
+  readonly dropped: readonly DroppedKey[];
+  /** Parts that held one document before, and hold one now. */
+  readonly singles: readonly Pick<DroppedKey, "file" | "part">[];
 }
 
 /** What affected_packages holds of a document; raised when it holds more, so that the next import of its source writes it again. */
@@ -142,7 +165,7 @@ export const writeDocuments = async (
   { feed, public: said, run, allowOlder, nowMs }: DocumentTarget,
   parts: readonly DocumentPart[],
   findKnownPublic: (originIds: readonly string[]) => Promise<ReadonlySet<string>>,
-): Promise<WrittenDocument[]> => {
+): Promise<WrittenDocuments> => {
   const given = parts.flatMap(placedDrafts);
   const places = [columnOf(parts, ({ name }) => name), columnOf(parts, ({ part }) => String(part))];
   const stored = await storedDocument.find(
@@ -157,7 +180,7 @@ export const writeDocuments = async (
   const isPublic = ({ place, draft }: PlacedDraft): boolean => said ?? before.get(place)?.public ?? publicOrigins.has(draft.originId);
   const older = allowOlder ? new Map<string, NewerDocument>() : await findNewer(rows, feed, given, before, nowMs);
   await keepNewer(rows, [...older.values()]);
-  const different = given.filter((each) => {
+  const changed = given.filter((each) => {
     const known = before.get(each.place);
     if (older.has(each.place)) return false;
     return (
@@ -170,6 +193,23 @@ export const writeDocuments = async (
     );
   });
   const ids = new Map([...before].map(([place, { id }]) => [place, id]));
+  const knownIds = (some: readonly PlacedDraft[]): { id: string; draft: DocumentDraft }[] =>
+    some.flatMap(({ place, draft }) => (before.get(place)?.told ? [{ id: ids.get(place) ?? "", draft }] : []));
+  const narrowed = await findDroppedRecords(rows, knownIds(changed));
+  // An undo restores at once what it was told to.
+  const pending = new Set(run === 0 ? [] : narrowed.map(({ documentId: id }) => id));
+  if (run === 0) await markRecordsMissing(rows, narrowed);
+  await deletePending(
+    rows,
+    knownIds(given).flatMap(({ id }) => (pending.has(id) ? [] : [id])),
+  );
+  await writePending(
+    rows,
+    knownIds(changed).filter(({ id }) => pending.has(id)),
+    narrowed,
+  );
+  const isPending = (place: string): boolean => before.get(place)?.told === true && pending.has(ids.get(place) ?? "");
+  const different = changed.filter(({ place }) => !isPending(place));
   await keepDocuments(
     rows,
     { feed, run },
@@ -179,17 +219,18 @@ export const writeDocuments = async (
     const written = await placedDocument.find(
       rows,
       `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
-         import_time, change_time, body, ecosystems, index_version, added_run)
+         import_time, change_time, body, ecosystems, index_version, added_run, withdraw_time)
        select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
          nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64'),
-         array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer
+         array(select jsonb_array_elements_text(ecosystems::jsonb)), ${indexVersion}, $15::integer, nullif(withdrawn, '')::timestamptz
        from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-         $14::text[]) as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems)
+         $14::text[], $16::text[])
+         as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems, withdrawn)
        on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
          public = excluded.public, left_out = excluded.left_out, told = true, missing = false, modify_time = excluded.modify_time,
          import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
          change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems,
-         index_version = excluded.index_version
+         index_version = excluded.index_version, withdraw_time = excluded.withdraw_time
        returning ${placedDocument.list}`,
       [
         feed,
@@ -207,16 +248,17 @@ export const writeDocuments = async (
         columnOf(different, ({ draft }) => draft.body),
         columnOf(different, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
         run,
+        columnOf(different, ({ draft }) => draft.osv.withdrawn),
       ],
     );
     for (const { id, file, part, form, originId, ordinal } of written) ids.set(placeOf(file, part, form, originId, ordinal), id);
   }
   const isDifferent = new Set(different.map(({ place }) => place));
-  const returned = given.filter(({ place }) => before.get(place)?.missing === true && !isDifferent.has(place) && !older.has(place));
+  const returned = given.filter(({ place }) => before.get(place)?.missing === true && !isDifferent.has(place) && !older.has(place) && !isPending(place));
   await rows.query("update source_documents set missing = false where id = any($1::bigint[])", [returned.map(({ place }) => ids.get(place) ?? "")]);
   await writeDocumentRecords(
     rows,
-    [...different, ...returned].map(({ place, draft }) => ({ id: ids.get(place) ?? "", isNew: !before.has(place), records: draft.records })),
+    [...different, ...returned].map(({ place, draft }) => ({ id: ids.get(place) ?? "", records: draft.records })),
   );
   await writeAffectedPackages(
     rows,
@@ -232,16 +274,29 @@ export const writeDocuments = async (
   const gone = [...before].filter(
     ([place, { id, told, file, part }]) => told && !now.has(place) && !moved.has(id) && !partial.has(JSON.stringify([file, part])),
   );
-  await markMissing(
+  const vanished = await markMissing(
     rows,
     gone.map(([, { id }]) => id),
   );
-  return given.map((each) => ({
-    id: ids.get(each.place) ?? "",
-    isOlder: older.has(each.place),
-    public: isPublic(each),
-    wasPublic: before.get(each.place)?.public,
-  }));
+  const byId = new Map(stored.map((each) => [each.id, each]));
+  const toldBefore = stored.filter(({ told }) => told);
+  return {
+    documents: given.map((each) => ({
+      id: ids.get(each.place) ?? "",
+      isOlder: older.has(each.place),
+      public: isPublic(each),
+      wasPublic: before.get(each.place)?.public,
+      isNew: !before.get(each.place)?.told || before.get(each.place)?.missing === true,
+      isPending: isPending(each.place),
+    })),
+    dropped: [...narrowed, ...vanished].flatMap(({ documentId: id, key }) => {
+      const document = byId.get(id);
+      return document ? [{ file: document.file, part: document.part, key, originId: document.originId }] : [];
+    }),
+    singles: parts.flatMap(({ name, part, documents }) =>
+      documents.length === 1 && toldBefore.filter((each) => each.file === name && each.part === part).length === 1 ? [{ file: name, part }] : [],
+    ),
+  };
 };
 
 /** A stored document that was modified later than the one that its source has now. */
@@ -312,37 +367,131 @@ const keepNewer = async (rows: Write, newer: readonly NewerDocument[]): Promise<
   );
 };
 
+const documentId = columns({ id: text });
+const missingRecord = columns({ documentId: text, key: expression("record_key", text) });
+
+/** The records that these documents have as they are stored and not as they were read. */
+const findDroppedRecords = async (
+  rows: Read,
+  documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
+): Promise<{ readonly documentId: string; readonly key: string }[]> => {
+  if (documents.length === 0) return [];
+  const given = documents.flatMap(({ id, draft }) => [...draft.records.keys()].map((key) => ({ id, key })));
+  return missingRecord.find(
+    rows,
+    `select ${missingRecord.list} from document_records as held where document_id = any($1::bigint[]) and told and not exists (
+       select from unnest($2::text[], $3::text[]) as given(id, key) where given.id::bigint = held.document_id and given.key = held.record_key)`,
+    [documents.map(({ id }) => id), columnOf(given, ({ id }) => id), columnOf(given, ({ key }) => key)],
+  );
+};
+
+/** Nothing of these documents is pending: they were read as they are stored, or have all of their records. */
+const deletePending = async (rows: Write, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0) return;
+  const deleted = await documentId.find(rows, "delete from pending_documents where document_id = any($1::bigint[]) returning document_id as id", [ids]);
+  await rows.query("update document_records set missing = false where document_id = any($1::bigint[]) and missing", [deleted.map(({ id }) => id)]);
+};
+
+const markRecordsMissing = async (rows: Write, records: readonly { readonly documentId: string; readonly key: string }[]): Promise<void> => {
+  if (records.length === 0) return;
+  await rows.query(
+    `update document_records as held set missing = true from unnest($1::text[], $2::text[]) as given(id, key)
+     where held.document_id = given.id::bigint and held.record_key = given.key`,
+    [columnOf(records, ({ documentId: id }) => id), columnOf(records, ({ key }) => key)],
+  );
+};
+
+/** Keeps what these documents say now beside what is stored, and marks the records that they dropped. */
+const writePending = async (
+  rows: Write,
+  documents: readonly { readonly id: string; readonly draft: DocumentDraft }[],
+  dropped: readonly { readonly documentId: string; readonly key: string }[],
+): Promise<void> => {
+  if (documents.length === 0) return;
+  const ids = documents.map(({ id }) => id);
+  await rows.query(
+    `insert into pending_documents (document_id, body)
+     select id::bigint, decode(body, 'base64') from unnest($1::text[], $2::text[]) as given(id, body)
+     on conflict (document_id) do update set body = excluded.body`,
+    [ids, columnOf(documents, ({ draft }) => draft.body)],
+  );
+  await rows.query("update source_documents set missing = false where id = any($1::bigint[]) and missing", [ids]);
+  await rows.query("update document_records set missing = false where document_id = any($1::bigint[]) and missing", [ids]);
+  await markRecordsMissing(rows, dropped);
+};
+
+/** What a document says now that was held back. */
+export interface PendingDocument {
+  readonly id: string;
+  readonly file: string;
+  readonly part: number;
+  readonly form: string;
+  readonly ordinal: number;
+  /** Compressed, in base64. */
+  readonly body: string;
+}
+
+const pendingDocument = columns<PendingDocument>({
+  id: expression("document.id", text),
+  file: expression("document.file", text),
+  part: expression("document.part", number),
+  form: expression("document.form", text),
+  ordinal: expression("document.ordinal", number),
+  body: expression("translate(encode(pending.body, 'base64'), E'\\n', '')", text),
+});
+
+/** Takes some of the pending documents of the source of which nothing is missing any more: it was decided. */
+export const takePendingDocuments = (rows: Write, feed: string, limit: number): Promise<PendingDocument[]> =>
+  pendingDocument.find(
+    rows,
+    `with taken as (
+       delete from pending_documents where document_id in (
+         select pending.document_id from pending_documents as pending join source_documents as document on document.id = pending.document_id
+         where document.feed_id = $1 and not exists (select from document_records where document_id = pending.document_id and missing) limit $2)
+       returning document_id, body)
+     select ${pendingDocument.list} from taken as pending join source_documents as document on document.id = pending.document_id
+     where document.told order by document.id`,
+    [feed, limit],
+  );
+
 const writeDocumentRecords = async (
   rows: Write,
-  documents: readonly { readonly id: string; readonly isNew: boolean; readonly records: ReadonlyMap<string, string> }[],
+  documents: readonly { readonly id: string; readonly records: ReadonlyMap<string, string> }[],
 ): Promise<void> => {
-  const known = documents.filter(({ isNew }) => !isNew).map(({ id }) => id);
   const told = documents.flatMap(({ id, records }) => [...records].map(([key, modified]) => ({ id, key, modified })));
-  const values = [columnOf(told, ({ id }) => id), columnOf(told, ({ key }) => key)];
-  if (known.length > 0) {
-    await rows.query(
-      `update document_records as held set missing = true where document_id = any($1::bigint[]) and told and not exists (
-         select from unnest($2::text[], $3::text[]) as given(id, key) where given.id::bigint = held.document_id and given.key = held.record_key)`,
-      [known, ...values],
-    );
-  }
   if (told.length === 0) return;
   await rows.query(
     `insert into document_records as held (document_id, record_key, modify_time, told)
      select id::bigint, key, nullif(modified, '')::timestamptz, true from unnest($1::text[], $2::text[], $3::text[]) as given(id, key, modified)
      on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true, missing = false`,
-    [...values, columnOf(told, ({ modified }) => modified)],
+    [columnOf(told, ({ id }) => id), columnOf(told, ({ key }) => key), columnOf(told, ({ modified }) => modified)],
   );
 };
 
-/** Marks documents that their source no longer has. They count until releaseMissing. */
-export const markMissing = async (rows: Write, ids: readonly string[]): Promise<void> => {
-  if (ids.length === 0) return;
+/** Marks documents that their source no longer has; returns their records. They count until releaseMissing. */
+export const markMissing = async (rows: Write, ids: readonly string[]): Promise<{ readonly documentId: string; readonly key: string }[]> => {
+  if (ids.length === 0) return [];
+  await rows.query("delete from pending_documents where document_id = any($1::bigint[])", [ids]);
   await rows.query("update source_documents set missing = true where id = any($1::bigint[])", [ids]);
-  await rows.query("update document_records set missing = true where document_id = any($1::bigint[]) and told", [ids]);
+  return missingRecord.find(rows, `update document_records set missing = true where document_id = any($1::bigint[]) and told returning ${missingRecord.list}`, [
+    ids,
+  ]);
 };
 
-const documentId = columns({ id: text });
+const toldOrigin = columns({ originId: text });
+
+/** Which of these numbers a document of the source has. */
+export const findToldOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
+  if (originIds.length === 0) return new Set();
+  const found = await toldOrigin.find(
+    rows,
+    `select distinct ${toldOrigin.list} from unnest($2::text[]) as given(number)
+     cross join lateral (select origin_id, feed_id from source_documents where origin_id = given.number and told offset 0) as document
+     where document.feed_id = $1`,
+    [feed, originIds],
+  );
+  return new Set(found.map(({ originId }) => originId));
+};
 
 /** Marks the documents of files and parts that the source no longer has. */
 export const markDocumentsMissing = async (rows: Write, feed: string, gone: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
@@ -394,9 +543,12 @@ export const releaseMissing = async (rows: Write, { feed, run }: FeedRun, releas
     [feed],
   );
   await rows.query(
-    "update source_documents set told = false, missing = false, change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])",
+    `update source_documents set told = false, missing = false, withdraw_time = coalesce(withdraw_time, $2),
+       change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])`,
     [gone, new Date(nowMs).toISOString()],
   );
+  // A scanner that asks for a package is not told of what is withdrawn.
+  await deleteAffectedPackages(rows, gone);
 };
 
 /** Nothing of the source counts as missing. */
@@ -407,6 +559,7 @@ export const clearMissing = async (rows: Write, feed: string): Promise<void> => 
     [feed],
   );
   await rows.query("update source_documents set missing = false where feed_id = $1 and missing", [feed]);
+  await rows.query("delete from pending_documents using source_documents as document where document.id = document_id and document.feed_id = $1", [feed]);
 };
 
 /** What is missing of a source. */
@@ -544,6 +697,30 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
     [keys, kind, group ?? null],
   );
 
+/**
+ * The documents of these forms and numbers with all that they tell, of one group's sources, the first that came first. Of numbers
+ * that at least `least` documents have.
+ */
+export const findTellersOfNumbers = (
+  rows: Read,
+  { kind, group, forms, least }: { readonly kind: string; readonly group: string; readonly forms: readonly string[]; readonly least: number },
+  numbers: readonly string[],
+): Promise<Teller[]> =>
+  teller.find(
+    rows,
+    // Number by number, by the index, as with findTellers.
+    `with named as materialized (
+       select document.*, count(*) over (partition by document.origin_id) as documents from unnest($1::text[]) as given(number)
+       cross join lateral (
+         select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes from source_documents
+         where origin_id = given.number and form = any($2) and told offset 0) as document
+       join feeds on feeds.id = document.feed_id where feeds.kind = $3 and feeds.group_uid = $4)
+     select ${teller.list} from (select * from named where documents >= $5) as document
+     cross join lateral (select record_key, modify_time from document_records where document_id = document.id and told offset 0) as record
+     join feeds on feeds.id = document.feed_id order by document.id`,
+    [numbers, forms, kind, group, least],
+  );
+
 /** A document with what it was read as. */
 export interface StoredDocument {
   readonly id: string;
@@ -625,12 +802,18 @@ export interface PublicDocument {
   /** Why OSV cannot say it; "" where it can. */
   readonly leftOut: string;
   readonly told: boolean;
+  /** When it was withdrawn: its source no longer has it, or its origin says so; undefined while it holds. */
+  readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly importTime: string;
   readonly changeTime: string;
   /** To whom a CSAF document may be shown (TLP); "" for other forms. */
   readonly label: string;
 }
+
+/** A document that the version before has taken out of its source has no time of it. */
+const withdrawTimeOf = (document: string): string =>
+  `case when ${document}.told then ${document}.withdraw_time else coalesce(${document}.withdraw_time, ${document}.change_time) end`;
 
 const publicDocumentFields = {
   id: expression("document.id", text),
@@ -641,6 +824,7 @@ const publicDocumentFields = {
   source: expression("feeds.source", text),
   leftOut: expression("document.left_out", text),
   told: expression("document.told", flag),
+  withdrawTime: expression(timeText(withdrawTimeOf("document")), nullableText),
   modifiedMs: nullableTimeMs("document.modify_time"),
   importTime: time("document.import_time"),
   changeTime: time("document.change_time"),
@@ -759,12 +943,13 @@ export interface ArchivedDocument extends PublicDocument {
   readonly modifyTime: string;
 }
 
-const archivedDocument = columns<ArchivedDocument>({
+const archivedDocumentFields = {
   ...publicDocumentFields,
   storedBytes: expression("octet_length(document.body)", number),
   ecosystems: expression("to_json(coalesce(document.ecosystems, '{}'))::text", textList),
   modifyTime: expression("coalesce(document.modify_time::text, '')", text),
-});
+};
+const archivedDocument = columns<ArchivedDocument>(archivedDocumentFields);
 
 const isArchived = "document.left_out = '' and document.form in ('osv', 'rustsec', 'github')";
 const archived = `${publicDocuments} and ${isArchived}`;
@@ -817,12 +1002,12 @@ export interface ModifiedPosition {
   readonly id: string;
 }
 
-/** The same, the last modified first. */
+/** The same of those that their source still has, the last modified first. */
 export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
     `select ${archivedDocument.list} from ${archived} and document.modify_time is not null and ($1 = '' or $1 = any(document.ecosystems))
-     ${behind ? "and (document.modify_time, document.id) < ($3::timestamptz, $4::bigint)" : ""}
+     and document.told ${behind ? "and (document.modify_time, document.id) < ($3::timestamptz, $4::bigint)" : ""}
      order by document.modify_time desc, document.id desc limit $2`,
     behind ? [ecosystem, limit, behind.modifyTime, behind.id] : [ecosystem, limit],
     { rows: limit, wide: true },
@@ -836,7 +1021,7 @@ export const findReadableModifiedDocuments = (
   behind: ModifiedPosition | undefined,
   limit: number,
 ): Promise<ArchivedDocument[]> => {
-  const terms = `${isArchived} and document.modify_time is not null and ($2 = '' or $2 = any(document.ecosystems))
+  const terms = `${isArchived} and document.told and document.modify_time is not null and ($2 = '' or $2 = any(document.ecosystems))
     ${behind ? "and (document.modify_time, document.id) < ($4::timestamptz, $5::bigint)" : ""}`;
   return archivedDocument.find(
     rows,
@@ -845,6 +1030,49 @@ export const findReadableModifiedDocuments = (
     { rows: limit, wide: true },
   );
 };
+
+const withdrawnOrder = `coalesce(document.withdraw_time, document.change_time)`;
+
+/** Where a list of withdrawn documents goes on, as exact as it is stored. */
+export interface WithdrawnDocument extends ArchivedDocument {
+  readonly position: string;
+}
+
+const withdrawnDocument = columns<WithdrawnDocument>({ ...archivedDocumentFields, position: expression(`${withdrawnOrder}::text`, text) });
+
+const withdrawnTerms = (ecosystem: string, behind: readonly [string, string] | undefined): string =>
+  `${isArchived} and not document.told and (${ecosystem} = '' or ${ecosystem} = any(document.ecosystems))
+   ${behind ? `and (${withdrawnOrder}, document.id) < (${behind[0]}::timestamptz, ${behind[1]}::bigint)` : ""}`;
+
+/** The same of those that their source no longer has, the last withdrawn first. */
+export const findWithdrawnDocuments = (
+  rows: Read,
+  ecosystem: string,
+  behind: Pick<WithdrawnDocument, "position" | "id"> | undefined,
+  limit: number,
+): Promise<WithdrawnDocument[]> =>
+  withdrawnDocument.find(
+    rows,
+    `select ${withdrawnDocument.list} from ${publicDocuments} and ${withdrawnTerms("$1", behind && ["$3", "$4"])}
+     order by ${withdrawnOrder} desc, document.id desc limit $2`,
+    behind ? [ecosystem, limit, behind.position, behind.id] : [ecosystem, limit],
+    { rows: limit, wide: true },
+  );
+
+/** The same of public documents and those of these sources. */
+export const findReadableWithdrawnDocuments = (
+  rows: Read,
+  feeds: readonly string[],
+  ecosystem: string,
+  behind: Pick<WithdrawnDocument, "position" | "id"> | undefined,
+  limit: number,
+): Promise<WithdrawnDocument[]> =>
+  withdrawnDocument.find(
+    rows,
+    `select ${withdrawnDocument.list} from ${readable(withdrawnTerms("$2", behind && ["$4", "$5"]), `${withdrawnOrder} desc, document.id desc`, "$3")}`,
+    behind ? [feeds, ecosystem, limit, behind.position, behind.id] : [feeds, ecosystem, limit],
+    { rows: limit, wide: true },
+  );
 
 const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
 

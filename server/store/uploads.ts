@@ -72,6 +72,10 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
 
+/** Ends one that `holder` holds; undefined if another holds it, or there is none. */
+export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(rows, `delete from uploads where id = $1 and (holder = $2 or holder = '') returning ${uploadRow.list}`, [id, holder]);
+
 /** Ends uploads to which nobody has written since `beforeMs`, and which nobody holds; at most so many. */
 export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
   uploadRow.find(
@@ -81,3 +85,12 @@ export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number,
      returning ${uploadRow.list}`,
     [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
   );
+
+/** Returns how many uploads `deleteStaleUploads` would end. */
+export const countStaleUploads = async (rows: Read, nowMs: number, beforeMs: number): Promise<number> => {
+  const [row] = await rows.query("select count(*) from uploads where update_time < $2 and (holder = '' or hold_time < $1)", [
+    new Date(nowMs).toISOString(),
+    new Date(beforeMs).toISOString(),
+  ]);
+  return Number(row?.[0] ?? 0);
+};

@@ -245,6 +245,8 @@ export interface VulnerabilityRow {
   readonly severities: string;
   readonly createTime: string;
   readonly updateTime: string;
+  /** "" while it holds. */
+  readonly withdrawTime: string;
   /** "" where nothing says that it is exploited. */
   readonly dateAdded: string;
   readonly dueDate: string;
@@ -263,6 +265,7 @@ const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
   severities: text,
   createTime: time("create_time"),
   updateTime: time("update_time"),
+  withdrawTime: time("withdraw_time"),
   dateAdded: text,
   dueDate: text,
   ransomware: flag,

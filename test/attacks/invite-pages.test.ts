@@ -270,8 +270,8 @@ test("attack 253: Accept checks everything again: the invite's time, its maker's
   let number = 0;
   const changes: readonly [string, (made: Awaited<ReturnType<typeof organizationOfOwner>>, uid: string) => Promise<unknown>, RegExp][] = [
     ["expires", async () => void (world.clock.now += 61_000), /has expired/],
-    ["is deleted", async ({ token }, uid) => world.ok("iam.GroupInvitesService/DeleteGroupInvite", { uid }, { token }), /does not exist/],
-    ["loses its maker", async ({ owner }) => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: owner }), /may not give/],
+    ["is deleted", async ({ token }, uid) => world.ok("iam.GroupInvitesService/DeleteGroupInvite", { uid }, { token }), /invite not found/],
+    ["loses its maker", async ({ owner }) => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: owner }), /no longer has the permissions/],
     [
       "is of an organization that takes another name",
       async ({ token, organization }) =>

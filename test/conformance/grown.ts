@@ -116,6 +116,19 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
   return firstRow(await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", { packages: [name] }), "affectedImages");
 };
 
+/** The coverage of an ecosystem that an image has a package of. */
+const grownCoverage = async (world: World, place: string): Promise<JsonObject> => {
+  const type = `grown${++made}`;
+  await writeTestRecords(
+    world,
+    [{ kind: "image", repo: type, tag: "latest", architecture: "amd64", packages: [{ name: `pkg:${type}/lantern`, version: "1" }] }],
+    { group: place, public: false },
+  );
+  await matchImages(world.server.application.services, { operation: "gantry import images", requestId: "grown" });
+  const request = { ecosystems: [type] };
+  return firstRow(await world.ok("gantry.vulnerabilities.v1.AdvisoryCoverageService/ListAdvisoryCoverage", request), "advisoryCoverage");
+};
+
 /** An SBOM that a push has left to be read. */
 const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   const repo = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
@@ -219,6 +232,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.images.v1.AffectedImage": grownAffectedImage,
   "gantry.images.v1.ImageSbom": grownSbom,
   "gantry.sessions.v1.Session": grownSession,
+  "gantry.vulnerabilities.v1.AdvisoryCoverage": grownCoverage,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
   "chainguard.platform.advisory.v2.Document": grownDocument,
   "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,

@@ -3,6 +3,9 @@
 // fields from 1000 up, and unknown fields refused (decisions: Identity of the product).
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { clone, create, createFileRegistry, type DescFile, type DescMessage, type FileRegistry, fromJson } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
@@ -11,6 +14,7 @@ import { files, methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { callOver } from "../client.ts";
 import { nonEmpty } from "../samples.ts";
+import { runImport } from "../story/import.ts";
 import { grown, requestsOfGrown } from "./grown.ts";
 import { answerableRequest, folder, isList, openStage, rowMessage } from "./stage.ts";
 
@@ -40,6 +44,10 @@ const exceptions: Readonly<Record<string, string>> = {
   "advisory.v2.VulnerabilityMetadata.knownExploited": "set: CISA's catalogue says that it is exploited",
   "advisory.v2.VulnerabilityMetadata.uid": common,
   "advisory.v2.VulnerabilityMetadata.updateTime": common,
+  "advisory.v2.VulnerabilityMetadata.withdrawnBy": "set: another record replaces it",
+  "advisory.v2.VulnerabilityMetadata.withdrawnTime": "set: it is withdrawn",
+  "vulnerabilities.v2.Advisory.withdrawnBy": "set: another advisory replaces it",
+  "vulnerabilities.v2.Advisory.withdrawnTime": "set: it is withdrawn",
   "events.v2.Subscription.createTime": common,
   "events.v2.Subscription.updateTime": common,
   "events.v2.Subscription.enabled": "set: it receives events",
@@ -157,6 +165,37 @@ for (const method of platformMethods) {
     }
   });
 }
+
+test("a withdrawn record says so, and what replaces it, where it is asked for by its number", async (t) => {
+  const scratch = mkdtempSync(join(tmpdir(), "gantry-fields-"));
+  t.after(() => rmSync(scratch, { recursive: true, force: true }));
+  const record = (id: string, aliases: readonly string[]): string =>
+    JSON.stringify({ id, modified: "2026-01-01T00:00:00Z", aliases, affected: [{ package: { ecosystem: "npm", name: "withdrawn" } }] });
+  for (const kind of ["advisories", "vulnerabilities"] as const) {
+    const source = join(scratch, `${kind}.json`);
+    for (const content of [record("WITHDRAWN-1", []), record("WITHDRAWN-2", ["WITHDRAWN-1"])]) {
+      writeFileSync(source, content);
+      await runImport(world, kind, [source], { group: place, public: true });
+    }
+  }
+  const requests: readonly (readonly [string, JsonObject])[] = [
+    ["vulnerabilities.v2.AdvisoriesService/ListAdvisories", { advisoryIds: ["WITHDRAWN-1"] }],
+    ["advisory.v2.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: ["WITHDRAWN-1"] }],
+  ];
+  for (const [name, request] of requests) {
+    const method = platformMethods.find((each) => each.name.endsWith(name)) ?? assert.fail(`no operation ${name}`);
+    const output = publicMessage(method.output.name);
+    const { reply } = await callOver("rest", world.url, method.name, request, { token: operator });
+    const found = new Set<string>();
+    const known = publicPart(output, reply, found);
+    assert.equal([...found].filter((each) => /\.withdrawn(?:By|Time)$/.test(each)).length, 2, name);
+    for (const each of found) {
+      assert.ok(exceptions[each] !== undefined, `${each} is no public field`);
+      seen.add(each);
+    }
+    fromJson(output, known, { ignoreUnknownFields: false, registry });
+  }
+});
 
 test("every exception is one: an answer carries it", () => {
   assert.deepEqual([...seen].sort(), Object.keys(exceptions).sort());

@@ -46,6 +46,7 @@ const nobodys: Readonly<Record<string, string>> = {
   aws_requests: "of one request",
   blob_places: "the server's",
   blob_removals: "of no row at all",
+  blob_writes: "of requests that are under way",
   blobs: "of each repo that has the content",
   csaf_documents: "an import's",
   device_codes: "of whoever stands at a terminal",
@@ -56,6 +57,7 @@ const nobodys: Readonly<Record<string, string>> = {
   feed_files: "an import's",
   feed_schedules: "the operator's",
   feed_days: "an import's",
+  feed_ecosystems: "an import's",
   feed_reversals: "an import's",
   feed_validators: "an import's",
   headless_sessions: "of whoever stands at a terminal",
@@ -64,7 +66,9 @@ const nobodys: Readonly<Record<string, string>> = {
   library_artifacts: "of records that an import brought, for everybody",
   library_versions: "of records that an import brought, for everybody",
   package_origins: "of records that an import brought, for everybody",
+  pending_documents: "an import's",
   profiles: "a person's",
+  record_successors: "an import's",
   restores: "the operator's",
   revoked_grants: "of one sign-in, whose rights it ends",
   schema_migrations: "the server's",
@@ -154,6 +158,8 @@ const fill = async (organization: string): Promise<void> => {
   await query(`${manifest} values ($1, $2, 'sha512:', 'sha256', 'type', '{}', 2, '', '', now())`, [repo, pushed]);
   await query("insert into manifest_blobs (repo_uid, sha256, blob) values ($1, $2, $3)", [repo, pushed, blob]);
   await query("insert into manifest_children (repo_uid, sha256, child) values ($1, $2, $3)", [repo, pushed, digest]);
+  const pending = "insert into pending_repos (uid, group_uid, path, create_time, update_time)";
+  await query(`${pending} values ($1 || '/' || $2, $1, 'path/' || $2, now(), now())`, [organization, freshKey()]);
   const upload = "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time)";
   await query(`${upload} values ($2, $1, $2, 0, '{}', '', now(), now(), now())`, [repo, freshKey()]);
   // An import that is for one group.

@@ -83,6 +83,7 @@ test("a HEAD that said 200, a mount and a push of known content keep a blob for 
   const [repo, other] = [`${organization}/leased`, `${organization}/mounted`];
   const contents = [randomBytes(1001), randomBytes(1002), randomBytes(1003), randomBytes(1004)] as const;
   const [headed, mounted, again, left] = contents;
+  await pushImage(repo, "1");
   for (const each of contents) await client.pushBlob(repo, each);
   await pushImage(other, "1");
   world.clock.now += limits.blobLeaseMs - 1000;
@@ -128,31 +129,51 @@ test("what was deleted goes with its repo and its manifest, and what another rep
   assert.equal((await storedKeys()).length, before - 4);
 });
 
-test("an upload to which nobody has written for a week is given up, and what no row names goes after a week", async () => {
+test("an upload to which nobody has written for a week is given up; what no row names goes after half an hour if it is unfinished, and after a week if it is complete", async () => {
   const repo = `${organization}/open`;
   await pushImage(repo, "1");
   const { headers } = await client.request("POST", `/v2/${repo}/blobs/uploads/`);
   const location = headers.get("location") ?? "";
+  const withoutUpload = await storedKeys();
   assert.equal((await client.request("PATCH", location, randomBytes(5000), { "content-type": "application/octet-stream" })).status, 202);
-  const { blobs } = world.server.application.services;
-  const key = makeBlobKey();
-  await blobs.append(
-    key,
-    uploadStart,
-    (async function* () {
-      yield randomBytes(10);
-    })(),
-  );
   const before = await storedKeys();
-  assert.ok(before.includes(key));
+  const uploading = before.find((key) => !withoutUpload.includes(key));
+  const { blobs } = world.server.application.services;
+  // By the times of files, which no clock sets.
+  const setClock = (ms: number): void => void (world.clock.now = ms);
+  const nowMs = world.clock.now;
+  const [begun, complete] = [makeBlobKey(), makeBlobKey()];
+  const points = [];
+  for (const key of [begun, complete])
+    points.push(
+      await blobs.append(
+        key,
+        uploadStart,
+        (async function* () {
+          yield randomBytes(10);
+        })(),
+      ),
+    );
+  await blobs.complete(complete, points[1] ?? assert.fail());
+  setClock(Date.now() + limits.unnamedKeptMs - 60_000);
   await collectAll();
-  assert.deepEqual(await storedKeys(), before);
-  world.clock.now += limits.uploadKeptMs + 60_000;
+  assert.deepEqual(
+    [begun, complete].filter((key) => before.includes(key)),
+    [],
+  );
+  const fresh = await storedKeys();
+  assert.ok(fresh.includes(begun) && fresh.includes(complete), "a request may be writing them");
+  setClock(Date.now() + limits.unnamedKeptMs + 60_000);
+  await collectAll();
+  assert.ok(!(await storedKeys()).includes(begun));
+  assert.ok((await storedKeys()).includes(complete), "this database may be an older copy");
+  setClock(Math.max(nowMs, Date.now()) + limits.uploadKeptMs + 60_000);
   await collectAll();
   assert.equal((await client.request("GET", location)).status, 404);
-  const left = await storedKeys();
-  assert.ok(!left.includes(key));
-  assert.equal(left.length, before.length - 2);
+  assert.deepEqual(
+    await storedKeys(),
+    before.filter((key) => key !== uploading),
+  );
   await client.pull(repo, "1");
 });
 
@@ -165,6 +186,7 @@ test("one server at a time goes through everything, once in so many hours", asyn
   const repo = `${organization}/turns`;
   // A HEAD would keep it.
   const isThere = async (digest: string): Promise<boolean> => (await client.request("GET", `/v2/${repo}/blobs/${digest}`)).status === 200;
+  await pushImage(repo, "1");
   const alone = await client.pushBlob(repo, randomBytes(100));
   world.clock.now += limits.blobLeaseMs - limits.collectionMs / 4;
   await walk(one);

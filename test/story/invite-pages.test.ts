@@ -167,7 +167,7 @@ for (const answer of ["accept", "decline"] as const)
     const onPage = await arrive({ redirect: "" });
     assert.match((await answerInvite(world, onPage.browser, onPage.page, answer)).text, /You can close this page/);
     const atTerminal = await headlessPage(code, subject);
-    assert.match(atTerminal.confirmation, /It brings an invite\. After you sign in, a page asks whether you accept it\./);
+    assert.match(atTerminal.confirmation, /The link contains an invite\. After you sign in, a page asks whether you accept it\./);
     assert.match((await answerInvite(world, atTerminal.browser, atTerminal.page, answer)).text, /Your terminal is signed in/);
     assert.equal((await world.call("chainguard.platform.auth.Auth/GetHeadlessSession", { code: atTerminal.key }, { token: undefined })).code, done);
     assert.deepEqual(await rolesOf(subject), answer === "accept" ? [builtInRoleUid("viewer")] : []);

@@ -1,6 +1,7 @@
 // Scanners read what is published as OSV: they ask the API of osv.dev, load the archives of its bucket, or Go's database.
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,10 +17,13 @@ import { fixtures, runImport } from "./import.ts";
 
 let world: World;
 let scratch: string;
+/** Servers of one database share its key. */
+const keyOfBoth = (): Record<string, string> => ({ GANTRY_SECRET_KEY_FILE: join(scratch, "secret.key") });
 
 before(async () => {
   scratch = await mkdtemp(join(tmpdir(), "gantry-osv-"));
-  world = await openWorld();
+  await writeFile(join(scratch, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  world = await openWorld(keyOfBoth());
   world.clock.now = Date.parse("2026-02-01T00:00:00Z");
 });
 after(async () => {
@@ -298,9 +302,13 @@ const readArchive = async (path: string): Promise<Map<string, string>> => {
   return files;
 };
 
-test("an archive holds every published record of its ecosystem as it came in, withdrawn ones too, and no other", async () => {
+test("an archive holds every published record of its ecosystem that is not withdrawn, as it came in, and no other", async () => {
   const ofEcosystem = (ecosystem: string): Map<string, JsonObject> =>
-    new Map(shapes.filter(({ affected }) => JSON.stringify(affected).includes(`"ecosystem":"${ecosystem}`)).map((each) => [`${String(each.id)}.json`, each]));
+    new Map(
+      shapes
+        .filter(({ affected, withdrawn }) => withdrawn === undefined && JSON.stringify(affected).includes(`"ecosystem":"${ecosystem}`))
+        .map((each) => [`${String(each.id)}.json`, each]),
+    );
   for (const ecosystem of ["PyPI", "Debian", "Alpine", "Maven", "Go"]) {
     const files = await readArchive(`${ecosystem}/all.zip`);
     const read = new Map([...files].map(([name, content]): [string, JsonObject] => [name, JSON.parse(content) as JsonObject]));
@@ -311,7 +319,7 @@ test("an archive holds every published record of its ecosystem as it came in, wi
   assert((await readArchive("Wolfi/all.zip")).size > 0);
   assert.equal((await readArchive("npm/all.zip")).size, limits.osvRecordsMax * 2 + 7 + 2);
   const all = await readArchive("all.zip");
-  for (const { id } of shapes) assert(all.has(`${String(id)}.json`), String(id));
+  for (const { id, withdrawn } of shapes) assert.equal(all.has(`${String(id)}.json`), withdrawn === undefined, String(id));
   assert(!all.has("PRIVATE-1.json"));
   for (const path of ["pypi/all.zip", "Debian:12/all.zip", "None/all.zip"]) assert.equal((await get(path)).status, 404, path);
 });
@@ -357,6 +365,83 @@ test("an archive that is known is not sent again, and HEAD answers as GET does w
   }
   assert.equal((await get("PyPI/PYSEC-1.json")).status, 200);
   assert.equal((await get("npm/PYSEC-1.json")).status, 404);
+});
+
+const archiveOf = async (path: string, headers: Record<string, string> = {}): Promise<{ status: number; headers: Headers; bytes: Buffer }> => {
+  const response = await get(path, headers);
+  return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
+};
+
+test("the tag of an archive changes exactly when its content does", async () => {
+  const [before, other] = [await archiveOf("Hex/all.zip"), await archiveOf("Maven/all.zip")];
+  await imported(await write("hex.jsonl", [record("HEX-1", [entry("Hex", "lantern", [{ introduced: "0" }])])]));
+  const made = await archiveOf("Hex/all.zip", { "if-none-match": before.headers.get("etag") ?? "" });
+  assert.equal(made.status, 200);
+  assert.match(made.headers.get("etag") ?? "", /^"/);
+  assert.equal(made.headers.get("content-length"), String(made.bytes.length));
+  // The state of all records has changed, and of this archive nothing.
+  const same = await archiveOf("Maven/all.zip", { "if-none-match": other.headers.get("etag") ?? "" });
+  assert.equal(same.status, 304);
+  assert.equal((await archiveOf("Maven/all.zip")).headers.get("last-modified"), other.headers.get("last-modified"));
+  await imported(await write("hex.jsonl", [record("HEX-1", [entry("Hex", "lantern", [{ introduced: "0" }])], { summary: "it goes out" })]));
+  const changed = await archiveOf("Hex/all.zip", { "if-none-match": made.headers.get("etag") ?? "" });
+  assert.equal(changed.status, 200);
+  assert.notEqual(changed.headers.get("etag"), made.headers.get("etag"));
+  assert(!changed.bytes.equals(made.bytes));
+  assert(Date.parse(changed.headers.get("last-modified") ?? "") > Date.parse(made.headers.get("last-modified") ?? ""));
+  const dated = await archiveOf("Hex/all.zip", { "if-modified-since": changed.headers.get("last-modified") ?? "" });
+  assert.equal(dated.status, 304);
+});
+
+test("an archive never has a record that is no longer public when it is asked for, and is made anew for it", async () => {
+  const source = await write("secret.jsonl", [record("HEX-2", [entry("Hex", "lamp", [{ introduced: "0" }])])]);
+  await imported(source);
+  assert((await readArchive("Hex/all.zip")).has("HEX-2.json"));
+  await imported(source, { public: false });
+  assert(!(await readArchive("Hex/all.zip")).has("HEX-2.json"));
+  // As an import in another transaction would, whatever wrote it.
+  await imported(source);
+  assert((await readArchive("Hex/all.zip")).has("HEX-2.json"));
+  await asOwner(world.databaseUrl, "update source_documents set public = false where origin_id = 'HEX-2'");
+  assert(!(await readArchive("Hex/all.zip")).has("HEX-2.json"));
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "gone" } }), "uid");
+  await imported(await write("gone.jsonl", [record("HEX-3", [entry("Hex", "lamp", [{ introduced: "0" }])])]), { group });
+  assert((await readArchive("Hex/all.zip")).has("HEX-3.json"));
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
+  assert(!(await readArchive("Hex/all.zip")).has("HEX-3.json"));
+});
+
+test("two servers on one database send the same archive under the same tag", async () => {
+  const second = await openWorld({ ...keyOfBoth(), DATABASE_URL: world.databaseUrl });
+  try {
+    for (const path of ["Maven/all.zip", "Wolfi/all.zip"]) {
+      const [ours, theirs] = [await archiveOf(path), await fetch(`${second.url}/osv/${path}`)];
+      assert.equal(theirs.headers.get("etag"), ours.headers.get("etag"), path);
+      assert(ours.bytes.equals(Buffer.from(await theirs.arrayBuffer())), path);
+    }
+  } finally {
+    await second.close();
+  }
+});
+
+test("a part of an archive is answered with these bytes, of the archive that is meant", async () => {
+  const whole = await archiveOf("PyPI/all.zip");
+  const size = whole.bytes.length;
+  const etag = whole.headers.get("etag") ?? "";
+  for (const [range, start, end] of [
+    ["bytes=0-9", 0, 10],
+    ["bytes=10-", 10, size],
+    ["bytes=-5", size - 5, size],
+    [`bytes=5-${size * 2}`, 5, size],
+  ] as const) {
+    const part = await archiveOf("PyPI/all.zip", { range, "if-range": etag });
+    assert.deepEqual([part.status, part.headers.get("content-range"), part.headers.get("etag")], [206, `bytes ${start}-${end - 1}/${size}`, etag], range);
+    assert(part.bytes.equals(whole.bytes.subarray(start, end)), range);
+  }
+  const behind = await archiveOf("PyPI/all.zip", { range: `bytes=${size}-` });
+  assert.deepEqual([behind.status, behind.headers.get("content-range")], [416, `bytes */${size}`]);
+  for (const headers of [{ range: "bytes=0-9", "if-range": '"another"' }, { range: "bytes=0-1,4-5" }, { range: "bytes=9-1" }, { range: "lines=1-2" }])
+    assert.equal((await archiveOf("PyPI/all.zip", headers)).bytes.length, size, JSON.stringify(headers));
 });
 
 test("Go's database has its three indexes and a file for each record of Go's numbers, packed as govulncheck asks for them", async () => {

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { removeLeftContents } from "#registry";
+import { keepDigests } from "../../server/resources/registry/distribution/upload-digests.ts";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, emptyType, errorsIn, imageType, indexType, layerType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";
@@ -129,12 +130,27 @@ test("after a chunk out of its place the upload is as far as it was, says so, an
   await assertBlob(repo, digestOf("0123456789abc"), "0123456789abc");
 });
 
-test("content that is not what its digest says is refused, leaves nothing, and the upload is over", async () => {
+test("content that is not what its digest says is refused and not shown, and its upload can still be completed with the right digest", async () => {
   const upload = await start();
-  const refused = await send("PUT", `${upload}?digest=${digestOf("something else")}`, { body: "this" });
-  assert.deepEqual([refused.status, await errorsIn(refused)], [400, ["DIGEST_INVALID"]]);
-  for (const digest of [digestOf("this"), digestOf("something else")]) assert.equal((await send("HEAD", `${repo}/blobs/${digest}`)).status, 404);
-  assert.deepEqual(await errorsIn(await send("GET", upload)), ["BLOB_UPLOAD_UNKNOWN"]);
+  assert.equal((await send("PATCH", upload, { body: "and " })).status, 202);
+  for (let times = 0; times < 2; times++) {
+    const refused = await send("PUT", `${upload}?digest=${digestOf("something else")}`, { body: "this" });
+    assert.deepEqual([refused.status, await errorsIn(refused)], [400, ["DIGEST_INVALID"]]);
+  }
+  for (const digest of [digestOf("and this"), digestOf("something else")]) assert.equal((await send("HEAD", `${repo}/blobs/${digest}`)).status, 404);
+  assert.equal((await send("GET", upload)).headers.get("range"), "0-3", "a request that was refused has left it as it was");
+  assert.equal((await send("PUT", `${upload}?digest=${digestOf("and this")}`, { body: "this" })).status, 201);
+  await assertBlob(repo, digestOf("and this"), "and this");
+  // At a server that has not seen the bytes come, the digest is computed from what is stored.
+  const moved = await start();
+  assert.equal((await send("PATCH", moved, { body: "stored " })).status, 202);
+  keepDigests(moved.split("/").at(-1) ?? "", undefined);
+  const late = await send("PUT", `${moved}?digest=${digestOf("something else")}`, { body: "elsewhere" });
+  assert.deepEqual(await errorsIn(late), ["DIGEST_INVALID"]);
+  assert.equal((await send("PUT", `${moved}?digest=${digestOf("something else")}`)).status, 400);
+  assert.equal((await send("GET", moved)).headers.get("range"), "0-15", "it is complete");
+  assert.equal((await send("PUT", `${moved}?digest=${digestOf("stored elsewhere")}`)).status, 201);
+  await assertBlob(repo, digestOf("stored elsewhere"), "stored elsewhere");
   const posted = await send("POST", `${repo}/blobs/uploads/?digest=${digestOf("something else")}`, { body: "that" });
   assert.deepEqual(await errorsIn(posted), ["DIGEST_INVALID"]);
   await assertNothingLeft();

@@ -82,6 +82,7 @@ test("a token contains the requested scopes that its caller is permitted, by the
       "repository:acme/app:",
       ":acme/app:pull",
       "Repository:acme/app:pull",
+      "namespace:acme/app:pull",
       "repository:ACME/app:pull",
       "repository:acme/app/:pull",
       "repository:../app:pull",

@@ -27,6 +27,7 @@ export interface CsafFile {
 /** A document as it goes out. */
 interface CsafContent {
   readonly text: string;
+  readonly withdrawTime: string | undefined;
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
 }
@@ -70,6 +71,7 @@ const ownContentOf = (document: JsonObject): CsafContent => {
   const tracking = part(part(document, "document"), "tracking");
   return {
     text: JSON.stringify(document),
+    withdrawTime: undefined,
     initialReleaseTime: text(tracking, "initial_release_date"),
     currentReleaseTime: text(tracking, "current_release_date"),
   };

@@ -18,7 +18,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import type { Store } from "#store";
-import { type Feed, respond, respondInPieces } from "../documents/index.ts";
+import { type Feed, respond, respondInPieces, withdrawalHeaders } from "../documents/index.ts";
 import { aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, issuerCollection, labelsFor, ownCollection, ownPrivateCollection } from "./collection.ts";
 import { categoryDocument, categoryNameOf, changesPieces, feedNameOf, feedPieces, folderPieces, indexPieces, serviceDocument, yearPieces } from "./lists.ts";
@@ -89,7 +89,7 @@ const fileEndpoint = ({ feed, signing }: CsafDependencies, collection: CsafColle
     // Whoever has a later document, of a state that is gone, is given this one.
     const restoredMs = Math.ceil((feed.restoredMs ?? 0) / 1000) * 1000;
     const times = { "last-modified": new Date(Math.max(Date.parse(found.currentReleaseTime), restoredMs)).toUTCString() };
-    if (ending === "") return respond(request, "application/json", found.text, times);
+    if (ending === "") return respond(request, "application/json", found.text, { ...times, ...withdrawalHeaders(found) });
     if (ending === ".asc") {
       const signature = await signing.sign(found.text, Date.parse(found.currentReleaseTime));
       return respond(request, "application/pgp-signature", signature);

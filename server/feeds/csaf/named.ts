@@ -7,13 +7,18 @@ import { isPublishable } from "../licenses.ts";
 import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
 import { labelReason } from "./labels.ts";
 
-/** Of documents of one name the one that has it: of the first number that came, the one that is told, and last modified. */
+/**
+ * Of documents of one name the one that has it: of the first number that came and holds, the last modified. A withdrawn one
+ * has it as long as no other wants it.
+ */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
-  const publishable = documents.filter(({ license }) => isPublishable(license));
+  const allowed = documents.filter(({ license }) => isPublishable(license));
+  const present = allowed.filter(({ told }) => told);
+  const publishable = present.length > 0 ? present : allowed;
   let best = publishable[0];
   for (const each of publishable) {
     if (best === undefined || each.originId !== best.originId) continue;
-    if (each.told === best.told ? (each.modifiedMs ?? 0) > (best.modifiedMs ?? 0) : each.told) best = each;
+    if ((each.modifiedMs ?? 0) > (best.modifiedMs ?? 0)) best = each;
   }
   return best;
 };

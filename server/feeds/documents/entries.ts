@@ -2,7 +2,7 @@
 // in pages, so that a list of any length is never held as a whole.
 
 import { limits } from "#base/limits.ts";
-import type { ChangedDocument, PublicDocument } from "#store";
+import { type ChangedDocument, findPublicSuccessors, type PublicDocument } from "#store";
 import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
@@ -23,7 +23,11 @@ export interface Entry {
   readonly imported?: string;
   readonly source?: string;
   readonly license?: string;
-  /** No source tells it any longer. It stays as its origin wrote it: that we stopped following is no withdrawal. */
+  /** When it was withdrawn: no source has it any longer, or its origin says so. The document stays as its origin wrote it. */
+  readonly withdrawnTime?: string;
+  /** The record that replaces it in its source. */
+  readonly withdrawnBy?: string;
+  /** No source has it any longer. */
   readonly noLongerTold?: true;
   /** Why it is no document of this kind. */
   readonly leftOut?: string;
@@ -40,10 +44,22 @@ export interface PageStart {
 /** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
+/** What an entry says of a withdrawal. */
+const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: ReadonlyMap<string, string>): Pick<Entry, "withdrawnTime" | "withdrawnBy"> => {
+  if (withdrawTime === undefined || withdrawTime === "") return {};
+  const withdrawnBy = successors.get(id);
+  return { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) };
+};
+
+/** What replaces these records, as far as this reader may see it. */
+const findSuccessors = ({ read, privateRecords }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  findPublicSuccessors(read, [...new Set(ids)], privateRecords?.feeds ?? []);
+
 const documentEntry = (
   kind: DocumentKind,
   documents: readonly [PublicDocument, ...PublicDocument[]],
   unlisted: ReadonlyMap<string, string>,
+  successors: ReadonlyMap<string, string>,
 ): Entry | undefined => {
   const { document, leftOut } = choosePublished(kind, documents);
   const [first] = documents;
@@ -57,6 +73,7 @@ const documentEntry = (
     imported: shown.importTime,
     ...shownSource(shown),
     license: shown.license === "" ? "unknown" : shown.license,
+    ...withdrawalOf(shown.originId, shown.withdrawTime, successors),
     ...(documents.some(({ told }) => told) ? {} : { noLongerTold: true as const }),
     ...(document ? {} : { leftOut }),
     ...(reason === undefined ? {} : { unlisted: reason }),
@@ -83,7 +100,11 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
     const last = numbers.at(-1);
     if (!last) return;
     const unlisted = kind === "csaf" ? await findUnlisted(reader, found) : new Map<string, string>();
-    yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
+    const successors = await findSuccessors(
+      reader,
+      found.flatMap(({ originId, withdrawTime }) => (withdrawTime === undefined ? [] : [originId])),
+    );
+    yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted, successors) ?? []);
     if (found.length < size) return;
     after = last[0].originId;
   }
@@ -106,11 +127,17 @@ async function* changePages<Changed extends ChangedDocument>(readChanges: ReadCh
 async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   for (const readChanges of changesOfAdvisories(reader)) {
     for await (const found of changePages(readChanges, start)) {
+      const successors = await findSuccessors(
+        reader,
+        found.flatMap(({ id, withdrawTime }) => (withdrawTime === "" ? [] : [id])),
+      );
       const entries = new Map(
         found.map((advisory): [string, Entry] => {
-          const { id, modified } = advisory;
+          const { id, modified, withdrawTime } = advisory;
           const leftOut = whyNoOsv(advisory);
-          return [`${modified} ${id}`, { id: osvIdOf(id), modified, ...(leftOut === undefined ? {} : { leftOut }) }];
+          const { withdrawnBy, ...withdrawal } = withdrawalOf(id, withdrawTime, successors);
+          const entry = { id: osvIdOf(id), modified, ...withdrawal, ...(withdrawnBy === undefined ? {} : { withdrawnBy: osvIdOf(withdrawnBy) }) };
+          return [`${modified} ${id}`, { ...entry, ...(leftOut === undefined ? {} : { leftOut }) }];
         }),
       );
       yield [...entries.values()];

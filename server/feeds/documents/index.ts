@@ -14,7 +14,7 @@
 
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import { matchesEtag } from "#base/etag.ts";
 import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState } from "#store";
@@ -114,22 +114,39 @@ const documentText = async ({ read }: Reader, kind: DocumentKind, { id, form }: 
   return kind === "osv" ? osvTextOf({ form, body: stored.body }) : textOfStored(stored.body);
 };
 
-const readStored = async (reader: Reader, kind: DocumentKind, name: string): Promise<string | undefined> => {
+/** A document as it goes out under its number. */
+export interface DocumentContent {
+  readonly text: string;
+  /** When it was withdrawn; undefined while it holds. */
+  readonly withdrawTime: string | undefined;
+}
+
+const ownContent = (document: JsonObject): DocumentContent => ({ text: JSON.stringify(document), withdrawTime: text(document, "withdrawn") || undefined });
+
+/**
+ * Headers that tell of a withdrawal. The document itself stays as its origin wrote it: licences require it, and a `withdrawn` of
+ * ours would be a claim under another's number.
+ */
+export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withdrawTime">): Record<string, string> =>
+  withdrawTime === undefined ? {} : { "gantry-withdrawn": withdrawTime };
+
+const readStored = async (reader: Reader, kind: DocumentKind, name: string): Promise<DocumentContent | undefined> => {
   const { document, leftOut } = choosePublished(kind, await readDocumentsOf(reader, name));
   if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published here: ${leftOut}`);
-  return document && documentText(reader, kind, document);
+  const content = document && (await documentText(reader, kind, document));
+  return content === undefined ? undefined : { text: content, withdrawTime: document?.withdrawTime };
 };
 
 /** A record of OSV as this reader sees it; undefined where it sees none. */
-export const buildOsvRecord = async (reader: Reader, name: string): Promise<string | undefined> => {
+export const buildOsvRecord = async (reader: Reader, name: string): Promise<DocumentContent | undefined> => {
   const own = await buildOwnOsvRecord(reader, name);
-  return own ? JSON.stringify(own) : readStored(reader, "osv", name);
+  return own ? ownContent(own) : readStored(reader, "osv", name);
 };
 
-export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
+export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<DocumentContent | undefined> => {
   if (kind === "osv") return buildOsvRecord(feed.reader, name);
   const own = await buildOwnDocument(feed, kind, name);
-  return own ? JSON.stringify(own) : readStored(feed.reader, kind, name);
+  return own ? ownContent(own) : readStored(feed.reader, kind, name);
 };
 
 /** Where a listing begins. */
@@ -184,18 +201,27 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   return { ...tagged, body: begun(first, pieces) };
 };
 
+/** The same without a tag: nothing says which state it is of. */
+export const respondUntagged = async <Piece extends string | Uint8Array>(type: string, pieces: AsyncGenerator<Piece>): Promise<DocumentResponse> => {
+  const first = await pieces.next();
+  const headers = { "content-type": type, "cache-control": "no-store", vary: "authorization", "x-content-type-options": "nosniff" };
+  return { status: 200, headers, body: begun(first, pieces) };
+};
+
 /** Whether the answer is what the caller has: by its tag, and without one by its time (RFC 9110, 13.2.2). */
-const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
+export const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
   if (headers.ifNoneMatch !== undefined) return matchesEtag(headers.ifNoneMatch, etag);
   return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
 };
 
-export const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
-  const etag = `${weak}"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+export const respond = (request: DocumentRequest, type: string, body: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
+  // The same bytes, withdrawn meanwhile, are another answer.
+  const tagged = `${body}${more["gantry-withdrawn"] ?? ""}`;
+  const etag = `${weak}"${createHash("sha256").update(tagged).digest("base64url").slice(0, 27)}"`;
   // Whoever sends a token is answered otherwise.
   const headers = { etag, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff", ...more };
   if (isKnown(request, etag, more["last-modified"])) return { status: 304, headers, body: "" };
-  return { status: 200, headers: { "content-type": type, ...headers }, body: text };
+  return { status: 200, headers: { "content-type": type, ...headers }, body };
 };
 
 /** What is no name is the name of no document: without a token it is as absent as any other. */
@@ -224,7 +250,7 @@ export const openDocuments =
           return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.reader, kind, readPageStart(request.query))));
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
         if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-        return respond(request, "application/json", document);
+        return respond(request, "application/json", document.text, withdrawalHeaders(document));
       },
     };
   };

@@ -8,7 +8,7 @@ import { osvForms } from "./osv-value.ts";
 
 /** What a number stands for in one kind of document. */
 export interface Published {
-  /** The document that says it; undefined where none does. */
+  /** The document that says it, or the last that did if the record is withdrawn; undefined where none does. */
   readonly document: PublicDocument | undefined;
   /** Why none does; "" where one does, or where it is no part of this kind. */
   readonly leftOut: string;
@@ -28,11 +28,11 @@ const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label, isPublic
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
 
-/** The better one: its form, then one that is still told, then the later modified, then the first. */
+/** The better one: one that its source still has, then its form, then the later modified, then the first. */
 const isBetter = (kind: DocumentKind, one: PublicDocument, other: PublicDocument): boolean => {
   const forms = formsOf[kind];
-  if (one.form !== other.form) return forms.indexOf(one.form) < forms.indexOf(other.form);
   if (one.told !== other.told) return one.told;
+  if (one.form !== other.form) return forms.indexOf(one.form) < forms.indexOf(other.form);
   return (one.modifiedMs ?? 0) > (other.modifiedMs ?? 0);
 };
 
@@ -45,4 +45,10 @@ export const choosePublished = (kind: DocumentKind, documents: readonly PublicDo
   if (best) return { document: best, leftOut: "" };
   const reasons = documents.map((each) => leftOutOf(kind, each)).filter((reason) => reason !== "");
   return { document: undefined, leftOut: [...new Set(reasons)].join("; ") };
+};
+
+/** The same, of what holds alone: no document where the record is withdrawn. For archives, answers to scanners and lists of what holds. */
+export const choosePresent = (kind: DocumentKind, documents: readonly PublicDocument[]): PublicDocument | undefined => {
+  const { document } = choosePublished(kind, documents);
+  return document?.withdrawTime === undefined ? document : undefined;
 };

@@ -44,6 +44,8 @@ import {
   findReadableDocuments,
   findReadableDocumentsOfForm,
   findReadableModifiedDocuments,
+  findReadableWithdrawnDocuments,
+  findWithdrawnDocuments,
   type ModifiedPosition,
   type OwnArtifact,
   type OwnDocument,
@@ -51,6 +53,7 @@ import {
   type PrivateRecords,
   type PublicDocument,
   type Read,
+  type WithdrawnDocument,
 } from "#store";
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
@@ -156,6 +159,17 @@ export const readModifiedDocuments = (
   limit: number,
 ): Promise<ArchivedDocument[]> =>
   privateRecords ? findReadableModifiedDocuments(read, privateRecords.feeds, ecosystem, behind, limit) : findModifiedDocuments(read, ecosystem, behind, limit);
+
+/** Documents that OSV has and their source no longer has, the last withdrawn first. */
+export const readWithdrawnDocuments = (
+  { read, privateRecords }: Reader,
+  ecosystem: string,
+  behind: WithdrawnDocument | undefined,
+  limit: number,
+): Promise<WithdrawnDocument[]> =>
+  privateRecords
+    ? findReadableWithdrawnDocuments(read, privateRecords.feeds, ecosystem, behind, limit)
+    : findWithdrawnDocuments(read, ecosystem, behind, limit);
 
 /** Documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
 export const readDocuments = ({ read, privateRecords }: Reader, since: string, after: string, limit: number): Promise<PublicDocument[]> =>

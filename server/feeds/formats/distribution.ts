@@ -56,6 +56,11 @@ const families: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+const familyNames: ReadonlySet<string> = new Set(families.values());
+
+/** Whether the OSV ecosystem is that of a distribution. */
+export const isDistribution = (ecosystem: string): boolean => familyNames.has(ecosystem);
+
 /** Types of package URLs whose packages belong to a distribution. */
 export const isDistributionType = (type: string): boolean => type === "apk" || type === "deb" || type === "rpm";
 

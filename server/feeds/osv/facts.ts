@@ -2,12 +2,13 @@
 
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import { affectedCommits } from "#base/versions/affected.ts";
 import type { AffectedPackage, OsvFacts } from "#store";
 import { osvForms, osvValueOf } from "../documents/osv-value.ts";
 import { nameKey, withoutRelease } from "./ecosystems.ts";
 
-const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [] };
+const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [], withdrawn: "" };
 
 /** A document's own ecosystems, as OSV names its archives. */
 const ecosystemsOf = (affected: readonly JsonObject[]): string[] => {
@@ -58,5 +59,11 @@ export const osvFactsOf = (form: string, document: JsonObject, leftOut: string):
   const record = osvValueOf(form, document);
   const affected = objectList(record, "affected");
   const isWithdrawn = text(record, "withdrawn") !== "";
-  return { modified: text(record, "modified"), ecosystems: ecosystemsOf(affected), packages: isWithdrawn ? [] : packagesOf(affected) };
+  const withdrawnMs = readTimestamp(text(record, "withdrawn"));
+  return {
+    modified: text(record, "modified"),
+    ecosystems: ecosystemsOf(affected),
+    packages: isWithdrawn ? [] : packagesOf(affected),
+    withdrawn: withdrawnMs === undefined ? "" : timestamp(withdrawnMs),
+  };
 };

@@ -15,7 +15,7 @@ import {
   findPrivatePackageDocuments,
   type PackageDocument,
 } from "#store";
-import { choosePublished } from "../documents/published.ts";
+import { choosePresent } from "../documents/published.ts";
 import { type Reader, readDocumentsOfAll, readOwnByArtifacts, readOwnByIds } from "../documents/reader.ts";
 import { isOwnEcosystem } from "../documents/osv.ts";
 import { isPublishable } from "../licenses.ts";
@@ -112,7 +112,7 @@ const findPublished = async (reader: Reader, originIds: readonly string[]): Prom
     const found = await readDocumentsOfAll(reader, originIds.slice(from, from + limits.osvRecordsMax), limits.osvCandidatesMax);
     const byNumber = Map.groupBy(found, ({ originId }) => originId);
     for (const documents of byNumber.values()) {
-      const { document } = choosePublished("osv", documents);
+      const document = choosePresent("osv", documents);
       if (document) published.add(document.id);
     }
   }

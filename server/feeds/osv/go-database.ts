@@ -4,7 +4,7 @@
 
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
-import { recordTexts } from "./records.ts";
+import { modifiedRecords, recordTexts } from "./records.ts";
 import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
@@ -48,6 +48,15 @@ interface ModuleEntry {
   readonly fixed?: string;
 }
 
+/** When one of these records was last changed or withdrawn. */
+const findLastChange = async (reader: Reader): Promise<string | undefined> => {
+  for await (const page of modifiedRecords(reader, "Go")) {
+    const last = page.find(({ id }) => isGoNumber(id));
+    if (last) return last.modified;
+  }
+  return undefined;
+};
+
 /** All of them are held at once: some hundred bytes for each record and module. */
 export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
   const modules = new Map<string, ModuleEntry[]>();
@@ -74,6 +83,9 @@ export const buildGoIndexes = async (reader: Reader): Promise<GoIndexes> => {
       }
     }
   }
+  // Also a withdrawal is a change: whoever compares the time reads the indexes again.
+  const lastChange = await findLastChange(reader);
+  if (lastChange !== undefined && Date.parse(lastChange) > Date.parse(latest)) latest = lastChange;
   const paths = [...modules.keys()].sort();
   return new Map([
     ["db", JSON.stringify({ modified: latest })],

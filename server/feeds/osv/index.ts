@@ -11,12 +11,24 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { findSourceDocuments } from "#store";
-import { buildOsvRecord, type Feed, lines, readFeedState, respond, respondInPieces } from "../documents/index.ts";
+import type { Log } from "#base/log.ts";
+import { findSourceDocuments, type Read, readPublishedState } from "#store";
+import {
+  buildOsvRecord,
+  type DocumentContent,
+  type Feed,
+  isKnown,
+  lines,
+  readFeedState,
+  respond,
+  respondInPieces,
+  respondUntagged,
+  withdrawalHeaders,
+} from "../documents/index.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
 import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
-import { crc32c, googHashOf } from "./crc32c.ts";
+import { type Archives, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
@@ -49,7 +61,7 @@ const readRecords = async (reader: Reader, found: readonly FoundRecord[]): Promi
   let bytes = 0;
   for (const { id, documentId } of found) {
     const [stored] = documentId === undefined ? [] : await findSourceDocuments(reader.read, [documentId]);
-    const record = stored ? osvTextOf(stored) : documentId === undefined ? await buildOsvRecord(reader, id) : undefined;
+    const record = stored ? osvTextOf(stored) : documentId === undefined ? (await buildOsvRecord(reader, id))?.text : undefined;
     if (record === undefined) continue;
     records.push(record);
     bytes += record.length;
@@ -80,7 +92,7 @@ export const answerOsvQuestions = async (reader: Reader, questions: readonly Que
 };
 
 /** A record of OSV as this reader sees it. Throws NOT_FOUND, whether there is none or it is none of the reader's. */
-export const requireOsvRecord = async (reader: Reader, id: string): Promise<string> => {
+export const requireOsvRecord = async (reader: Reader, id: string): Promise<DocumentContent> => {
   const document = await buildOsvRecord(reader, id);
   if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
   return document;
@@ -102,11 +114,13 @@ const apiEndpoint = (feed: Feed, [name, id, ...more]: readonly string[]): OsvEnd
     return post(answer, limits.osvBatchRequests);
   }
   if (name !== "vulns" || id === undefined || more.length > 0) return undefined;
-  const answer = async (): Promise<EndpointAnswer> => {
+  const answerRecord = async (): Promise<EndpointAnswer> => {
     if (id.length > 100) throw new Fault("INVALID_ARGUMENT", "Invalid ID.");
-    return json(await requireOsvRecord(feed.reader, id));
+    const record = await requireOsvRecord(feed.reader, id);
+    const answer = json(record.text);
+    return { ...answer, headers: { ...answer.headers, ...withdrawalHeaders(record) } };
   };
-  return get(answer);
+  return get(answerRecord);
 };
 
 const csv = "text/csv; charset=utf-8";
@@ -114,55 +128,68 @@ const csv = "text/csv; charset=utf-8";
 const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
   ecosystems.map((ecosystem) => `${modified},${ecosystem}/${fileNameOf(id)}\n`).join("");
 
-const requireInEcosystem = (ecosystem: string, content: string): string => {
-  const record = JSON.parse(content) as Json;
+const requireInEcosystem = (ecosystem: string, content: DocumentContent): DocumentContent => {
+  const record = JSON.parse(content.text) as Json;
   if (!isObject(record) || !(ecosystemsOfRecord(record).includes(ecosystem) || isOwnEcosystem(ecosystem)))
     throw new Fault("NOT_FOUND", `no such record in ${ecosystem}`);
   return content;
 };
 
-/** What archives were found to sum up to, by ecosystem: the last state of each. */
-type ArchiveSums = Map<string, { readonly etag: string; readonly hash: string }>;
-
-async function* summed(pieces: AsyncIterable<Uint8Array | string>, end: (sum: number) => Promise<void>): AsyncGenerator<Uint8Array> {
-  let sum = 0;
-  for await (const piece of pieces) {
-    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-    sum = crc32c(bytes, sum);
-    yield bytes;
-  }
-  await end(sum);
-}
-
-/**
- * An archive, with its checksum as a bucket tells it where it is known: it is found as the archive is sent, or where HEAD
- * asks for it, which readers do that hold one (X-Goog-Hash, shared by all that is of one state).
- */
-const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, sums: ArchiveSums): Promise<EndpointAnswer> => {
-  const answer = await respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.reader, ecosystem)));
-  const { body } = answer;
-  if (typeof body === "string") return answer;
-  const etag = answer.headers.etag ?? "";
-  const withHash = (hash: string): EndpointAnswer => ({ ...answer, headers: { ...answer.headers, "x-goog-hash": hash } });
-  const known = sums.get(ecosystem);
-  if (known?.etag === etag) return withHash(known.hash);
-  const pieces = summed(body, async (sum) => {
-    // Of what changed while it was sent it is the sum of no state.
-    const state = await respondInPieces(feed, { query: request.query, headers: {} }, "application/zip", noPieces());
-    if (state.headers.etag === etag) sums.set(ecosystem, { etag, hash: googHashOf(sum) });
+/** Prepares the archives of what is public. */
+export const openArchives = (read: Read, options: { readonly folder: string; readonly clock: () => number; readonly log: Log }): Archives =>
+  openPreparedArchives({
+    ...options,
+    readState: () => readPublishedState(read),
+    pieces: (ecosystem) => zipPieces(archivedFiles({ read }, ecosystem)),
   });
-  if (!request.isHead) return { ...answer, body: pieces };
-  for await (const _ of pieces);
-  const hash = sums.get(ecosystem);
-  return hash?.etag === etag ? { ...withHash(hash.hash), body: "" } : { ...answer, body: "" };
+
+const zip = "application/zip";
+
+/** The part of a file that a request asks for; undefined for all of it. One range alone (RFC 9110, 14.2). */
+const rangeOf = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
+  const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
+  if (first === "" && last === "") return undefined;
+  const ifRange = request.headerOf("if-range");
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  if (first === "") return { start: Math.max(0, sizeBytes - Number(last)), end: sizeBytes };
+  if (last !== "" && Number(last) < Number(first)) return undefined;
+  return { start: Number(first), end: last === "" ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
 };
 
-async function* noPieces(): AsyncGenerator<Uint8Array> {}
+async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[]): OsvEndpoint | undefined => {
+/** The answer from a file; undefined if it is gone by now. */
+const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive): Promise<EndpointAnswer | undefined> => {
+  const { etag, hash, sizeBytes, modifiedMs } = archive;
+  const lastModified = new Date(modifiedMs).toUTCString();
+  const validators = { etag, "last-modified": lastModified, "cache-control": "public, max-age=60", vary: "authorization", "x-content-type-options": "nosniff" };
+  if (isKnown(request, etag, lastModified)) return { status: 304, headers: validators, body: "" };
+  const headers = { "content-type": zip, "accept-ranges": "bytes", "x-goog-hash": hash, ...validators };
+  // HEAD has no ranges.
+  const range = request.isHead ? undefined : rangeOf(request, archive);
+  if (range && range.start >= range.end) return { status: 416, headers: { ...headers, "content-range": `bytes */${sizeBytes}` }, body: "" };
+  const { start, end } = range ?? { start: 0, end: sizeBytes };
+  const body = request.isHead ? nothing() : await archive.read(start, end);
+  return (
+    body && {
+      status: range ? 206 : 200,
+      headers: { ...headers, ...(range ? { "content-range": `bytes ${start}-${end - 1}/${sizeBytes}` } : {}), "content-length": String(end - start) },
+      body,
+    }
+  );
+};
+
+/** An archive: of what is public the file that is prepared; made as it is sent if there is none, and for a reader who sees more. */
+const answerArchive = async (feed: Feed, request: EndpointRequest, ecosystem: string, archives: Archives | undefined): Promise<EndpointAnswer> => {
+  const archive = await archives?.find(ecosystem);
+  const prepared = archive && (await answerPrepared(request, archive));
+  return prepared ?? respondUntagged(zip, request.isHead ? nothing() : zipPieces(archivedFiles(feed.reader, ecosystem)));
+};
+
+const bucketEndpoint = (feed: Feed, archives: Archives | undefined, steps: readonly string[]): OsvEndpoint | undefined => {
   const [ecosystem, file] = steps.length === 1 ? ["", steps[0] ?? ""] : [steps[0] ?? "", steps[1] ?? ""];
   if (steps.length > 2 || (ecosystem !== "" && ecosystem !== "[EMPTY]" && (!isEcosystem(ecosystem) || ecosystem.includes(":")))) return undefined;
-  if (file === "all.zip") return get((request) => answerArchive(feed, request, ecosystem, sums), limits.osvArchiveRequests);
+  if (file === "all.zip") return get((request) => answerArchive(feed, request, ecosystem, archives), limits.osvArchiveRequests);
   if (file === "modified_id.csv")
     return get(
       (request) =>
@@ -182,9 +209,10 @@ const bucketEndpoint = (feed: Feed, sums: ArchiveSums, steps: readonly string[])
     }, limits.osvBatchRequests);
   }
   if (!file.endsWith(".json")) return undefined;
-  return get(async (request) =>
-    respond(request, "application/json", requireInEcosystem(ecosystem, await requireOsvRecord(feed.reader, file.slice(0, -".json".length)))),
-  );
+  return get(async (request) => {
+    const content = requireInEcosystem(ecosystem, await requireOsvRecord(feed.reader, file.slice(0, -".json".length)));
+    return respond(request, "application/json", content.text, withdrawalHeaders(content));
+  });
 };
 
 /** Sent as it is, or packed: govulncheck asks for nothing else. */
@@ -192,8 +220,8 @@ async function* packed(text: string): AsyncGenerator<Uint8Array> {
   yield gzipSync(text);
 }
 
-const goFile = (request: EndpointRequest, name: string, text: string): EndpointAnswer => {
-  const answer = respond(request, "application/json", text);
+const goFile = (request: EndpointRequest, name: string, text: string, headers: Record<string, string> = {}): EndpointAnswer => {
+  const answer = respond(request, "application/json", text, headers);
   return name.endsWith(".gz") && answer.status === 200
     ? { ...answer, headers: { ...answer.headers, "content-type": "application/gzip" }, body: packed(text) }
     : answer;
@@ -219,7 +247,10 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (folder === "index" && ["db", "modules", "vulns"].includes(name))
       return get(async (request) => goFile(request, file, (await indexesNow()).get(name) ?? ""));
     if (folder !== "ID" || !isGoNumber(name)) return undefined;
-    return get(async (request) => goFile(request, file, await requireOsvRecord(feed.reader, name)));
+    return get(async (request) => {
+      const record = await requireOsvRecord(feed.reader, name);
+      return goFile(request, file, record.text, withdrawalHeaders(record));
+    });
   };
 };
 
@@ -232,14 +263,13 @@ const stepsOf = (path: string): string[] | undefined => {
   }
 };
 
-/** The endpoints by path; undefined for paths of something else. */
-export const openOsv = (feed: Feed): ((path: string) => OsvEndpoint | undefined) => {
+/** The endpoints by path; undefined for paths of something else. `archives`: the prepared ones, if the feed's reader sees what is public alone. */
+export const openOsv = (feed: Feed, archives?: Archives): ((path: string) => OsvEndpoint | undefined) => {
   const goEndpoint = goDatabase(feed);
-  const sums: ArchiveSums = new Map();
   return (path) => {
     const [first, ...steps] = (path.startsWith(base) && stepsOf(path)) || [];
     if (first === undefined) return undefined;
     if (first === "v1") return apiEndpoint(feed, steps);
-    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, sums, [first, ...steps]);
+    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, archives, [first, ...steps]);
   };
 };

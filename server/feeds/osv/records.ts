@@ -1,15 +1,24 @@
 // All published records of OSV, or those of an ecosystem, read a bounded number at a time: what archives and lists are made of.
+// A withdrawn record is in no archive; lists of changes have it with the time of its withdrawal (docs/decisions/0073).
 
 import { deflateRawSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition } from "#store";
+import { type ArchivedDocument, findChangedAdvisories, findSourceDocuments, type ModifiedPosition, type WithdrawnDocument } from "#store";
 import { text } from "#base/json.ts";
 import { byNumber } from "../documents/entries.ts";
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf, ownRecordsOf } from "../documents/own-records.ts";
-import { choosePublished } from "../documents/published.ts";
+import { choosePresent, choosePublished } from "../documents/published.ts";
 import type { ZipEntry } from "./zip.ts";
-import { ownPrivateNumbers, type Reader, readArchivedDocuments, readDocumentsOfAll, readModifiedDocuments, readOwnByIds } from "../documents/reader.ts";
+import {
+  ownPrivateNumbers,
+  type Reader,
+  readArchivedDocuments,
+  readDocumentsOfAll,
+  readModifiedDocuments,
+  readOwnByIds,
+  readWithdrawnDocuments,
+} from "../documents/reader.ts";
 
 /** A name without what a file system or a list would take for something else: "../" and line breaks. */
 export const fileNameOf = (id: string): string => encodeURIComponent(id);
@@ -21,6 +30,7 @@ interface OwnRecord {
   /** One for each distribution whose packages it is about. */
   readonly ecosystems: readonly string[];
   readonly content: string;
+  readonly isWithdrawn: boolean;
 }
 
 /** Our own records, each once. */
@@ -34,7 +44,8 @@ async function* ownRecords(reader: Reader, ecosystem: string): AsyncGenerator<Ow
     const rowsOf = Map.groupBy(rows, ({ advisoryId }) => advisoryId);
     yield [...(await ownRecordsOf(reader, rows))].flatMap(([number, record]): OwnRecord[] => {
       const ecosystems = [...new Set((rowsOf.get(number) ?? []).map((row) => osvEcosystem(row) ?? ""))];
-      const own = { id: text(record, "id"), modified: text(record, "modified"), ecosystems, content: JSON.stringify(record) };
+      const isWithdrawn = text(record, "withdrawn") !== "";
+      const own = { id: text(record, "id"), modified: text(record, "modified"), ecosystems, content: JSON.stringify(record), isWithdrawn };
       return ecosystem === "" || ecosystems.includes(ecosystem) ? [own] : [];
     });
   }
@@ -62,7 +73,7 @@ async function* publishedDocuments(reader: Reader, ecosystem: string): AsyncGene
     const last = found.at(-1);
     if (!last) return;
     yield byNumber(found, false).flatMap((documents) => {
-      const { document } = choosePublished("osv", documents);
+      const document = choosePresent("osv", documents);
       return documents.filter(({ id, ecosystems }) => id === document?.id && (ecosystem === "" || ecosystems.includes(ecosystem)));
     });
     after = last.originId;
@@ -96,7 +107,9 @@ export interface RecordText {
 /** The records themselves. */
 export async function* recordTexts(reader: Reader, ecosystem: string): AsyncGenerator<RecordText[]> {
   for await (const page of ownRecords(reader, ecosystem))
-    yield page.map(({ id, modified, content }) => ({ id, modifiedMs: Date.parse(modified), content, deflated: undefined }));
+    yield page
+      .filter(({ isWithdrawn }) => !isWithdrawn)
+      .map(({ id, modified, content }) => ({ id, modifiedMs: Date.parse(modified), content, deflated: undefined }));
   for await (const documents of publishedDocuments(reader, ecosystem)) {
     for (const chunk of inChunks(documents)) {
       const bodies = new Map(
@@ -133,29 +146,72 @@ export interface ModifiedRecord {
   readonly ecosystems: readonly string[];
 }
 
-/** All of them, the last modified first. */
-export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
-  const own: ModifiedRecord[] = [];
-  for await (const page of ownRecords(reader, ecosystem)) own.push(...page.map(({ id, modified, ecosystems }) => ({ id, modified, ecosystems })));
-  own.sort((one, other) => (one.modified < other.modified ? 1 : one.modified > other.modified ? -1 : 0));
-  let next = 0;
+/** Others' documents that their source still has, the last modified first. */
+async function* presentChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
   const size = limits.documentPageRows;
   for (let behind: ModifiedPosition | undefined; ; ) {
     const found = await readModifiedDocuments(reader, ecosystem, behind, size);
     const published = await findPublishedIds(reader, found);
-    const page: ModifiedRecord[] = [];
-    for (const { id, originId, modifiedMs = 0, modifyTime, ecosystems } of found) {
-      behind = { modifyTime, id };
-      if (!published.has(id)) continue;
-      const modified = new Date(modifiedMs).toISOString();
-      for (let mine = own[next]; mine && mine.modified >= modified; mine = own[++next]) page.push(mine);
-      page.push({ id: originId, modified, ecosystems });
+    yield found.flatMap(({ id, originId, modifiedMs = 0, ecosystems }) =>
+      published.has(id) ? [{ id: originId, modified: new Date(modifiedMs).toISOString(), ecosystems }] : [],
+    );
+    behind = found.at(-1);
+    if (!behind || found.length < size) return;
+  }
+}
+
+/** Those that their source no longer has, the last withdrawn first: changed when they were withdrawn. */
+async function* withdrawals(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
+  const size = limits.documentPageRows;
+  for (let behind: WithdrawnDocument | undefined; ; ) {
+    const found = await readWithdrawnDocuments(reader, ecosystem, behind, size);
+    const published = await findPublishedIds(reader, found);
+    yield found.flatMap(({ id, originId, withdrawTime = "", ecosystems }) => (published.has(id) ? [{ id: originId, modified: withdrawTime, ecosystems }] : []));
+    behind = found.at(-1);
+    if (!behind || found.length < size) return;
+  }
+}
+
+async function* ownChanges(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
+  const own: ModifiedRecord[] = [];
+  for await (const page of ownRecords(reader, ecosystem)) own.push(...page.map(({ id, modified, ecosystems }) => ({ id, modified, ecosystems })));
+  yield own.sort((one, other) => (one.modified < other.modified ? 1 : one.modified > other.modified ? -1 : 0));
+}
+
+/** A sequence of pages of which the first item is known. */
+interface Sequence {
+  readonly pages: AsyncGenerator<ModifiedRecord[]>;
+  page: readonly ModifiedRecord[];
+  at: number;
+}
+
+const headOf = async (sequence: Sequence): Promise<ModifiedRecord | undefined> => {
+  while (sequence.at >= sequence.page.length) {
+    const next = await sequence.pages.next();
+    if (next.done) return undefined;
+    [sequence.page, sequence.at] = [next.value, 0];
+  }
+  return sequence.page[sequence.at];
+};
+
+/** All of them, the last changed first. Of equal times our own come first. */
+export async function* modifiedRecords(reader: Reader, ecosystem: string): AsyncGenerator<ModifiedRecord[]> {
+  const sequences = [ownChanges, withdrawals, presentChanges].map((read): Sequence => ({ pages: read(reader, ecosystem), page: [], at: 0 }));
+  for (let page: ModifiedRecord[] = []; ; ) {
+    let latest: { readonly sequence: Sequence; readonly record: ModifiedRecord } | undefined;
+    for (const sequence of sequences) {
+      const record = await headOf(sequence);
+      if (record && (latest === undefined || record.modified > latest.record.modified)) latest = { sequence, record };
     }
-    if (found.length < size) {
-      yield [...page, ...own.slice(next)];
-      return;
+    if (latest) {
+      page.push(latest.record);
+      latest.sequence.at++;
     }
-    yield page;
+    if (!latest || page.length >= limits.documentPageRows) {
+      if (page.length > 0) yield page;
+      page = [];
+    }
+    if (!latest) return;
   }
 }
 

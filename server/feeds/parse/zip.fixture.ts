@@ -15,6 +15,8 @@ export interface ZipFixtureEntry {
   readonly checksum?: number;
   /** Leads to the data of the entry before. */
   readonly isOverlapping?: boolean;
+  /** Bytes that count as compressed and follow the end of the compressed data. */
+  readonly behind?: Uint8Array;
 }
 
 const u16 = (...values: readonly number[]): Buffer => {
@@ -47,9 +49,9 @@ export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entrie
   const directory: Buffer[] = [];
   let offset = 0;
   let before = 0;
-  for (const { name, content, method = 8, flags = 0, unpackedBytes, checksum, isOverlapping = false } of entries) {
+  for (const { name, content, method = 8, flags = 0, unpackedBytes, checksum, isOverlapping = false, behind = new Uint8Array() } of entries) {
     const bytes = Buffer.from(content);
-    const packed = method === 8 ? deflateRawSync(bytes) : bytes;
+    const packed = Buffer.concat([method === 8 ? deflateRawSync(bytes) : bytes, behind]);
     const facts = [u32(checksum ?? crc32(bytes), packed.length, unpackedBytes ?? bytes.length), u16(Buffer.byteLength(name), 0)];
     const start = isOverlapping ? before : offset;
     if (!isOverlapping) {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inflateRawSync } from "node:zlib";
 import { fc, runs } from "../../../test/property.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
@@ -9,7 +10,7 @@ import { readZip, zipArchive, type ZipFixtureEntry } from "./zip.fixture.ts";
 
 const unpackAll = async (bytes: Buffer): Promise<[string, string][]> => {
   const found: [string, string][] = [];
-  for (const { name, read } of await readZip(bytes)) found.push([name, (await read()).toString()]);
+  for (const { name, read } of await readZip(bytes)) found.push([name, (await read()).bytes.toString()]);
   return found;
 };
 
@@ -93,6 +94,33 @@ test("attack 61: while an archive of thousands of empty entries is read and unpa
   }
   ended = true;
   assert.ok(entriesMost <= 100, `${entriesMost} entries in one turn`);
+});
+
+test("the compressed bytes of an entry are handed on only if they are exactly its content, and well compressed", async () => {
+  const content = "it goes out, ".repeat(20);
+  const noise = Buffer.from(Array.from({ length: 1_000 }, (_, index) => ((index * index * 7 + index) % 256) ^ (((index * 31) >> 3) % 256)));
+  const found = await readZip(
+    zipArchive([
+      { name: "one", content },
+      { name: "stored", content, method: 0 },
+      { name: "behind", content, behind: Buffer.from("more") },
+      { name: "noise", content: noise },
+    ]),
+  );
+  const deflated = new Map<string, string | undefined>();
+  for (const { name, read } of found) {
+    const entry = await read();
+    deflated.set(name, entry.deflated && inflateRawSync(entry.deflated).toString());
+  }
+  assert.deepEqual(
+    [...deflated],
+    [
+      ["one", content],
+      ["stored", undefined],
+      ["behind", undefined],
+      ["noise", undefined],
+    ],
+  );
 });
 
 const small = zipArchive([

@@ -16,12 +16,19 @@ export interface StoredBytes {
   read(position: number, length: number): Promise<Buffer>;
 }
 
+/** The content of an entry. */
+export interface UnpackedEntry {
+  readonly bytes: Buffer;
+  /** The same deflated (RFC 1951), as the archive has it; undefined if it is stored, long, or badly compressed. Valid until the next read. */
+  readonly deflated?: Buffer | undefined;
+}
+
 export interface ZipEntry {
   readonly name: string;
   /** Changes with its content: checksum, sizes and time of the directory. */
   readonly fingerprint: string;
   /** Throws DocumentError. */
-  read(): Promise<Buffer>;
+  read(): Promise<UnpackedEntry>;
 }
 
 export interface ZipArchive {
@@ -90,38 +97,59 @@ interface OpenArchive {
   readonly read: ReadAt;
 }
 
+/** What compresses worse is compressed again, so that an archive cannot fill the database. */
+const reusableShare = 0.75;
+
+/** What node:zlib returns with `info`, which its types leave out. */
+interface Inflated {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
+}
+
+const isInflated = (value: unknown): value is Inflated => typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
+
+/** Inflates to at most `length` bytes; says how many of the packed ones it took. */
+const inflateAtOnce = (packed: Buffer, length: number): { readonly bytes: Buffer; readonly packedBytes: number } => {
+  // One buffer of the expected size: in pieces of node's own size each entry would hold 16 KiB more.
+  const inflated: unknown = inflateRawSync(packed, { maxOutputLength: Math.max(1, length), chunkSize: Math.max(64, length + 1), info: true });
+  if (!isInflated(inflated)) throw new Error("cannot be inflated");
+  return { bytes: inflated.buffer, packedBytes: inflated.engine.bytesWritten };
+};
+
 /** A small entry in one step: a stream for each of a million takes four times as long (measured over a whole import). */
-const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<Buffer> => {
+const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
   const packed = await read(fileDataStart, entry.compressedSize);
-  const bytes = entry.compressionMethod === 0 ? Buffer.from(packed) : inflateRawSync(packed, { maxOutputLength: Math.max(1, entry.uncompressedSize) });
+  const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflateAtOnce(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
     throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for what the directory says`);
-  return bytes;
+  // Bytes behind the end of the compressed data are no part of the content.
+  const isReusable = packedBytes === packed.length && packed.length <= bytes.length * reusableShare;
+  return { bytes, deflated: isReusable ? packed : undefined };
 };
 
 /** The library holds the unpacked bytes against the directory's size, and fails at the first one too many. */
-const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<Buffer> => {
+const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   const chunks: Buffer[] = [];
   for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+  return { bytes: Buffer.concat(chunks) };
 };
 
 const isTooLong = (thrown: unknown): boolean => thrown instanceof RangeError && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
 
-const unpack = async (from: OpenArchive, entry: Entry): Promise<Buffer> => {
+const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> => {
   if (entry.isEncrypted()) throw new DocumentError(1, "is encrypted");
   if (!entry.canDecodeFileData()) throw new DocumentError(1, "is packed in a way that is not known");
   if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw entryError(`it is longer than ${limits.feedDocumentBytesMax} bytes`);
   const isSmall = entry.uncompressedSize <= windowBytes && entry.compressedSize <= windowBytes;
-  let bytes: Buffer;
+  let unpacked: UnpackedEntry;
   try {
-    bytes = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
+    unpacked = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
   } catch (thrown) {
     throw entryError(isTooLong(thrown) ? "too many bytes for what the directory says" : messageOf(thrown));
   }
-  if (crc32(bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
-  return bytes;
+  if (crc32(unpacked.bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
+  return unpacked;
 };
 
 const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchive> => {

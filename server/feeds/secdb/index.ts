@@ -14,7 +14,7 @@ import { findSourceDocuments } from "#store";
 import { byNumber } from "../documents/entries.ts";
 import { type DocumentRequest, type DocumentResponse, type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { ownPackages } from "../documents/own-packages.ts";
-import { choosePublished } from "../documents/published.ts";
+import { choosePresent, choosePublished } from "../documents/published.ts";
 import { secdbDistribution, secdbPackage } from "../documents/secdb.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored, valueOfStored } from "../stored-document.ts";
@@ -33,7 +33,7 @@ const findReleases = async (reader: Reader): Promise<Map<string, string[]>> => {
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
       const [, release, repository] = releaseForm.exec(documents[0].originId) ?? [];
-      if (release === undefined || repository === undefined || !choosePublished("secdb", documents).document) continue;
+      if (release === undefined || repository === undefined || !choosePresent("secdb", documents)) continue;
       releases.set(release, [...(releases.get(release) ?? []), repository]);
     }
     const last = numbers.at(-1);
@@ -80,7 +80,8 @@ const listFiles = async (feed: Feed, release: string, request: DocumentRequest):
 
 /** A release's file as it came in, or the same as YAML. */
 const readRelease = async (feed: Feed, number: string, isYaml: boolean, request: DocumentRequest): Promise<DocumentResponse> => {
-  const { document, leftOut } = choosePublished("secdb", await readDocumentsOf(feed.reader, number));
+  const documents = await readDocumentsOf(feed.reader, number);
+  const [document, { leftOut }] = [choosePresent("secdb", documents), choosePublished("secdb", documents)];
   const [stored] = document ? await findSourceDocuments(feed.reader.read, [document.id]) : [];
   if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `no such file: ${number}` : `${number} is not published here: ${leftOut}`);
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));

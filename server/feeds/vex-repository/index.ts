@@ -14,7 +14,7 @@ import { documentAddress, type DocumentRequest, type DocumentResponse, type Feed
 import { openVexDocument } from "../documents/openvex.ts";
 import { ownPackages } from "../documents/own-packages.ts";
 import { readDocumentsOfForm } from "../documents/reader.ts";
-import { choosePublished } from "../documents/published.ts";
+import { choosePresent } from "../documents/published.ts";
 import type { OsvEndpoint } from "../osv/index.ts";
 import { textOfStored } from "../stored-document.ts";
 import { fileLocation, packageIds } from "./location.ts";
@@ -116,7 +116,7 @@ async function* otherFiles({ reader }: Feed, index: RepositoryIndex): AsyncGener
     const found = await readDocumentsOfForm(reader, "openvex", after, size);
     const numbers = byNumber(found, found.length >= size);
     for (const documents of numbers) {
-      const { document } = choosePublished("openvex", documents);
+      const document = choosePresent("openvex", documents);
       const [stored] = document ? await findSourceDocuments(reader.read, [document.id]) : [];
       // One at a time: they may be large.
       if (document && stored) yield otherFile(document, textOfStored(stored.body), index);

@@ -20,6 +20,7 @@ import {
   findOnPackages,
   findOrigins,
   findPublished,
+  findPublicSuccessors,
   findVulnerabilities,
   type AdvisoryRow,
   type ImageOwners,
@@ -88,8 +89,9 @@ const knownExploitedOf = ({ dateAdded, dueDate, ransomware, requiredAction }: Vu
   ...(requiredAction === "" ? {} : { requiredAction }),
 });
 
-const metadataMessage = (row: VulnerabilityRow): JsonObject => {
-  const { id, summary, details, links, severities, createTime, updateTime, dateAdded, score, percentile, scoreDate } = row;
+const metadataMessage = (row: VulnerabilityRow, successors: ReadonlyMap<string, string>): JsonObject => {
+  const { id, summary, details, links, severities, createTime, updateTime, withdrawTime, dateAdded, score, percentile, scoreDate } = row;
+  const withdrawnBy = successors.get(id);
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -102,6 +104,7 @@ const metadataMessage = (row: VulnerabilityRow): JsonObject => {
     updateTime,
     ...(dateAdded === "" ? {} : { knownExploited: knownExploitedOf(row) }),
     ...(score === undefined || percentile === undefined ? {} : { exploitPrediction: { score, percentile, date: scoreDate } }),
+    ...(withdrawTime === "" ? {} : { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) }),
   };
 };
 
@@ -119,9 +122,11 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   };
   return answerPage(context, async (page) => {
     const [found, counted] = await Promise.all([findVulnerabilities(rows, filter, page), page.total ?? countVulnerabilities(rows, filter)]);
+    const withdrawn = found.flatMap(({ id, withdrawTime }) => (withdrawTime === "" ? [] : [id]));
+    const successors = await findPublicSuccessors(rows, withdrawn, []);
     return pageOf(
       page,
-      found.map((row) => ({ key: row.key, record: metadataMessage(row) })),
+      found.map((row) => ({ key: row.key, record: metadataMessage(row, successors) })),
       counted,
     );
   });

@@ -5,7 +5,7 @@
 import { FeedFilesService, FeedFileSchema } from "#contract/gen/gantry/feeds/v1/scanners_pb.js";
 import { type JsonObject, text } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { openReader, readFeedFile } from "#feeds";
+import { openReader, readFeedFile, withdrawalHeaders } from "#feeds";
 import { type Outcome, type ReadContext, requestSourceOf, resource } from "#kernel";
 
 const variable = /\{(\w+)(=\*\*)?\}/g;
@@ -36,7 +36,7 @@ const reads = async ({ method, request, rows, visiblePaths, services, call }: Re
     { feed, store, vault: seal, clock, log },
     { path: pathOf(method, request), query: listQueryOf(request), source: requestSourceOf(call) },
   );
-  return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization" } };
+  return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization", ...withdrawalHeaders(file) } };
 };
 
 export const feedFiles = resource({

@@ -5,10 +5,13 @@
 import { OsvService, QueryOsvRequestSchema } from "#contract/gen/gantry/feeds/v1/scanners_pb.js";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
-import { answerOsvQuestion, answerOsvQuestions, openReader, readQuestion, readQuestions, requireOsvRecord } from "#feeds";
+import { answerOsvQuestion, answerOsvQuestions, openReader, readQuestion, readQuestions, requireOsvRecord, withdrawalHeaders } from "#feeds";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 
-const own = (reply: JsonObject): Outcome => ({ reply, headers: { "cache-control": "private, no-store", vary: "authorization" } });
+const own = (reply: JsonObject, more: Readonly<Record<string, string>> = {}): Outcome => ({
+  reply,
+  headers: { "cache-control": "private, no-store", vary: "authorization", ...more },
+});
 
 const documentOf = (content: string): JsonObject => {
   const read = JSON.parse(content) as Json;
@@ -26,8 +29,10 @@ const queryBatch = async ({ request, rows, visiblePaths }: ReadContext): Promise
   return own(await answerOsvQuestions(await openReader(rows, visiblePaths), questions));
 };
 
-const read = async ({ rows, visiblePaths }: ReadContext, id: string): Promise<Outcome> =>
-  own(documentOf(await requireOsvRecord(await openReader(rows, visiblePaths), id)));
+const read = async ({ rows, visiblePaths }: ReadContext, id: string): Promise<Outcome> => {
+  const record = await requireOsvRecord(await openReader(rows, visiblePaths), id);
+  return own(documentOf(record.text), withdrawalHeaders(record));
+};
 
 const withoutExtension = (file: string): string => file.slice(0, -".json".length);
 

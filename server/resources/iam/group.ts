@@ -173,7 +173,11 @@ export const group = resource({
     { table: "image_packages", column: "owner" },
     { table: "lifecycles", column: "owner" },
     { table: "affected_images", column: "uid" },
+    { table: "image_coverage", column: "owner" },
+    { table: "advisory_coverage", column: "uid" },
     { table: "request_group_items", column: "uid" },
+    // With its blobs, by a trigger: nothing of it was a repo.
+    { table: "pending_repos", column: "group_uid", isDeletedForGood: true },
   ],
   methods: {
     CreateGroup: { writes: createGroup },

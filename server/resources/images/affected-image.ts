@@ -1,9 +1,12 @@
-// Which images a vulnerability is in (docs/decisions/0026). Filled by the step behind imports (server/feeds/match-images.ts).
+// Which images a vulnerability is in (docs/decisions/0026), and what no source judges in them (docs/decisions/0074). Filled by the step
+// behind imports (server/feeds/match-images.ts).
 
 import { AffectedImageSchema, AffectedImagesService } from "#contract/gen/gantry/images/v1/affected_images_pb.js";
-import { texts } from "#base/json.ts";
-import { type ReadContext, resource } from "#kernel";
+import { objectList, text, texts } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
+import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
 import type { Condition } from "#store";
+import { coverageStatement, placesOf, unjudgedOfTags } from "../vulnerabilities/coverage/statement.ts";
 
 /** An advisory has its own number and its aliases; the column holds all of them. */
 const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
@@ -11,9 +14,29 @@ const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
   return Promise.resolve(ids.length > 0 ? [{ column: "advisory_ids", comparison: "has", value: ids, indexed: true }] : []);
 };
 
+/** A list of affected images never goes without what was not judged. */
+const listAffected = async (context: ReadContext): Promise<Outcome> => {
+  const outcome = await list(boundOf(context, AffectedImageSchema))(context);
+  const records = objectList(outcome.reply, "affectedImages");
+  // The tags of a resolved one may have another image by now.
+  const images = records.map((record) => ({
+    owner: parentOf(text(record, "uid")),
+    repo: text(record, "repo"),
+    tags: text(record, "endTime") === "" ? texts(record, "tags") : [],
+  }));
+  const unjudged = await unjudgedOfTags(context, images);
+  const shown = records.map((record, index) => {
+    const own = unjudged[index] ?? [];
+    return own.length === 0 ? record : { ...record, unjudged: own };
+  });
+  return { ...outcome, reply: { ...outcome.reply, affectedImages: shown, coverage: await coverageStatement(context, placesOf(context)) } };
+};
+
 export const affectedImage = resource({
   service: AffectedImagesService,
   message: AffectedImageSchema,
   table: "affected_images",
+  methodFields: ["unjudged"],
   conditions,
+  methods: { ListAffectedImages: { reads: listAffected } },
 });

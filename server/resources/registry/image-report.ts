@@ -6,14 +6,17 @@ import { text } from "#base/json.ts";
 import { unpackFindings } from "#feeds";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 import { derivedUidOf, findVulnReport } from "#store";
-import { imageReportOf } from "./reports/shown.ts";
+import { unjudgedOfDigests } from "../vulnerabilities/coverage/statement.ts";
+import { imageReportOf, isOwnReport, withUnjudged } from "./reports/shown.ts";
 
-const getVulnReport = async ({ request, rows }: ReadContext): Promise<Outcome> => {
+const getVulnReport = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
   const [repoUid, digest] = [text(request, "repoId"), text(request, "digest")];
   const found = await findVulnReport(rows, repoUid, digest);
   if (!found) throw missing("registry", "VulnReport", digest);
   const id = `${repoUid}/${derivedUidOf("vulnerability report", found.id).slice(0, 16)}`;
-  return { reply: imageReportOf(id, found, await unpackFindings(found.findings)) };
+  const [unjudged = []] = isOwnReport(found) ? await unjudgedOfDigests(context, [found]) : [];
+  return { reply: withUnjudged(imageReportOf(id, found, await unpackFindings(found.findings)), unjudged) };
 };
 
 export const imageReport = resource({ service: Registry, message: VulnReportRequestSchema, methods: { GetVulnReport: { reads: getVulnReport } } });

@@ -9,7 +9,8 @@ import { unpackFindings, unpackRawReport } from "#feeds";
 import { type Outcome, ownWholeList, type ReadContext, resource } from "#kernel";
 import { findRawVulnReport, findTagImages, findVulnReportIds, readVulnReports } from "#store";
 import { listCounts } from "./reports/count-days.ts";
-import { headOf, reportOf } from "./reports/shown.ts";
+import { unjudgedOfDigests } from "../vulnerabilities/coverage/statement.ts";
+import { headOf, isOwnReport, reportOf, withUnjudged } from "./reports/shown.ts";
 
 /** Zero is no scanner that could be asked for: a filter without one is the same. */
 const scannerNamed = (name: string): string => (name === "UNKNOWN" ? "" : name);
@@ -37,7 +38,9 @@ const listReports = async (context: ReadContext): Promise<Outcome> => {
   const pieces = async function* (): AsyncGenerator<JsonObject[]> {
     for (let from = 0; from < ids.length; from += limits.reportsRead) {
       const reports = await readVulnReports(rows, ids.slice(from, from + limits.reportsRead));
-      for (const report of reports) yield [reportOf(report, await unpackFindings(report.findings))];
+      const unjudged = await unjudgedOfDigests(context, reports.filter(isOwnReport));
+      const own = new Map(reports.filter(isOwnReport).map(({ id }, index) => [id, unjudged[index] ?? []]));
+      for (const report of reports) yield [withUnjudged(reportOf(report, await unpackFindings(report.findings)), own.get(report.id) ?? [])];
     }
   };
   return ownWholeList(context, total, pieces());

@@ -6,6 +6,7 @@ import { limits } from "#base/limits.ts";
 import { type ReadContext, resource } from "#kernel";
 import { type Condition, containingPattern, type FacetFilter, findFacets, findSubpackages, hasTrigram } from "#store";
 import { withSeverities } from "./rules/severities.ts";
+import { withWithdrawals } from "./rules/withdrawals.ts";
 
 const unspecified = /_UNSPECIFIED$/;
 
@@ -68,5 +69,8 @@ export const advisory = resource({
   message: AdvisorySchema,
   table: "advisories",
   conditions,
-  computedFields: { names: ["severities"], compute: withSeverities },
+  computedFields: {
+    names: ["severities", "withdrawnTime", "withdrawnBy"],
+    compute: async (rows, advisories) => withWithdrawals(rows, await withSeverities(rows, advisories)),
+  },
 });

@@ -234,7 +234,7 @@ export const consent: readonly Mutant[] = [
     file: "server/signin/registry-token.ts",
     find: "email, session, grant, lifetimeMs });",
     replace: "email, session, lifetimeMs });",
-    tests: ["test/attacks/registry-tokens.test.ts"],
+    tests: ["test/attacks/sessions.test.ts"],
   },
   { attack: 285, file: "server/signin/registry-token.ts", find: "    checkService(parameters);\n", replace: "" },
   { attack: 291, file: guard, find: "if (nowMs - sinceMs >= limits.feedHoldMs)", replace: "if (nowMs - sinceMs >= 0)" },

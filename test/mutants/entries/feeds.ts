@@ -42,4 +42,18 @@ export const feeds: readonly Mutant[] = [
     find: 'const asked = { places: visiblePaths, digest, scanner: scannerNamed(text(request, "scanner"))',
     replace: 'const asked = { places: visiblePaths.length < 0 ? visiblePaths : [""], digest, scanner: scannerNamed(text(request, "scanner"))',
   },
+  {
+    attack: 296,
+    file: "server/store/source-documents.ts",
+    find: "const narrowed = await findDroppedRecords(rows, knownIds(changed));",
+    replace: "const narrowed: Awaited<ReturnType<typeof findDroppedRecords>> = [];",
+    tests: ["test/story/withdrawals.test.ts"],
+  },
+  {
+    attack: 297,
+    file: "server/store/record-successors.ts",
+    find: "where successor.old_id = any($1) and (feeds.id = any($2::integer[]) or (",
+    replace: "where successor.old_id = any($1) and (true or feeds.id = any($2::integer[]) or (",
+    tests: ["test/story/withdrawals.test.ts"],
+  },
 ];

@@ -5,6 +5,8 @@ import type { Mutant } from "../mutant.ts";
 const uploads = "server/resources/registry/distribution/uploads.ts";
 const place = "server/resources/registry/distribution/place.ts";
 const putManifest = "server/resources/registry/distribution/put-manifest.ts";
+const scope = "server/resources/registry/distribution/token-scope.ts";
+const repo = "server/resources/registry/distribution/repo.ts";
 const manifest = "server/resources/registry/distribution/manifest.ts";
 
 export const registry: readonly Mutant[] = [
@@ -38,4 +40,31 @@ export const registry: readonly Mutant[] = [
     find: 'visiblePaths(rights, ["repo.list"])',
     replace: '[""]',
   },
+  {
+    attack: 300,
+    file: place,
+    find: "find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)",
+    replace: "find(() => capabilities.length >= 0 && rights !== undefined)",
+  },
+  { attack: 300, file: "server/store/blobs.ts", find: " and exists (select from repos where repos.uid = repo_uid)", replace: "" },
+  { attack: 301, file: repo, find: ">= limits.pendingReposEach) throw", replace: "< 0) throw" },
+  {
+    attack: 302,
+    file: "server/resources/iam/group.ts",
+    find: '    { table: "pending_repos", column: "group_uid", isDeletedForGood: true },\n',
+    replace: "",
+  },
+  {
+    attack: 303,
+    file: "server/store/pending-repos.ts",
+    find: "and ($2 = group_uid or starts_with($2, group_uid || '/'))",
+    replace: "and $2::text is not null",
+  },
+  {
+    attack: 304,
+    file: scope,
+    find: 'const own = isUid(text(request, "repo")) ? capabilitiesOf(actions) : actionCapabilities.push;',
+    replace: "const own = capabilitiesOf(actions);",
+  },
+  { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
 ];

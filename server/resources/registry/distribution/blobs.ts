@@ -3,11 +3,11 @@
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Outcome, ReadContext, WriteContext } from "#kernel";
-import { deleteRepoBlob, extendLease, findRepoBlob, isBlobNeeded, type RepoBlob } from "#store";
+import { deleteRepoBlob, extendLease, findRepoBlob, isBlobNeeded, lockRepoBlob, type RepoBlob, usePendingRepo } from "#store";
 import { readDigest } from "./digest.ts";
 import { blobNeeded, blobUnknown, unsatisfiable } from "./faults.ts";
 import { notePull } from "./pulls.ts";
-import { holdRepo } from "./repo.ts";
+import { holdTarget } from "./repo.ts";
 
 const signedSeconds = 20 * 60;
 const blobType = "application/octet-stream";
@@ -38,7 +38,11 @@ export const readRange = (header: string, sizeBytes: number): ByteRange | undefi
 const keepTold = async ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): Promise<void> => {
   const untilMs = nowMs + limits.blobLeaseMs;
   if (untilMs - leaseMs < limits.blobLeaseMs / 4) return;
-  if (!(await services.store.write((rows) => extendLease(rows, repo, sha256, untilMs)))) throw blobUnknown();
+  const isThere = await services.store.write(async (rows) => {
+    await usePendingRepo(rows, repo, nowMs, nowMs - limits.pendingUseMs);
+    return extendLease(rows, repo, sha256, untilMs);
+  });
+  if (!isThere) throw blobUnknown();
 };
 
 export const getBlob = async (context: ReadContext): Promise<Outcome> => {
@@ -74,10 +78,11 @@ export const getBlob = async (context: ReadContext): Promise<Outcome> => {
 export const deleteBlob = async (context: WriteContext): Promise<Outcome> => {
   const { rows, request } = context;
   const digest = readDigest(text(request, "digest"));
-  const repo = await holdRepo(context);
-  const found = await findRepoBlob(rows, repo.uid, digest.text);
+  const repo = await holdTarget(context);
+  // A manifest that is being stored keeps the blob: what it needs is known when its transaction has ended.
+  const found = await lockRepoBlob(rows, repo.uid, digest.text);
   if (!found) throw blobUnknown();
   if (await isBlobNeeded(rows, repo.uid, found.sha256)) throw blobNeeded();
   await deleteRepoBlob(rows, repo.uid, found.sha256);
-  return { reply: {} };
+  return { reply: {}, ...(repo.isPending ? { unchanged: true } : {}) };
 };

@@ -33,8 +33,8 @@ interface Descriptor {
 
 export interface ReadManifest {
   readonly manifest: Omit<NewManifest, "blobs" | "algorithm">;
-  /** The digests of the blobs that must be here. */
-  readonly needed: readonly string[];
+  /** The blobs that must be here, with these sizes. */
+  readonly needed: readonly { readonly digest: string; readonly sizeBytes: number }[];
   /** Of an image: its configuration, where that says a platform. */
   readonly config: Descriptor | undefined;
   /** Of an image: layers and configuration together. */
@@ -126,7 +126,7 @@ export const readManifest = (bytes: Buffer, contentType: string): ReadManifest =
       annotations: annotationsOf(body),
       children: listed.map(({ digest }) => digest),
     },
-    needed: [...new Set(needed.map(({ digest }) => digest))],
+    needed: needed.map(({ digest, sizeBytes }) => ({ digest, sizeBytes })),
     config: config && configTypes.has(config.mediaType) ? config : undefined,
     sizeBytes: [...(config ? [config] : []), ...layers].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     listed,

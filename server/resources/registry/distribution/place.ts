@@ -8,7 +8,7 @@ import { text } from "#base/json.ts";
 import { covers, EVERYWHERE, isUid } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { FindPlace, Place } from "#kernel";
-import { findGroupByNames, findRepoByName, findRepoOpenness, type NamedGroup, type Read } from "#store";
+import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup, type Read } from "#store";
 import { nameInvalid, nameUnknown } from "./faults.ts";
 
 const nameLengthMax = 255;
@@ -33,6 +33,13 @@ const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{
   if (group === undefined || group.isAmbiguous || !paths.some((path) => covers(path, group.uid))) return undefined;
   return { group, isWhole: group.depth === names.length };
 };
+
+/** Operations on blobs that come before the manifest that creates the repo (docs/decisions/0080). */
+const pendingOperations: ReadonlySet<string> = new Set(["StartUpload", "GetUpload", "AppendUpload", "FinishUpload", "CancelUpload", "GetBlob", "DeleteBlob"]);
+
+/** Returns the uid of what is pending for a path, if the caller may create the repo where it was begun. */
+const findPending = async (rows: Read, name: string, group: string, rights: Rights, capabilities: readonly string[]): Promise<string | undefined> =>
+  (await findPendingRepos(rows, name, group)).find(({ groupUid }) => missingCapability(rights, capabilities, groupUid) === undefined)?.uid;
 
 /** The caller may list repos there, or do what the request asks for. */
 const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
@@ -65,8 +72,13 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
     if (isOpenTo(method, found, services.anonymousPull)) return at(found.uid, { isOpen: true });
     return caller && isSeen(rights, method, found.uid) ? at(found.uid) : absent(nameUnknown());
   }
-  if (!caller || !method.distribution?.makesRepo) return absent(nameUnknown());
+  const isPending = pendingOperations.has(method.rpc);
+  if (!caller || !(isPending || method.distribution?.makesRepo)) return absent(nameUnknown());
   const fresh = await findNewPlace(rows, given, rights);
   if (!fresh) return absent(nameUnknown());
-  return { path: fresh.group.uid, capabilities: ["repo.create", ...(fresh.isWhole ? [] : ["groups.create"])], request };
+  const { group, isWhole } = fresh;
+  const capabilities = ["repo.create", ...(isWhole ? [] : ["groups.create"])];
+  const pending = isPending ? await findPending(rows, given, group.uid, rights, [...capabilities, ...method.capabilities]) : undefined;
+  if (pending !== undefined) return at(pending, { capabilities });
+  return method.distribution?.makesRepo ? { path: group.uid, capabilities, request } : absent(nameUnknown());
 };

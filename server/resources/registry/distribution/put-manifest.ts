@@ -4,8 +4,9 @@
 import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { isUid } from "#base/uid.ts";
 import { boundOf, type CallContent, type Outcome, type ReadContext, type Services, type WriteContext, type Writes } from "#kernel";
-import { findRepoBlob, holdRepoBlobs, insertManifest, useManifests } from "#store";
+import { findPendingRepos, findRepoBlob, holdRepoBlobs, insertManifest, type RepoBlob, useManifests } from "#store";
 import { writeTag } from "../tags/write-tag.ts";
 import { noteDocuments } from "./carried-sboms.ts";
 import { isDigest, readDigest } from "./digest.ts";
@@ -13,7 +14,7 @@ import { blobsUnknown, digestInvalid, manifestInvalid, tagInvalid, tooManyTags }
 import { writeImageFacts } from "./image-facts.ts";
 import { type Platform, type ReadManifest, readManifest, readPlatform } from "./manifest.ts";
 import { requestFacts } from "./push.ts";
-import { repoForPush } from "./repo.ts";
+import { repoForManifest } from "./repo.ts";
 
 const tagForm = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 
@@ -32,11 +33,22 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   return Buffer.concat(chunks, received);
 };
 
+/** A blob of the repo, or of what is pending for its path. */
+const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest: string): Promise<RepoBlob | undefined> => {
+  const repo = text(request, "repo");
+  const places = isUid(repo) ? [repo] : (await findPendingRepos(rows, repo, permitted[0]?.path ?? "")).map(({ uid }) => uid);
+  for (const place of places) {
+    const found = await findRepoBlob(rows, place, digest);
+    if (found) return found;
+  }
+  return undefined;
+};
+
 /** The platform of an image, from its configuration; undefined where that says none, or is no image's. */
-const platformOf = async ({ rows, request, services }: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
+const platformOf = async (context: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
   if (!config || config.sizeBytes > limits.imageConfigBytesMax) return undefined;
-  const blob = await findRepoBlob(rows, text(request, "repo"), config.digest);
-  return blob && blob.sizeBytes <= limits.imageConfigBytesMax ? readPlatformOf(services, blob.key) : undefined;
+  const blob = await findPushedBlob(context, config.digest);
+  return blob && blob.sizeBytes <= limits.imageConfigBytesMax ? readPlatformOf(context.services, blob.key) : undefined;
 };
 
 const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platform | undefined> => {
@@ -61,18 +73,23 @@ const namesOf = (request: JsonObject, { manifest }: ReadManifest): { readonly di
   return { digest, pathTag: "", tags: [...new Set(more)] };
 };
 
-/** Throws MANIFEST_BLOB_UNKNOWN with one entry for each blob that the repo does not have. */
+/** Throws MANIFEST_BLOB_UNKNOWN with one entry for each blob that the repo does not have, MANIFEST_INVALID if one has another size. */
 const holdNeeded = async ({ rows }: WriteContext, repo: string, { needed }: ReadManifest): Promise<string[]> => {
-  const held = needed.length === 0 ? new Map<string, { sha256: string }>() : await holdRepoBlobs(rows, repo, needed);
-  const missing = needed.filter((digest) => !held.has(digest));
+  const digests = [...new Set(needed.map(({ digest }) => digest))];
+  const held = digests.length === 0 ? new Map<string, { sha256: string; sizeBytes: number }>() : await holdRepoBlobs(rows, repo, digests);
+  const missing = digests.filter((digest) => !held.has(digest));
   if (missing.length > 0) throw blobsUnknown(missing);
+  for (const { digest, sizeBytes } of needed) {
+    const stored = held.get(digest)?.sizeBytes;
+    if (stored !== sizeBytes) throw manifestInvalid(`gives the blob ${digest} ${sizeBytes} bytes, and it has ${stored}`);
+  }
   return [...held.values()].map(({ sha256 }) => sha256);
 };
 
 const store = async (context: WriteContext, read: ReadManifest, platform: Platform | undefined): Promise<Outcome> => {
   const { rows, nowMs, request, call } = context;
   const { digest, pathTag, tags } = namesOf(request, read);
-  const repo = await repoForPush(context);
+  const repo = await repoForManifest(context);
   if (tags.length > 0) context.require(["tag.create"], repo.uid);
   const blobs = await holdNeeded(context, repo.uid, read);
   const { manifest } = read;

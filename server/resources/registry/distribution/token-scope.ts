@@ -6,7 +6,7 @@ import { type Grant, grantsAt, type Rights, visibilityCapabilities } from "#auth
 import { Fault } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import type { NewRepoAccess, RegistryAction } from "#base/registry-access.ts";
-import { covers } from "#base/uid.ts";
+import { covers, isUid } from "#base/uid.ts";
 import { actionCapabilities, actionOf } from "#contract/registry-actions.ts";
 import type { FindPlace, Place } from "#kernel";
 import { insufficientScope } from "./faults.ts";
@@ -22,10 +22,13 @@ const withGrants = (rights: Rights, grants: readonly Grant[]): Rights => ({ ...r
 const rightsToFind = (rights: Rights, live: Rights, { group, actions }: NewRepoAccess): Rights =>
   withGrants(rights, grantsAt(live.grants, group, new Set([...visibilityCapabilities, ...creationCapabilities, ...capabilitiesOf(actions)])));
 
-/** The rights for the rest of the request: at the repository itself, or, to create it, what a push needs at the group. */
-const rightsAt = (rights: Rights, live: Rights, { actions }: NewRepoAccess, { path, capabilities }: Place): Rights => {
-  const needed = capabilities === undefined ? [...visibilityCapabilities, ...capabilitiesOf(actions)] : [...creationCapabilities, ...actionCapabilities.push];
-  return withGrants(rights, grantsAt(live.grants, path, new Set(needed)));
+/**
+ * The rights for the rest of the request: at the repository or at what is pending; or, to begin it, what a push needs at the group. A pull
+ * is never permitted at the group, whose other repositories could be mounted from.
+ */
+const rightsAt = (rights: Rights, live: Rights, { actions }: NewRepoAccess, { path, capabilities, request }: Place): Rights => {
+  const own = isUid(text(request, "repo")) ? capabilitiesOf(actions) : actionCapabilities.push;
+  return withGrants(rights, grantsAt(live.grants, path, new Set([...(capabilities === undefined ? visibilityCapabilities : creationCapabilities), ...own])));
 };
 
 const findNewPlace = async (asked: Parameters<FindPlace>[0], action: RegistryAction, access: NewRepoAccess): Promise<Place | Fault> => {

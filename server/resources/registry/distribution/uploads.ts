@@ -11,8 +11,12 @@ import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
 import type { CallContent, Outcome, ReadContext, Services, WriteContext, Writes } from "#kernel";
 import {
+  deleteHeldUpload,
   deleteUpload,
+  endBlobWrite,
+  extendBlobWrite,
   extendUploadHold,
+  findAdoptingRepo,
   findRepoBlob,
   findRepoByName,
   findRepoWithBlob,
@@ -25,12 +29,14 @@ import {
   releaseUpload,
   type UploadRow,
   updateUpload,
+  type Write,
 } from "#store";
 import { type Digest, type DigestAlgorithm, isDigest, readAlgorithm, readDigest } from "./digest.ts";
+import { noteWriting } from "#registry";
 import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploadUnknown } from "./faults.ts";
 import { requestFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
-import { holdRepo, type KnownRepo, repoForPush } from "./repo.ts";
+import { holdTarget, type PushTarget, targetForBlobs } from "./repo.ts";
 import { namingStorageQuota, requireStorage } from "./storage-quota.ts";
 import { type ContentDigests, digestContent, digesting, digestsOf, findDigests, keepDigests, newDigests, type RunningDigests } from "./upload-digests.ts";
 
@@ -47,10 +53,10 @@ const pointOf = ({ sizeBytes, state }: UploadRow): UploadPoint => ({ sizeBytes, 
 
 const leaseEnd = (nowMs: number): number => nowMs + limits.blobLeaseMs;
 
-const blobPushed = (repo: KnownRepo, digest: string, { nowMs, call }: Pick<WriteContext, "nowMs" | "call">): JsonObject => ({
-  ...requestFacts(repo, nowMs, call.origin()),
-  digest,
-  type: "blob",
+/** Events are about repositories: of a pending path the manifest's is the first. */
+const blobPushed = (repo: PushTarget, digest: string, { nowMs, call }: Pick<WriteContext, "nowMs" | "call">): Outcome => ({
+  reply: { ...requestFacts(repo, nowMs, call.origin()), digest, type: "blob" },
+  ...(repo.isPending ? { unchanged: true } : {}),
 });
 
 // ---- appending ---------------------------------------------------------------------------------------------------
@@ -64,20 +70,25 @@ interface HeldUpload {
 const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => {
   const [repo, id, holder] = [text(request, "repo"), uploadIdOf(request), randomBytes(16).toString("hex")];
   const nowMs = services.clock();
-  const row = await services.store.write((rows) => holdUpload(rows, repo, id, holder, nowMs, nowMs + limits.uploadHoldMs));
+  const row = await services.store.write(async (rows) => {
+    const held = await holdUpload(rows, repo, id, holder, nowMs, nowMs + limits.uploadHoldMs);
+    // Its first manifest came since the place was found.
+    const adopted = held ? undefined : await findAdoptingRepo(rows, repo);
+    return held ?? (adopted === undefined ? undefined : holdUpload(rows, adopted, id, holder, nowMs, nowMs + limits.uploadHoldMs));
+  });
   if (row) return { row, holder };
   throw (await findUpload(services.store.read, repo, id)) ? uploadHeld() : uploadUnknown();
 };
 
 /** Lets go of an upload when `work` fails; it is as far as it was. One whose bytes are gone ends: its client begins anew. */
-const whileHeld = async <T>(services: Services, repo: string, { row, holder }: HeldUpload, work: () => Promise<T>): Promise<T> => {
+const whileHeld = async <T>(services: Services, { row, holder }: HeldUpload, work: () => Promise<T>): Promise<T> => {
   const { store, log } = services;
   try {
     return await work();
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === "DATA_LOSS") {
       log("blobs.upload.lost", { upload: row.id, sizeBytes: row.sizeBytes, cause: thrown });
-      await giveUp(services, repo, row.id, holder, pointOf(row));
+      await giveUp(services, row.id, holder, pointOf(row));
       throw uploadUnknown();
     }
     // Where even that fails its time ends by itself.
@@ -149,8 +160,7 @@ const appendHeld = async (context: ReadContext, held: HeldUpload): Promise<Appen
 export const appendUpload = async (context: ReadContext): Promise<Writes> => {
   const held = await hold(context);
   const { row, holder } = held;
-  const repo = text(context.request, "repo");
-  const { point, digests } = await whileHeld(context.services, repo, held, () => appendHeld(context, held));
+  const { point, digests } = await whileHeld(context.services, held, () => appendHeld(context, held));
   return {
     writes: async ({ rows, nowMs }) => {
       if (!(await updateUpload(rows, row.id, holder, point, nowMs))) throw uploadUnknown();
@@ -162,49 +172,73 @@ export const appendUpload = async (context: ReadContext): Promise<Writes> => {
 
 // ---- the end of an upload ----------------------------------------------------------------------------------------
 
-/** The digests of content that is complete: those that were computed as it came, or computed now. */
-const digestsOfContent = async ({ blobs }: Services, key: string, { point, digests }: Appended, algorithm: DigestAlgorithm): Promise<ContentDigests> => {
-  const known = digests && digests.sizeBytes === point.sizeBytes ? digestsOf(digests) : {};
-  if (known.sha256 !== undefined && known[algorithm] !== undefined) return known;
+/** Computes the digests of content that is complete. */
+const digestsOfContent = async ({ blobs }: Services, key: string, algorithm: DigestAlgorithm): Promise<ContentDigests> => {
   const content = await blobs.read(key);
   return content ? digestContent(content, new Set<DigestAlgorithm>(["sha256", algorithm])) : {};
 };
 
-/** Makes the content readable, and refuses where it is not what its sender says. */
-const complete = async (services: Services, key: string, appended: Appended, digest: Digest): Promise<ContentDigests & { readonly sha256: string }> => {
-  await services.blobs.complete(key, appended.point);
-  const found = await digestsOfContent(services, key, appended, digest.algorithm);
+interface KnownDigests extends ContentDigests {
+  readonly sha256: string;
+}
+
+/** Returns the digests if they are those that the sender claims. Throws DIGEST_INVALID. */
+const requireDigest = (found: ContentDigests, { algorithm, text: claimed }: Digest): KnownDigests => {
   const { sha256 } = found;
-  if (sha256 === undefined || found[digest.algorithm] !== digest.text) throw digestInvalid("is not that of what was uploaded");
+  if (sha256 === undefined || found[algorithm] !== claimed) throw digestInvalid("is not that of what was uploaded");
   return { ...found, sha256 };
+};
+
+/** Makes the content readable, after its digest is checked if it is known already. Throws DIGEST_INVALID. */
+const complete = async (services: Services, key: string, appended: Appended, digest: Digest): Promise<KnownDigests> => {
+  const { point, digests } = appended;
+  const known = digests && digests.sizeBytes === point.sizeBytes ? digestsOf(digests) : {};
+  const isKnown = known.sha256 !== undefined && known[digest.algorithm] !== undefined;
+  if (isKnown) requireDigest(known, digest);
+  await services.blobs.complete(key, point);
+  return requireDigest(isKnown ? known : await digestsOfContent(services, key, digest.algorithm), digest);
+};
+
+/**
+ * After a wrong digest the upload is as far as it was, and its client may send the last bytes again. If the digest had to be computed
+ * from the stored content, that is complete: the upload keeps its last bytes, and only the right digest ends it.
+ */
+const keepAfterWrongDigest = async ({ store, clock, blobs }: Services, { row, holder }: HeldUpload, { point }: Appended): Promise<void> => {
+  const isComplete = point.sizeBytes > row.sizeBytes && (await blobs.sizeOf(row.key)) !== undefined;
+  await store.write(async (rows) => {
+    if (isComplete) await updateUpload(rows, row.id, holder, point, clock());
+    else await releaseUpload(rows, row.id, holder);
+  });
 };
 
 export const finishUpload = async (context: ReadContext): Promise<Writes> => {
   const { services, request } = context;
-  const repoUid = text(request, "repo");
   const digest = readDigest(text(request, "digest"));
   const held = await hold(context);
   const { row, holder } = held;
-  const appended = await whileHeld(services, repoUid, held, () => appendHeld(context, held));
-  let found: ContentDigests & { readonly sha256: string };
+  const appended = await whileHeld(services, held, () => appendHeld(context, held));
+  let found: KnownDigests;
   try {
-    found = await whileHeld(services, repoUid, held, () => complete(services, row.key, appended, digest));
+    found = await complete(services, row.key, appended, digest);
   } catch (thrown) {
-    // Of content that is not what it should be nothing stays; a place that is out of reach for a moment may be asked again.
-    if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") await giveUp(services, repoUid, row.id, holder, appended.point);
-    throw thrown;
+    if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") {
+      await keepAfterWrongDigest(services, held, appended);
+      throw thrown;
+    }
+    // A place that is out of reach for a moment may be asked again.
+    return whileHeld(services, held, () => Promise.reject(thrown));
   }
   return {
     writes: async (write) => {
-      const repo = await holdRepo(write);
+      const repo = await holdTarget(write);
       if (!(await deleteUpload(write.rows, repo.uid, row.id, holder, write.nowMs))) throw uploadUnknown();
       const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: appended.point.sizeBytes, key: row.key };
       await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
-        behind(services, () => giveUp(services, repo.uid, row.id, holder, appended.point)),
+        behind(services, () => giveUp(services, row.id, holder, appended.point)),
       );
       keepDigests(row.id, undefined);
       removeSoon(services);
-      return { reply: blobPushed(repo, digest.text, write) };
+      return blobPushed(repo, digest.text, write);
     },
   };
 };
@@ -213,11 +247,11 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
 const behind = ({ log }: Services, work: () => Promise<void>): void =>
   void setImmediate(() => work().catch((cause: unknown) => log("blobs.removal.failed", { cause })));
 
-const giveUp = async (services: Services, repo: string, id: string, holder: string, point: UploadPoint): Promise<void> => {
+const giveUp = async (services: Services, id: string, holder: string, point: UploadPoint): Promise<void> => {
   keepDigests(id, undefined);
   const nowMs = services.clock();
   await services.store.write(async (rows) => {
-    const gone = await deleteUpload(rows, repo, id, holder, nowMs);
+    const gone = await deleteHeldUpload(rows, id, holder);
     if (gone) await insertBlobRemoval(rows, gone.key, point.state, nowMs);
   });
   removeSoon(services);
@@ -254,17 +288,43 @@ const findSource = async ({ request, rows, rights }: ReadContext, digest: string
 };
 
 const mounted = async (context: WriteContext, from: string, digest: string): Promise<Outcome | undefined> => {
-  const repo = await repoForPush(context);
+  const repo = await targetForBlobs(context);
   const given = mountRepoBlob(context.rows, repo.uid, from, digest, context.nowMs, leaseEnd(context.nowMs));
   const blob = await namingStorageQuota(repo.uid, given, () => {});
-  return blob && { reply: blobPushed(repo, digest, context) };
+  return blob && blobPushed(repo, digest, context);
 };
 
 const begun = async (context: WriteContext, algorithm: DigestAlgorithm): Promise<Outcome> => {
-  const repo = await repoForPush(context);
+  const repo = await targetForBlobs(context);
   const upload: UploadRow = { id: randomBytes(16).toString("hex"), key: makeBlobKey(), ...uploadStart, algorithm: algorithm === "sha512" ? algorithm : "" };
   await insertUpload(context.rows, repo.uid, upload, context.nowMs);
   return { reply: { upload: upload.id }, unchanged: true };
+};
+
+/**
+ * Names the key of a long upload in one request while its bytes come: no other row does before its end, and what no row names is
+ * collected as what a crash has left. `end` is called in the transaction that names it for good.
+ */
+const naming = (
+  { store, clock }: Services,
+  key: string,
+): { readonly onChunk: () => void; readonly forget: () => void; readonly end: (rows: Write) => Promise<void> } => {
+  let nextMs = clock() + limits.blobWriteNamedMs;
+  let isNamed = false;
+  const forget = noteWriting(key);
+  return {
+    forget,
+    onChunk: () => {
+      const nowMs = clock();
+      if (nowMs < nextMs) return;
+      nextMs = nowMs + limits.blobWriteNamedMs;
+      isNamed = true;
+      store.write((rows) => extendBlobWrite(rows, key, nowMs + limits.unnamedKeptMs)).catch(() => {});
+    },
+    end: async (rows) => {
+      if (isNamed) await endBlobWrite(rows, key);
+    },
+  };
 };
 
 /** All of a blob in one request. */
@@ -272,25 +332,29 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
   const { services } = context;
   const key = makeBlobKey();
   const range = checkContentRange(text(context.request, "contentRange"), 0, content);
-  let found: ContentDigests & { readonly sha256: string };
+  const { onChunk, forget, end } = naming(services, key);
+  let found: KnownDigests;
   let appended: Appended | undefined;
   try {
-    appended = await append(context, { key, at: uploadStart, digests: newDigests(new Set([digest.algorithm])), range }, content, () => {});
+    appended = await append(context, { key, at: uploadStart, digests: newDigests(new Set([digest.algorithm])), range }, content, onChunk);
     found = await complete(services, key, appended, digest);
   } catch (thrown) {
     await services.blobs.remove(key, appended?.point.state ?? uploadStart.state).catch((cause: unknown) => services.log("blobs.removal.failed", { cause }));
     throw thrown;
+  } finally {
+    forget();
   }
   const { point } = appended;
   return {
     writes: async (write) => {
-      const repo = await repoForPush(write);
+      const repo = await targetForBlobs(write);
       const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: point.sizeBytes, key };
       await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
         behind(services, () => services.blobs.remove(key, point.state)),
       );
+      await end(write.rows);
       removeSoon(services);
-      return { reply: blobPushed(repo, digest.text, write) };
+      return blobPushed(repo, digest.text, write);
     },
   };
 };

@@ -7,6 +7,7 @@ import { timestamp } from "#base/time.ts";
 import { covers, isUid } from "#base/uid.ts";
 import { type Outcome, ownWholeList, type ReadContext } from "#kernel";
 import { findImagesBehind, findManifests, findRepoByName, findReposNamed, findTagHistory, findVulnCounts } from "#store";
+import { unjudgedOfDigests } from "../../vulnerabilities/coverage/statement.ts";
 import { countDays, type TagFacts } from "./counts.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -44,11 +45,12 @@ const tooMuch = (): Fault =>
 
 /** `leftBytes`: of what the reports of the call may have. */
 const factsOf = async (
-  { rows, request }: ReadContext,
+  context: ReadContext,
   uid: string,
   { repo, tag }: TagAsked,
   leftBytes: number,
 ): Promise<{ readonly facts: TagFacts; readonly bytes: number }> => {
+  const { rows, request } = context;
   const history = (await findTagHistory(rows, uid, tag, "", "")).toReversed();
   const images = [...new Set(history.map(({ digest }) => digest))];
   const behind = await findImagesBehind(rows, uid, images);
@@ -58,7 +60,9 @@ const factsOf = async (
   const sizes = await Promise.all(
     images.map(async (digest): Promise<[string, string][]> => (await findManifests(rows, uid, digest)).slice(0, 1).map(({ sizeBytes }) => [digest, sizeBytes])),
   );
-  return { facts: { repo, tag, history, behind, reports, sizeBytes: new Map(sizes.flat()) }, bytes };
+  const current = history.at(-1)?.digest;
+  const [unjudged = []] = current === undefined ? [] : await unjudgedOfDigests(context, [{ repoUid: uid, digest: current }]);
+  return { facts: { repo, tag, history, behind, reports, sizeBytes: new Map(sizes.flat()), unjudged }, bytes };
 };
 
 const dayNumberOf = (time: string): number => Math.floor(Date.parse(time) / dayMs);

@@ -4,6 +4,7 @@
 import type { JsonObject } from "#base/json.ts";
 import type { ReportSeverity } from "#feeds";
 import type { TagHistoryEntry, VulnCountState } from "#store";
+import { withUnjudged } from "./shown.ts";
 
 /** What is known of a tag. */
 export interface TagFacts {
@@ -17,6 +18,8 @@ export interface TagFacts {
   readonly reports: readonly VulnCountState[];
   /** Of each of these images; 64-bit numbers as texts. */
   readonly sizeBytes: ReadonlyMap<string, string>;
+  /** What no source judges in the image that the tag has now. */
+  readonly unjudged: readonly JsonObject[];
 }
 
 const severities: readonly ReportSeverity[] = ["CRITICAL", "HIGH", "MEDIUM", "LOW", "NEGLIGIBLE", "UNKNOWN"];
@@ -34,7 +37,8 @@ const imageAt = (history: readonly TagHistoryEntry[], endOfDay: string): string 
 
 /** Counts come from one scanner: Grype, else Trivy, else this server itself. */
 const scannerKey = ({ scanner, tool }: VulnCountState): string => (scanner === "UNKNOWN" ? tool : scanner);
-const scannerKeys: readonly string[] = ["GRYPE", "TRIVY", "gantry"];
+const ownScanner = "gantry";
+const scannerKeys: readonly string[] = ["GRYPE", "TRIVY", ownScanner];
 
 type Severities = ReadonlyMap<string, string>;
 
@@ -50,13 +54,19 @@ const unite = (all: readonly Iterable<readonly [id: string, severity: string]>[]
   return found;
 };
 
+interface DayState {
+  readonly found: Severities;
+  /** By the server's own matching. */
+  readonly isOwn: boolean;
+}
+
 /** What was known at the end of a day; undefined where there was no report yet. */
-const severitiesAt = (images: ReadonlySet<string>, reports: readonly VulnCountState[], endOfDay: string): Severities | undefined => {
+const severitiesAt = (images: ReadonlySet<string>, reports: readonly VulnCountState[], endOfDay: string): DayState | undefined => {
   const until = reports.filter(({ digest, createTime }) => images.has(digest) && createTime <= endOfDay);
   const scanner = scannerKeys.find((key) => until.some((report) => scannerKey(report) === key));
   if (scanner === undefined) return undefined;
   const latest = new Map(until.filter((report) => scannerKey(report) === scanner).map((report) => [report.digest, report]));
-  return unite([...latest.values()].map((report) => Object.entries(report.severities)));
+  return { found: unite([...latest.values()].map((report) => Object.entries(report.severities))), isOwn: scanner === ownScanner };
 };
 
 const countsOf = (found: Severities): JsonObject => {
@@ -76,7 +86,7 @@ const countsOf = (found: Severities): JsonObject => {
 
 /** The days on which something is known of a tag. `isCumulative`: of each day all that was found from the first one up to it. */
 export const countDays = function* (facts: TagFacts, days: readonly string[], isCumulative: boolean): Generator<JsonObject> {
-  const { repo, tag, history, behind, reports, sizeBytes } = facts;
+  const { repo, tag, history, behind, reports, sizeBytes, unjudged } = facts;
   let before: Severities = new Map();
   let last: { readonly image: string; readonly reports: number; readonly counts: JsonObject } | undefined;
   for (const day of days) {
@@ -86,10 +96,10 @@ export const countDays = function* (facts: TagFacts, days: readonly string[], is
     const known = reports.findLastIndex(({ createTime }) => createTime <= endOfDay) + 1;
     // Most days are like the one before.
     if (last?.image !== image || last.reports !== known) {
-      const found = severitiesAt(behind.get(image) ?? new Set(), reports, endOfDay);
-      if (!found) continue;
-      before = isCumulative ? unite([before, found]) : found;
-      last = { image, reports: known, counts: countsOf(before) };
+      const state = severitiesAt(behind.get(image) ?? new Set(), reports, endOfDay);
+      if (!state) continue;
+      before = isCumulative ? unite([before, state.found]) : state.found;
+      last = { image, reports: known, counts: withUnjudged(countsOf(before), state.isOwn ? unjudged : []) };
     }
     const size = sizeBytes.get(image);
     yield { repo, tag, date: `${day}T00:00:00.000Z`, ...last.counts, ...(size === undefined ? {} : { sizeBytes: size }) };

@@ -22,6 +22,13 @@ const fixOf = ({ fix: { state, versions } }: Finding): JsonObject => ({ ...fille
 
 const scoresOf = ({ scores }: Finding): JsonObject[] => scores.map(({ score, version }) => filled({ score, version }));
 
+/** A report by the server's own matching, which says nothing of what no source judges (docs/decisions/0074). */
+export const isOwnReport = ({ scanner, tool }: Pick<VulnReportHead, "scanner" | "tool">): boolean => scanner === "UNKNOWN" && tool === "gantry";
+
+/** A report or a count with what no source judges. */
+export const withUnjudged = (message: JsonObject, unjudged: readonly JsonObject[]): JsonObject =>
+  unjudged.length === 0 ? message : { ...message, unjudged: [...unjudged] };
+
 /** A vulnerability of a package as a list shows it. */
 export const vulnerabilityOf = (finding: Finding): JsonObject => ({
   ...filled({

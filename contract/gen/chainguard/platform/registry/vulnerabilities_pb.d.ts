@@ -7,6 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../../gantry/vulnerabilities/v1/advisory_coverage_pb.js";
 
 /**
  * Describes the file chainguard/platform/registry/vulnerabilities.proto.
@@ -274,6 +275,13 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
   unknownCveIds: string[];
+
+  /**
+   * Of counts by the server's own matching: what no source judges in the image that the tag points to now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged: UnjudgedEcosystem[];
 };
 
 /**
@@ -365,6 +373,13 @@ export declare type VulnCountReportJson = {
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
   unknownCveIds?: string[];
+
+  /**
+   * Of counts by the server's own matching: what no source judges in the image that the tag points to now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged?: UnjudgedEcosystemJson[];
 };
 
 /**
@@ -606,6 +621,13 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
   vulnerabilities: Vulnerability[];
+
+  /**
+   * Of a report by the server's own matching: what no source judges in the image now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged: UnjudgedEcosystem[];
 };
 
 /**
@@ -641,6 +663,13 @@ export declare type VulnReportJson = {
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
   vulnerabilities?: VulnerabilityJson[];
+
+  /**
+   * Of a report by the server's own matching: what no source judges in the image now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged?: UnjudgedEcosystemJson[];
 };
 
 /**

@@ -7,6 +7,7 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../../gantry/vulnerabilities/v1/advisory_coverage_pb.js";
 import type { Package2, Package2Json } from "./sbom_pb.js";
 
 /**
@@ -68,6 +69,13 @@ export declare type VulnReport = Message<"chainguard.platform.tenant.VulnReport"
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
   lastSeen?: Timestamp | undefined;
+
+  /**
+   * Of a report by the server's own matching: what no source judges in the image now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged: UnjudgedEcosystem[];
 };
 
 /**
@@ -124,6 +132,13 @@ export declare type VulnReportJson = {
    * @generated from field: google.protobuf.Timestamp last_seen = 7;
    */
   lastSeen?: TimestampJson;
+
+  /**
+   * Of a report by the server's own matching: what no source judges in the image now.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 1000;
+   */
+  unjudged?: UnjudgedEcosystemJson[];
 };
 
 /**

@@ -85,7 +85,7 @@ export declare type Feed = Message<"gantry.feeds.v1.Feed"> & {
   holdTime?: Timestamp | undefined;
 
   /**
-   * When the source was last read to its end.
+   * When a run last imported everything that the source had. A run that held something back is no success.
    *
    * @generated from field: google.protobuf.Timestamp success_time = 10;
    */
@@ -176,7 +176,7 @@ export declare type FeedJson = {
   holdTime?: TimestampJson;
 
   /**
-   * When the source was last read to its end.
+   * When a run last imported everything that the source had. A run that held something back is no success.
    *
    * @generated from field: google.protobuf.Timestamp success_time = 10;
    */

@@ -8,6 +8,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -140,6 +141,13 @@ export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & 
    * @generated from field: google.protobuf.Timestamp update_time = 17;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * What no source judges in the image, whatever this advisory says; empty for a resolved one.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 18;
+   */
+  unjudged: UnjudgedEcosystem[];
 };
 
 /**
@@ -267,6 +275,13 @@ export declare type AffectedImageJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 17;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * What no source judges in the image, whatever this advisory says; empty for a resolved one.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 18;
+   */
+  unjudged?: UnjudgedEcosystemJson[];
 };
 
 /**
@@ -608,6 +623,14 @@ export declare type ListAffectedImagesResponse = Message<"gantry.images.v1.ListA
    * @generated from field: int32 skipped = 4;
    */
   skipped: number;
+
+  /**
+   * What no source judges in the images of the groups that were asked for. An empty list means that nothing is affected as far as this
+   * says that everything was judged.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.CoverageStatement coverage = 5;
+   */
+  coverage?: CoverageStatement | undefined;
 };
 
 /**
@@ -643,6 +666,14 @@ export declare type ListAffectedImagesResponseJson = {
    * @generated from field: int32 skipped = 4;
    */
   skipped?: number;
+
+  /**
+   * What no source judges in the images of the groups that were asked for. An empty list means that nothing is affected as far as this
+   * says that everything was judged.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.CoverageStatement coverage = 5;
+   */
+  coverage?: CoverageStatementJson;
 };
 
 /**

@@ -514,7 +514,7 @@ export declare const DeleteBlobRequestSchema: GenMessage<DeleteBlobRequest, {jso
  */
 export declare type StartUploadRequest = Message<"gantry.registry.v1.StartUploadRequest"> & {
   /**
-   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
+   * Repo: its uid, or its path of names. If the path has no repo, blobs wait there for the first manifest, for 24 hours.
    *
    * @generated from field: string repo = 1;
    */
@@ -556,7 +556,7 @@ export declare type StartUploadRequest = Message<"gantry.registry.v1.StartUpload
  */
 export declare type StartUploadRequestJson = {
   /**
-   * Repo: its uid, or its path of names; by its path it is made where it does not exist.
+   * Repo: its uid, or its path of names. If the path has no repo, blobs wait there for the first manifest, for 24 hours.
    *
    * @generated from field: string repo = 1;
    */
@@ -1419,7 +1419,7 @@ export declare const DistributionService: GenService<{
   },
   /**
    * Stores a manifest of at most 4 MiB, and points tags at it. The repo must have every blob that it names
-   * (MANIFEST_BLOB_UNKNOWN). Whoever names a tag needs tag.create besides.
+   * (MANIFEST_BLOB_UNKNOWN), with the size that it says (MANIFEST_INVALID). A tag needs tag.create besides.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.PutManifest
    */
@@ -1480,7 +1480,8 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Says how many bytes of an upload are stored. One that nobody has appended to for 7 days is given up.
+   * Says how many bytes of an upload are stored. One that nobody has appended to for 7 days is given up, of a path without a repo
+   * for 24 hours.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetUpload
    */
@@ -1501,7 +1502,7 @@ export declare const DistributionService: GenService<{
   },
   /**
    * Makes a blob of what was uploaded, after appending the last bytes where there are any. The digest must be that of all
-   * bytes (DIGEST_INVALID); where it is not, the upload is gone.
+   * bytes (DIGEST_INVALID); if it is not, the upload is as far as it was before.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.FinishUpload
    */

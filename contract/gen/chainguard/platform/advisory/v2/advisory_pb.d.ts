@@ -856,6 +856,22 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
    * @generated from field: chainguard.platform.advisory.v2.ExploitPrediction exploit_prediction = 1011;
    */
   exploitPrediction?: ExploitPrediction | undefined;
+
+  /**
+   * When it was withdrawn: its source no longer has it, or says so. Absent while it holds. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: optional google.protobuf.Timestamp withdrawn_time = 1012;
+   */
+  withdrawnTime?: Timestamp | undefined;
+
+  /**
+   * Number of the record that replaces it in its source; absent while it holds, and if the source does not tell. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: optional string withdrawn_by = 1013;
+   */
+  withdrawnBy?: string | undefined;
 };
 
 /**
@@ -934,6 +950,22 @@ export declare type VulnerabilityMetadataJson = {
    * @generated from field: chainguard.platform.advisory.v2.ExploitPrediction exploit_prediction = 1011;
    */
   exploitPrediction?: ExploitPredictionJson;
+
+  /**
+   * When it was withdrawn: its source no longer has it, or says so. Absent while it holds. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: optional google.protobuf.Timestamp withdrawn_time = 1012;
+   */
+  withdrawnTime?: TimestampJson;
+
+  /**
+   * Number of the record that replaces it in its source; absent while it holds, and if the source does not tell. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: optional string withdrawn_by = 1013;
+   */
+  withdrawnBy?: string;
 };
 
 /**

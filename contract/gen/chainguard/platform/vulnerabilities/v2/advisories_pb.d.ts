@@ -129,6 +129,22 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Severity severities = 16;
    */
   severities: Severity[];
+
+  /**
+   * When it was withdrawn: its source no longer has it, or says so. Absent while it holds. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: optional google.protobuf.Timestamp withdrawn_time = 1000;
+   */
+  withdrawnTime?: Timestamp | undefined;
+
+  /**
+   * Number of the advisory that replaces it in its source; absent while it holds, and if the source does not tell. Additive:
+   * not part of the public message.
+   *
+   * @generated from field: optional string withdrawn_by = 1001;
+   */
+  withdrawnBy?: string | undefined;
 };
 
 /**
@@ -248,6 +264,22 @@ export declare type AdvisoryJson = {
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Severity severities = 16;
    */
   severities?: SeverityJson[];
+
+  /**
+   * When it was withdrawn: its source no longer has it, or says so. Absent while it holds. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: optional google.protobuf.Timestamp withdrawn_time = 1000;
+   */
+  withdrawnTime?: TimestampJson;
+
+  /**
+   * Number of the advisory that replaces it in its source; absent while it holds, and if the source does not tell. Additive:
+   * not part of the public message.
+   *
+   * @generated from field: optional string withdrawn_by = 1001;
+   */
+  withdrawnBy?: string;
 };
 
 /**
