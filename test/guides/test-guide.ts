@@ -38,7 +38,7 @@ const readSteps = async (guide: string): Promise<Step[]> => {
 };
 
 /** Runs commands of guides on a new server, in a directory that has of the project what a reader's has. */
-const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>, timeoutMs?: number): Promise<void> => {
+const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>): Promise<void> => {
   const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(t), freePort(), freePort()]);
   const cwd = join(home, "gantry");
   await mkdir(cwd);
@@ -57,7 +57,7 @@ const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>
   await server.says(/npx gantry token/);
   try {
     const steps = (await read()).map(({ commands, shown }) => ({ commands: commands.replaceAll("9090", String(sinkPort)), shown }));
-    await walk(steps, { port: String(port), home, environment, cwd, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    await walk(steps, { port: String(port), home, environment, cwd });
   } finally {
     server.signal("SIGTERM");
     await server.ended;
@@ -75,22 +75,5 @@ export const testGuide = (guide: string, programs: readonly string[] = []): void
   after(stopAll);
   test(`every command of the guide ${guide} runs, and prints what the guide shows`, { skip: skipped(programs) }, (t) =>
     walkOnServer(t, () => readSteps(guide)),
-  );
-};
-
-const orderTimeoutMs = 600_000;
-
-/** Makes the test of pages that a reader follows one after the other on one server. What they print then depends on the order. */
-export const testOrder = (pages: readonly string[]): void => {
-  after(stopAll);
-  test(`every command of the pages runs on one server in the order ${pages.join(", ")}`, { skip: skipped(["skopeo", "tar"]), timeout: orderTimeoutMs }, (t) =>
-    walkOnServer(
-      t,
-      async () => {
-        const steps = await Promise.all(pages.map((page) => readSteps(page)));
-        return steps.flat().map(({ commands }) => ({ commands, shown: undefined }));
-      },
-      orderTimeoutMs,
-    ),
   );
 };

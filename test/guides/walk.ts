@@ -41,10 +41,10 @@ const patternOf = (shown: string): RegExp => {
   return new RegExp(`^${parts.join("[^]*?")}$`);
 };
 
-const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string, timeoutMs: number): Promise<string> =>
+const run = (script: string, environment: Readonly<Record<string, string>>, cwd: string): Promise<string> =>
   new Promise((resolve, reject) => {
     // What waits for what never comes must not outlive the test.
-    const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: timeoutMs };
+    const options = { cwd, env: environment, maxBuffer: 16 * 1024 * 1024, timeout: 150_000 };
     const child = execFile("/bin/sh", ["-e"], options, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stderr}\n${stdout.slice(-2000)}`)) : resolve(stdout),
     );
@@ -79,7 +79,6 @@ export const walk = async (
     home,
     environment,
     cwd = root,
-    timeoutMs = 150_000,
   }: {
     readonly port: string;
     readonly home: string;
@@ -91,7 +90,7 @@ export const walk = async (
   const mark = "=====";
   const script = steps.map(({ commands }) => `${commands.replaceAll("8080", port)}\nprintf '${mark}'\n`).join("");
   const path = `${join(home, "bin")}:${process.env.PATH ?? ""}:${dirname(process.execPath)}`;
-  const printed = (await run(script, { ...environment, PATH: path, HOME: home }, cwd, timeoutMs)).split(mark);
+  const printed = (await run(script, { ...environment, PATH: path, HOME: home }, cwd)).split(mark);
   assert.equal(printed.length, steps.length + 1);
   for (const [index, { commands, shown }] of steps.entries()) {
     if (shown === undefined) continue;
