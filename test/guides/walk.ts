@@ -79,13 +79,7 @@ export const walk = async (
     home,
     environment,
     cwd = root,
-  }: {
-    readonly port: string;
-    readonly home: string;
-    readonly environment: Readonly<Record<string, string>>;
-    readonly cwd?: string;
-    readonly timeoutMs?: number;
-  },
+  }: { readonly port: string; readonly home: string; readonly environment: Readonly<Record<string, string>>; readonly cwd?: string },
 ): Promise<void> => {
   const mark = "=====";
   const script = steps.map(({ commands }) => `${commands.replaceAll("8080", port)}\nprintf '${mark}'\n`).join("");
