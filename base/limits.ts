@@ -767,7 +767,7 @@ export const limits = {
   /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
   osvBatchRequests: 50,
   osvArchiveRequests: 600,
-  /** Archives that a server has prepared as files, all together; of one that is replaced the readers keep it until their end. OSV's own of everything has 1.2 GB. */
+  /** Total size of the archives that a server keeps prepared. A replaced one stays until its readers end. OSV's archive of everything has 1.2 GB. */
   archiveFilesBytesMax: 4 * 1024 * 1024 * 1024,
   archiveFilesMax: 256,
   /** So long a request waits until its archive is prepared; then it is made as it is sent. */

@@ -81,7 +81,8 @@ const groupHtml = ({ title, guides }: GuideGroup): string =>
 
 const homeHtml = ({ groups, references }: Library): string =>
   "<h1>Gantry</h1><p>Gantry stores your container images, controls access to them, tracks their vulnerabilities, and emits an event for every change. " +
-  `New here? Start with <a href="/docs/guides/first-steps">First steps</a>.</p>${groups.map(groupHtml).join("")}<h2 id="api-reference">API reference</h2><ul class="tiles">` +
+  `New here? Start with <a href="/docs/guides/first-steps">First steps</a>.</p>${groups.map(groupHtml).join("")}` +
+  `<h2 id="api-reference">API reference</h2><ul class="tiles">` +
   [...references.values()]
     .map(({ name, tags }) => {
       const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);
@@ -90,10 +91,12 @@ const homeHtml = ({ groups, references }: Library): string =>
     .join("") +
   `</ul><h2 id="programs">For programs</h2>${addressesHtml()}`;
 
+const sectionHtml = ({ id, href, title }: MovedSection): string =>
+  `<li id="${escapeHtml(id)}"><a href="${escapeHtml(href)}">${escapeHtml(title)}</a> <code>#${escapeHtml(id)}</code></li>`;
+
 /** The script follows the link of the fragment; without script, the list leads there. */
 const movedHtml = (sections: readonly MovedSection[]): string =>
-  '<h1>This page has moved</h1><p>Its sections are now on these pages:</p><ul id="moved">' +
-  `${sections.map(({ id, href, title }) => `<li id="${escapeHtml(id)}"><a href="${escapeHtml(href)}">${escapeHtml(title)}</a> <code>#${escapeHtml(id)}</code></li>`).join("")}</ul>`;
+  '<h1>This page has moved</h1><p>Its sections are now on these pages:</p><ul id="moved">' + `${sections.map(sectionHtml).join("")}</ul>`;
 
 /** The pages before and after a page, in the order of the contents. */
 const pagerOf = (groups: readonly GuideGroup[], path: string): string => {

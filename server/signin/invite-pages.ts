@@ -71,7 +71,8 @@ const questionForm = ({ offer, waiting }: Question, isVisible: boolean): string 
   const organization = `<strong>${nameHtml(offer.organizationName)}</strong>`;
   return (
     `${personHtml({ act: { iss: issuer, sub: subject }, email, name })}` +
-    `<p>${organization} invites you to join with the role <strong>${nameHtml(offer.roleName)}</strong>.<br><small>Organization ID: ${offer.organizationUid}</small></p>` +
+    `<p>${organization} invites you to join with the role <strong>${nameHtml(offer.roleName)}</strong>.` +
+    `<br><small>Organization ID: ${offer.organizationUid}</small></p>` +
     `${groupHtml(offer)}${roleEndHtml(offer)}` +
     (isVisible
       ? `<p>You already belong to ${organization}, or sign in with its identity provider. If you accept, you get the role.</p>`

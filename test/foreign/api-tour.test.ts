@@ -1,4 +1,5 @@
-// The tour of the API, done by a shell: every command runs, and prints what the page shows. It runs once as curl does by itself (HTTP/1.1), and once with HTTP/2 from the first byte.
+// The tour of the API in a shell: every command runs, and prints what the page shows. It runs over HTTP/1.1, as curl does by itself,
+// and with HTTP/2 from the first byte.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -129,7 +129,7 @@ test("what was deleted goes with its repo and its manifest, and what another rep
   assert.equal((await storedKeys()).length, before - 4);
 });
 
-test("an upload to which nobody has written for a week is given up; what no row names goes after half an hour if it is unfinished, and after a week if it is complete", async () => {
+test("an idle upload ends after a week, and content without a row after half an hour if unfinished, after a week if complete", async () => {
   const repo = `${organization}/open`;
   await pushImage(repo, "1");
   const { headers } = await client.request("POST", `/v2/${repo}/blobs/uploads/`);

@@ -26,7 +26,7 @@ export interface PreparedArchive {
 export interface Archives {
   /**
    * Returns the archive of an ecosystem ("" for all), prepared if it is not; undefined if that takes long, if the records
-   * change meanwhile, or if there is no room for it.
+   * change meanwhile, or if there is no space for it.
    */
   find(ecosystem: string): Promise<PreparedArchive | undefined>;
   /** Prepares again, one after the other, archives that were read lately and whose records have changed and then stayed the same since the last call. */
@@ -56,7 +56,7 @@ interface Held extends PreparedArchive {
   readonly file: TemporaryFile;
 }
 
-const makeFolder = async (path: string): Promise<void> => {
+const makePrivateFolder = async (path: string): Promise<void> => {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (thrown) {
@@ -120,8 +120,8 @@ export const openArchives = ({
     await closeUnread(held);
   };
 
-  /** Makes room for this much beside the archives that are kept; the ones that were used last stay. */
-  const makeRoom = async (bytes: number, files: number): Promise<void> => {
+  /** Deletes the least recently used archives until this much fits beside the others. */
+  const evictFor = async (bytes: number, files: number): Promise<void> => {
     for (const held of [...archives.values()]) {
       if (heldBytes() + bytes <= bytesMax && archives.size + files <= limits.archiveFilesMax) return;
       await drop(held);
@@ -130,8 +130,8 @@ export const openArchives = ({
   };
 
   const write = async (ecosystem: string, state: string): Promise<Held | undefined> => {
-    await makeFolder(dirname(folder));
-    await makeFolder(folder);
+    await makePrivateFolder(dirname(folder));
+    await makePrivateFolder(folder);
     const file = await openTemporaryFile(folder);
     try {
       const digest = createHash("sha256");
@@ -139,7 +139,7 @@ export const openArchives = ({
       for await (const piece of pieces(ecosystem)) {
         if (isClosed) throw new Fault("ABORTED", "the server stops");
         sizeBytes += piece.byteLength;
-        await makeRoom(sizeBytes, 1);
+        await evictFor(sizeBytes, 1);
         digest.update(piece);
         sum = crc32c(piece, sum);
         await file.append(piece);
@@ -172,7 +172,7 @@ export const openArchives = ({
         },
       };
       if (before) await drop(before);
-      await makeRoom(sizeBytes, 1);
+      await evictFor(sizeBytes, 1);
       archives.set(ecosystem, held);
       return held;
     } catch (thrown) {

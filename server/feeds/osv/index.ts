@@ -146,7 +146,7 @@ export const openArchives = (read: Read, options: { readonly folder: string; rea
 const zip = "application/zip";
 
 /** The part of a file that a request asks for; undefined for all of it. One range alone (RFC 9110, 14.2). */
-const rangeOf = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
+const requestedRange = (request: EndpointRequest, { etag, sizeBytes }: PreparedArchive): { readonly start: number; readonly end: number } | undefined => {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(request.headerOf("range") ?? "") ?? [];
   if (first === "" && last === "") return undefined;
   const ifRange = request.headerOf("if-range");
@@ -166,7 +166,7 @@ const answerPrepared = async (request: EndpointRequest, archive: PreparedArchive
   if (isKnown(request, etag, lastModified)) return { status: 304, headers: validators, body: "" };
   const headers = { "content-type": zip, "accept-ranges": "bytes", "x-goog-hash": hash, ...validators };
   // HEAD has no ranges.
-  const range = request.isHead ? undefined : rangeOf(request, archive);
+  const range = request.isHead ? undefined : requestedRange(request, archive);
   if (range && range.start >= range.end) return { status: 416, headers: { ...headers, "content-range": `bytes */${sizeBytes}` }, body: "" };
   const { start, end } = range ?? { start: 0, end: sizeBytes };
   const body = request.isHead ? nothing() : await archive.read(start, end);
