@@ -369,11 +369,12 @@ test("a version that a list has in another form is listed, in every order", () =
   }
 });
 
-test("a list of thousands of versions is looked through in a millisecond", () => {
+test("a list of thousands of versions is searched in a few milliseconds of CPU time", () => {
   const versions = Array.from({ length: 5_000 }, (_, index) => `${index % 7}.${index}.0.post1`);
-  const started = performance.now();
+  const started = process.cpuUsage();
   for (let round = 0; round < 50; round++) assert.equal(judge("PyPI", { versions }, `8.${round}`), "unaffected");
-  assert((performance.now() - started) / 50 < 10);
+  // Of this process's own CPU: the wall clock also counts what other programs take.
+  assert(process.cpuUsage(started).user / 1000 / 50 < 10);
 });
 
 test("hostile records are judged soon, or not at all", () => {

@@ -8,20 +8,17 @@ import { runInNewContext } from "node:vm";
 import { limits } from "#base/limits.ts";
 
 /** V8's own function, which it shows to those alone who ask for it by a flag. */
-type Collect = (options: { readonly type: "major"; readonly execution: "sync"; readonly flavor: Flavor }) => void;
-
-/** The last resort collects several times, until nothing more goes. */
-type Flavor = "regular" | "last-resort";
+type Collect = (options: { readonly type: "major"; readonly execution: "sync"; readonly flavor: "last-resort" }) => void;
 
 let collect: Collect | undefined;
 
 /** Collects whatever nobody holds, and gives its pages back. Takes some 50 ms of the event loop. */
-export const releaseMemory = (flavor: Flavor = "last-resort"): void => {
+export const releaseMemory = (): void => {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc");
     collect = runInNewContext("gc") as Collect;
   }
-  collect({ type: "major", execution: "sync", flavor });
+  collect({ type: "major", execution: "sync", flavor: "last-resort" });
 };
 
 /** Whether it is worth the pause: the event loop has next to nothing to do, and there is more than there was when it last was so. */
@@ -37,8 +34,7 @@ export const boundMemory = (): { stop: () => void } => {
   let worthBytes = process.memoryUsage.rss() + limits.bulkGrowthBytes;
   const look = (): void => {
     if (process.memoryUsage.rss() < worthBytes) return;
-    // Once: the last resort took twice as long, and freed next to nothing more.
-    releaseMemory("regular");
+    releaseMemory();
     // Where more is held, collecting all the time would not help.
     worthBytes = Math.max(worthBytes, process.memoryUsage.rss() + limits.bulkGrowthBytes / 2);
   };
