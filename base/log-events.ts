@@ -1,5 +1,5 @@
 // Every event that a server tells in its log: how bad it is, and which facts make two of them the same, told once. The table
-// in docs/operations.md ("Logs") says what each means; a test holds it to this list in both directions.
+// in docs/operate/logs.md says what each means; a test holds it to this list in both directions.
 
 /** From the least to the worst. */
 export const logLevels = ["info", "warn", "error"] as const;

@@ -25,10 +25,12 @@ const leastRatio = 0.9;
 const root = join(import.meta.dirname, "..");
 
 /** One of the two checkouts, served. */
-interface Server {
+export interface Server {
   readonly name: "before" | "now";
   readonly site: Site;
   readonly process: Process;
+  /** What it was started with, beside its site. */
+  readonly settings: Readonly<Record<string, string>>;
   readonly folder: Folder;
   /** The organization made at start. */
   readonly organization: string;
@@ -51,7 +53,7 @@ interface Comparison {
 // ---- rows, through the API --------------------------------------------------------------------------------------
 
 /** Does this for each number below `count`, by so many clients as everything else; the results in order. */
-const inParallel = async <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> => {
+export const inParallel = async <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> => {
   const results: T[] = [];
   let next = 0;
   const client = async (): Promise<void> => {
@@ -62,18 +64,18 @@ const inParallel = async <T>(count: number, work: (index: number) => Promise<T>)
 };
 
 let numbered = 0;
-const freshName = (kind: string): string => `${kind}-${++numbered}`;
+export const freshName = (kind: string): string => `${kind}-${++numbered}`;
 
 type Api = Pick<Server, "process" | "owner">;
 
 const post = async ({ process, owner }: Api, path: string, body: JsonObject): Promise<string> =>
   text(await sendJson("POST", `${process.url}${path}`, owner, body), "uid");
-const remove = async ({ process, owner }: Api, path: string): Promise<void> => void (await sendJson("DELETE", `${process.url}${path}`, owner));
+export const remove = async ({ process, owner }: Api, path: string): Promise<void> => void (await sendJson("DELETE", `${process.url}${path}`, owner));
 
-const createRepo = (api: Api, parent: string): Promise<string> => post(api, `/registry/v2/repos/${parent}`, { name: freshName("repo") });
+export const createRepo = (api: Api, parent: string): Promise<string> => post(api, `/registry/v2/repos/${parent}`, { name: freshName("repo") });
 const createTag = (api: Api, repo: string): Promise<string> =>
   post(api, `/registry/v2/tags/${repo}`, { name: freshName("tag"), digest: `sha256:${"ab".repeat(32)}` });
-const createGroup = (api: Api, parent: string): Promise<string> => post(api, `/iam/v2/groups/${parent}`, { name: freshName("group") });
+export const createGroup = (api: Api, parent: string): Promise<string> => post(api, `/iam/v2/groups/${parent}`, { name: freshName("group") });
 const createIdentity = (api: Api, parent: string): Promise<string> => {
   const name = freshName("workload");
   return post(api, `/iam/v2/identities/${parent}`, { name, claimMatch: { issuer: "https://issuer.example.com", subject: name } });
@@ -109,12 +111,13 @@ const withPackages = async (checkout: string, folder: Folder, name: string): Pro
 
 const reposMade = 100;
 
-const startServer = async (folder: Folder, name: Server["name"], checkout: string, stopLater: Server["stopLater"]): Promise<Server> => {
+export const startServer = async (folder: Folder, name: Server["name"], checkout: string, stopLater: Server["stopLater"]): Promise<Server> => {
   const site = await folder.site(name);
   const source = await withPackages(checkout, folder, name);
   // Before the server, which reads it at its start. A state that knows no rates has no such command.
   await liftRates(site, source).catch(() => {});
-  const process = stopLater(await serve(site, { checkout: source, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } }));
+  const settings = { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" };
+  const process = stopLater(await serve(site, { checkout: source, settings }));
   const tokenOf = async (...args: string[]): Promise<string> => `Bearer ${(await runGantry(site, ["token", ...args], source).ended).trim()}`;
   const operator = { process, owner: await tokenOf() };
   const { reply } = await fetchJson(`${process.url}/iam/v2/groups?uidp.in_root=true`, operator.owner);
@@ -126,7 +129,7 @@ const startServer = async (folder: Folder, name: Server["name"], checkout: strin
   };
   const [viewer, owner] = [await memberOf("viewer"), await memberOf("owner")];
   const repos = await inParallel(reposMade, () => createRepo(operator, organization));
-  return { name, site, process, folder, organization, repos, viewer, owner, stopLater };
+  return { name, site, process, settings, folder, organization, repos, viewer, owner, stopLater };
 };
 
 // ---- the figures ------------------------------------------------------------------------------------------------

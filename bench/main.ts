@@ -1,7 +1,9 @@
 // The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
 //                npm run bench -- --against FOLDER [--only NAME,NAME] [--rounds N] [--seconds N]
+//                npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]
 //
-// With --against it compares this checkout with another one instead of with the baselines: against.ts.
+// With --against it compares this checkout with another one instead of with the baselines: against.ts. With --anchor it
+// compares the CPU time of requests with that of one old commit, against bounds: anchor.ts.
 //
 // How it measures
 //   - One server, as a process of its own (`gantry serve`) with its embedded PostgreSQL, on a data directory in the
@@ -12,9 +14,8 @@
 //     every request, as always; no part of the server knows that it is being measured.
 //   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
 //     their parameters and the rights' check in them, prepared (-M prepared), against the same database, on 16
-//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings: that limit is
-//     what published measurements compare with. The server's generic plans are its own doing; what they would give to
-//     pgbench is shown beside the list.
+//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings, and for the list those of
+//     the server's sessions: what the server could reach is what its own settings give. The other is shown beside it.
 //   - The variants of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
 //     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
 //   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16
@@ -32,6 +33,7 @@
 
 import { parseArgs } from "node:util";
 import { againstNames, compareWith } from "./against.ts";
+import { anchorNames, compareWithAnchor } from "./anchor.ts";
 import type { Environment, Measure } from "./environment.ts";
 import { type Group, groups } from "./figures.ts";
 import { type Fixture, type PreparedFixture, prepareFixture, startFixture, stopFixture } from "./fixture.ts";
@@ -47,12 +49,17 @@ interface Options {
   readonly json: boolean;
   readonly only: ReadonlySet<string>;
   readonly rounds: number;
+  /** The rounds that were asked for, if any. */
+  readonly askedRounds: number | undefined;
   readonly seconds: number;
   /** An audit log of ten million entries instead of one. */
   readonly large: boolean;
   readonly profile: string | undefined;
   /** Another checkout to compare with. */
   readonly against: string | undefined;
+  /** The fixed commit to compare with. */
+  readonly anchor: boolean;
+  readonly short: boolean;
 }
 
 const defaultRounds = 7;
@@ -60,7 +67,8 @@ const defaultSeconds = 4;
 const warmUpSeconds = 3;
 
 const usage = `npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
-npm run bench -- --against FOLDER [--json] [--only NAME,NAME] [--rounds N] [--seconds N]`;
+npm run bench -- --against FOLDER [--json] [--only NAME,NAME] [--rounds N] [--seconds N]
+npm run bench -- --anchor [--short] [--json] [--only NAME,NAME] [--rounds N]`;
 
 /** The options, or undefined where only help is wanted. */
 const readOptions = (): Options | undefined => {
@@ -69,30 +77,37 @@ const readOptions = (): Options | undefined => {
       help: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       only: { type: "string" },
-      rounds: { type: "string", default: String(defaultRounds) },
+      rounds: { type: "string" },
       seconds: { type: "string", default: String(defaultSeconds) },
       large: { type: "boolean", default: false },
       profile: { type: "string" },
       against: { type: "string" },
+      anchor: { type: "boolean", default: false },
+      short: { type: "boolean", default: false },
     },
   });
   const names = groups.flatMap(({ figures }) => figures.map(({ name }) => name));
   if (values.help) {
-    process.stdout.write(`${usage}\n\nFigures: ${names.join(", ")}\nFigures with --against: ${againstNames.join(", ")}\n`);
+    process.stdout.write(
+      `${usage}\n\nFigures: ${names.join(", ")}\nFigures with --against: ${againstNames.join(", ")}\nFigures with --anchor: ${anchorNames.join(", ")}\n`,
+    );
     return undefined;
   }
-  const known = values.against === undefined ? names : againstNames;
+  const known: readonly string[] = values.anchor ? anchorNames : values.against === undefined ? names : againstNames;
   const only = new Set(values.only === undefined ? known : values.only.split(","));
   const unknown = [...only].find((name) => !known.includes(name));
   if (unknown !== undefined) throw new Error(`there is no figure ${JSON.stringify(unknown)}; there are ${known.join(", ")}`);
   return {
     json: values.json,
     only,
-    rounds: Number(values.rounds),
+    rounds: Number(values.rounds ?? defaultRounds),
+    askedRounds: values.rounds === undefined ? undefined : Number(values.rounds),
     seconds: Number(values.seconds),
     large: values.large,
     profile: values.profile,
     against: values.against,
+    anchor: values.anchor,
+    short: values.short,
   };
 };
 
@@ -238,6 +253,7 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
 const runBench = async (): Promise<number> => {
   const options = readOptions();
   if (!options) return 0;
+  if (options.anchor) return compareWithAnchor({ ...options, rounds: options.askedRounds });
   if (options.against !== undefined) {
     await findTools(["wrk", "h2load"]);
     return compareWith(options.against, options);

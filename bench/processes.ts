@@ -161,8 +161,13 @@ export const serve = async (site: Site, { profile, settings = {}, checkout = roo
 };
 
 /** Somebody else's program that serves, up and answering with a status of 200. */
-export const startProgram = async (program: string, args: readonly string[], url: string): Promise<Process> => {
-  const started = startProcess(args, {}, async () => (await statusOf(url)) === 200, root, program);
+export const startProgram = async (
+  program: string,
+  args: readonly string[],
+  url: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Process> => {
+  const started = startProcess(args, settings, async () => (await statusOf(url)) === 200, root, program);
   return { ...(await started), url: new URL(url).origin };
 };
 
@@ -187,6 +192,28 @@ export const runGantry = (site: Site, args: readonly string[], checkout = root):
     return output;
   });
   return { pid: child.pid ?? 0, ended };
+};
+
+/** Runs a command of `gantry` to its end, or `node -e 0` if there is none, and returns the CPU milliseconds of its processes. */
+export const runGantryCpu = async (site: Site, args: readonly string[] | undefined, settings: Readonly<Record<string, string>> = {}): Promise<number> => {
+  // A shell counts its children's time when it has waited for them, and prints it; a process of ours that has ended has no /proc.
+  const program = args === undefined ? ["-e", "0"] : ["bin/gantry.js", ...args];
+  const child = spawn("/bin/sh", ["-c", '"$@" >/dev/null || exit; times', "sh", process.execPath, ...program], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", ...settingsOf(site), ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  let [output, errors] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (errors = (errors + chunk).slice(-outputMax)));
+  const [code] = (await once(child, "close")) as unknown[];
+  running.delete(child);
+  if (code !== 0) throw new Error(`${program.join(" ")} ended with ${String(code)}:\n${errors}`);
+  // The second line: user and system time of the children, as 0m0.123000s.
+  const times = [...(output.trim().split("\n")[1] ?? "").matchAll(/(\d+)m([\d.]+)s/g)].map(([, minutes, seconds]) => 60 * Number(minutes) + Number(seconds));
+  if (times.length !== 2) throw new Error(`sh printed no times: ${output}`);
+  return 1000 * times.reduce((sum, time) => sum + time, 0);
 };
 
 /**

@@ -1,4 +1,4 @@
-// What a server tells in its log: the list in base/log-events.ts, the table in docs/operations.md and the calls in the source
+// What a server tells in its log: the list in base/log-events.ts, the table in docs/operate/logs.md and the calls in the source
 // say the same. That no event is told which is not in the list, the type of Log sees to.
 
 import assert from "node:assert/strict";
@@ -13,9 +13,9 @@ interface Row {
   readonly means: string;
 }
 
-/** The rows of the table below "## Logs". */
+/** The rows of the table below "## Log events". */
 const rowsOf = (guide: string): Row[] => {
-  const section = /^## Logs\n([\s\S]*?)^## /m.exec(guide)?.[1] ?? "";
+  const section = /^## Log events\n([\s\S]*?)^## /m.exec(guide)?.[1] ?? "";
   return section.split("\n").flatMap((line) => {
     const [, names = "", level = "", same = "", means = ""] = /^\| (`.*?) \| (\w+) \| (.*?) \| (.+) \|$/.exec(line) ?? [];
     return names === "" ? [] : [{ events: names.split(", ").map((name) => name.replaceAll("`", "")), level, same, means }];
@@ -25,7 +25,7 @@ const rowsOf = (guide: string): Row[] => {
 /** How the table says which events are the same. */
 const sameText = (event: LogEventName): string => {
   const { like, each } = logEventOf(event);
-  if (like === undefined) return "all are told";
+  if (like === undefined) return "all are logged";
   return `${like.length === 0 ? "one kind" : like.map((fact) => `\`${fact}\``).join(", ")}${each === undefined ? "" : `; ${each} of each`}`;
 };
 
@@ -44,7 +44,7 @@ const differences = (rows: readonly Row[]): string[] => {
   ];
 };
 
-const guide = files.get("docs/operations.md") ?? "";
+const guide = files.get("docs/operate/logs.md") ?? "";
 const rows = rowsOf(guide);
 
 test("the table of log events has every event, with its level and what makes two of them the same, and no other", () => {

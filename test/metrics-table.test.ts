@@ -1,11 +1,11 @@
-// The table of metrics in docs/operations.md has what is declared, word for word, and nothing else.
+// The table of metrics in docs/operate/metrics.md has what is declared, word for word, and nothing else.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Declared, declared } from "#metrics";
 import { files } from "./project-files.ts";
 
-const section = /^## Metrics\n([\s\S]*?)^##/m.exec(files.get("docs/operations.md") ?? "")?.[1] ?? "";
+const section = /^## Metrics\n([\s\S]*?)^##/m.exec(files.get("docs/operate/metrics.md") ?? "")?.[1] ?? "";
 
 /** Labels whose values the table does not list: they are explained where they first stand, or too many. */
 const unlisted: readonly string[] = ["protocol", "pool"];

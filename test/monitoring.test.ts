@@ -1,5 +1,5 @@
 // The dashboard and the alert rules of deploy/monitoring name metrics, labels and values that there are, and each alert has a row in
-// docs/operations.md that says what to do. That a real server has them, test/story/metrics.test.ts sees.
+// docs/operate/alerts.md that says what to do. That a real server has them, test/story/metrics.test.ts sees.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -85,7 +85,7 @@ test("every metric but what is told elsewhere is shown on the dashboard", () => 
 });
 
 test("each alert has a row in the guide that says what to do, and each row is of an alert; summaries name labels that the alert has", () => {
-  const section = /^### Alerts\n([\s\S]*?)^##/m.exec(files.get("docs/operations.md") ?? "")?.[1] ?? "";
+  const section = files.get("docs/operate/alerts.md") ?? "";
   const rows = new Map([...section.matchAll(/^\| `(Gantry\w+)` \| (.+) \|$/gm)].map(([, name = "", text = ""]) => [name, text]));
   assert.deepEqual(
     [...rows.keys()],

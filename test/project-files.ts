@@ -11,19 +11,22 @@ const ignoredNames = readFileSync(join(root, ".gitignore"), "utf8")
 const isIgnored = (name: string): boolean =>
   name === ".git" || ignoredNames.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
 
-/** Contents by path. Not asked of git: whoever has unpacked an archive has none. */
-export const files: ReadonlyMap<string, string> = new Map(
-  globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
-    .filter((entry) => entry.isFile() && !isIgnored(entry.name))
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(root.length + 1)
-        .replaceAll("\\", "/"),
-    )
-    .sort()
-    .map((path) => [path, readFileSync(join(root, path), "utf8")] as const)
-    .filter(([, content]) => !content.includes("\0")),
-);
+/** Not asked of git: an unpacked archive has none. */
+const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
+  .filter((entry) => entry.isFile() && !isIgnored(entry.name))
+  .map((entry) =>
+    join(entry.parentPath, entry.name)
+      .slice(root.length + 1)
+      .replaceAll("\\", "/"),
+  )
+  .sort()
+  .map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
+const isBinary = (content: string): boolean => content.includes("\0");
+
+/** Contents by path. */
+export const files: ReadonlyMap<string, string> = new Map(found.filter(([, content]) => !isBinary(content)));
+/** Paths of pictures and the like. */
+export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));
 
 export const isGenerated = (path: string): boolean => path.startsWith("contract/gen/") || path === "server/resources/index.ts";
 const isVendored = (path: string): boolean => path.startsWith("contract/vendor/") || path === "LICENSE";

@@ -33,7 +33,7 @@ const isForDevelopment = (path: string): boolean => /(?:\.test|\.fixture)\.ts$|(
 /** Whatever else the modules read when they run: SQL, pages, documents, generated code, the programs that start it. */
 const copyFiles = (): void => {
   const folders = [...new Set(Object.keys(modules).map((name) => name.split("/")[0] ?? ""))].filter((name) => name !== "tools");
-  const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"], {
+  const paths = globSync([`{${folders.join(",")}}/**/*`, "docs/**/*.md", "docs/contents.json", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"], {
     cwd: root,
     withFileTypes: true,
   })

@@ -1,7 +1,9 @@
 // `gantry token`: mints a token for testing, as the operator; with --login, prints that of whoever is signed in.
 
+import { readdir } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { Command } from "commander";
-import { mintToken } from "#application";
+import { mintToken, readSettings } from "#application";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
@@ -24,8 +26,24 @@ interface Options {
 
 const withListed = (value: string, before: readonly string[] = []): readonly string[] => [...before, ...value.split(",").filter((each) => each !== "")];
 
+/** Throws FAILED_PRECONDITION if the data directory is empty or absent: a token of a database that nothing serves is of no use. */
+const requireDatabase = async ({ environment }: Terminal): Promise<void> => {
+  const { databaseUrl, dataDirectory } = readSettings(environment);
+  if (databaseUrl !== undefined) return;
+  const entries = await readdir(dataDirectory).catch((thrown: unknown) => {
+    if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return [];
+    throw thrown;
+  });
+  if (entries.length > 0) return;
+  throw new Fault(
+    "FAILED_PRECONDITION",
+    `no server found: searched ${resolve(dataDirectory)}. Run this in the server's directory, or set GANTRY_DATA or DATABASE_URL as the server does`,
+  );
+};
+
 const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
   if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
+  await requireDatabase(terminal);
   return withApplication(terminal, async ({ services, call }) => {
     if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
     return mintToken(services, identity, audience);

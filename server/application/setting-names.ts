@@ -77,7 +77,7 @@ export const settingNames = Object.keys(settingTexts) as readonly SettingName[];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands that are clients read (cli/contexts): docs/operations.md says what each is. */
+/** What commands that are clients read (cli/contexts): docs/how-to/contexts.md says what each is. */
 const clientNames: readonly string[] = [
   "GANTRY_SERVER",
   "GANTRY_CONTEXT",

@@ -4,7 +4,7 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { NumberEvents } from "#outbox";
-import type { Vault } from "#store";
+import { openLooks, type Vault } from "#store";
 import { openRefusals, type RefusalServices, type RefusedCall } from "./refusals.ts";
 import { openSealing } from "./seal.ts";
 
@@ -28,6 +28,7 @@ export const openAudit = (services: AuditServices): Audit => {
   const { store, vault, clock, log, numberEvents } = services;
   const refusals = openRefusals(services);
   const sealNext = openSealing(store, vault, log);
+  const looks = openLooks(store, limits.idleLookMs);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -36,11 +37,15 @@ export const openAudit = (services: AuditServices): Audit => {
 
   const tick = async (): Promise<void> => {
     await refusals.flush(false);
+    if (!looks.begin()) return;
     // By itself: the log waits neither for who sends events nor for a server that does.
     const numbering = (async () => {
       while (!stopping && (await numberEvents(now())));
     })();
-    await numbering.catch((cause: unknown) => log("audit.tick.failed", { cause }));
+    await numbering.catch((cause: unknown) => {
+      looks.again();
+      log("audit.tick.failed", { cause });
+    });
     while (!stopping && (await sealNext(now())));
   };
 
@@ -49,7 +54,10 @@ export const openAudit = (services: AuditServices): Audit => {
     start() {
       timer = setInterval(() => {
         running ??= tick()
-          .catch((cause: unknown) => log("audit.tick.failed", { cause }))
+          .catch((cause: unknown) => {
+            looks.again();
+            log("audit.tick.failed", { cause });
+          })
           .finally(() => {
             running = undefined;
           });

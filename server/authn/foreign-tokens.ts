@@ -151,7 +151,10 @@ export const openForeignTokens = (dependencies: {
       const found = await findIdentity(store.read, uid);
       const isRegistered = found !== undefined && isPerson(found, token);
       if (!isRegistered && !(await isPeopleIssuer(token.issuer)))
-        throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not known here; name the identity to act as, or register`);
+        throw unauthenticated(
+          `the token's issuer ${quoteForError(token.issuer)} is not known here, and this server is ${[...audiences.accepted][0] ?? ""}: ` +
+            "use a token of this server, name the identity to act as, or register",
+        );
       await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: "people" }));
       // A token that its issuer made for another service is no sign-in here, whoever it names.
       audiences.check(token.audience);

@@ -7,7 +7,7 @@ import { openPauses, workInPieces } from "#base/pieces.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import type { NumberEvents } from "#outbox";
-import type { ClaimedDelivery, SubscriptionLoad } from "#store";
+import { type ClaimedDelivery, openLooks, type SubscriptionLoad } from "#store";
 import { attemptDelivery, type AttemptServices, type Batch, openBatch } from "./attempt.ts";
 import { openClaims } from "./claim.ts";
 import { type CompletedAttempt, completeAttempts, completeInTurn, type DeliveryKernel } from "./complete.ts";
@@ -172,24 +172,40 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       if (completed.length > 0) wake();
     });
 
+  /** Nothing is under way: what is to be done next is in the database alone. */
+  const isIdle = (): boolean => inFlight === 0 && inTurn === 0 && completed.length === 0 && full.paused(clock()).length === 0;
+
   const runSending = async (): Promise<void> => {
+    const looks = openLooks(store, limits.idleLookMs);
     while (!stopping) {
+      if (isIdle() && !looks.begin()) {
+        await waitForAttempt();
+        continue;
+      }
       const moved = await tick().catch((cause: unknown) => {
         log("delivery.tick.failed", { cause });
+        looks.again();
         return 0;
       });
+      if (moved > 0) looks.again();
       if (moved === 0 && completed.length === 0 && !stopping) await waitForAttempt();
     }
   };
 
   const runEnqueuing = async (): Promise<void> => {
+    const looks = openLooks(store, limits.idleLookMs);
     while (!stopping) {
-      const isMore = await enqueueSome().catch((cause: unknown) => {
-        log("delivery.tick.failed", { cause });
-        return false;
-      });
-      if (isMore) wake();
-      else if (!stopping) {
+      const isMore =
+        looks.begin() &&
+        (await enqueueSome().catch((cause: unknown) => {
+          log("delivery.tick.failed", { cause });
+          looks.again();
+          return false;
+        }));
+      if (isMore) {
+        looks.again();
+        wake();
+      } else if (!stopping) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, limits.deliveryPollMs);
           timer.unref();

@@ -1,8 +1,10 @@
 // The pages that are written by hand: every Markdown file below docs/, at its own path (docs/guides/events.md is
-// /docs/guides/events). The guides among them stand in the contents and are searched.
+// /docs/guides/events). docs/contents.json groups and orders those that the contents list and the search covers, and says where
+// the sections of a page that was removed are now.
 
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
+import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { type RenderedText, renderMarkdown, sectionsOf, type TextSection } from "./markdown.ts";
 
 export interface Guide {
@@ -11,18 +13,27 @@ export interface Guide {
   readonly markdown: string;
 }
 
-/** Where the project's own texts are. */
-const folder = join(import.meta.dirname, "..", "..", "docs");
+export interface GuideGroup {
+  readonly title: string;
+  readonly guides: readonly Guide[];
+}
 
-/** The order in which somebody new reads them; whatever else there is comes after. */
-const readingOrder = ["first-steps", "ci-identities", "registry", "advisories", "events", "audit", "operations"];
+/** A section of a page that was removed. */
+export interface MovedSection {
+  /** The fragment that led to it; empty for the page itself. */
+  readonly id: string;
+  readonly href: string;
+  readonly title: string;
+}
+
+const folder = join(import.meta.dirname, "..", "..", "docs");
 
 const base = "/docs/";
 const nameForm = /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+)*$/;
 
 const firstHeading = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? "";
 
-/** The file of a page, by its path below /docs/; a folder's is its README. Undefined where there is none. */
+/** Reads the file of a page, by its path below /docs/; a directory's page is its README. Returns undefined if there is none. */
 const readPageText = async (name: string): Promise<string | undefined> => {
   if (!nameForm.test(name) || name.endsWith("README")) return undefined;
   for (const file of [`${name}.md`, posix.join(name, "README.md")]) {
@@ -42,23 +53,38 @@ const namesBelow = async (): Promise<string[]> => {
 
 const pathOfFile = (file: string): string => base + file.replace(/(?:\/README)?\.md$/, "");
 
-/** First the guides that are read in order, pages of a guide behind it, then the rest by name, and running a server last. */
-const orderOf = (name: string): string => {
-  if (name === "operations") return "9";
-  const place = readingOrder.findIndex((each) => name.slice("guides/".length).startsWith(each));
-  return `${place < 0 ? 8 : place} ${name}`;
+const readContents = async (): Promise<JsonObject> => {
+  const contents = JSON.parse(await readFile(join(folder, "contents.json"), "utf8")) as Json;
+  return isObject(contents) ? contents : {};
 };
 
-/** The guides, in the order of the contents. */
-export const readGuides = async (): Promise<Guide[]> => {
-  const names = (await namesBelow()).filter((file) => /^(?:guides\/.+|operations)\.md$/.test(file) && !file.endsWith("README.md"));
-  const guides = await Promise.all(
-    names.map(async (file) => {
-      const markdown = await readFile(join(folder, file), "utf8");
-      return { name: file.replace(/\.md$/, ""), path: pathOfFile(file), title: firstHeading(markdown), markdown };
-    }),
+const readGuide = async (name: string): Promise<Guide> => {
+  const markdown = await readFile(join(folder, `${name}.md`), "utf8");
+  return { path: base + name, title: firstHeading(markdown), markdown };
+};
+
+/** Returns the groups of the contents with their pages, in reading order. */
+export const readGuideGroups = async (): Promise<GuideGroup[]> =>
+  Promise.all(
+    objectList(await readContents(), "groups").map(async (group) => ({
+      title: text(group, "title"),
+      guides: await Promise.all(texts(group, "pages").map(readGuide)),
+    })),
   );
-  return guides.toSorted((one, other) => (orderOf(one.name) < orderOf(other.name) ? -1 : 1));
+
+/** Returns the pages of all groups, in reading order. */
+export const readGuides = async (): Promise<Guide[]> => (await readGuideGroups()).flatMap(({ guides }) => guides);
+
+/** Returns where the sections of a removed page are now; undefined if the path never was such a page. */
+export const findMoved = async (path: string): Promise<MovedSection[] | undefined> => {
+  const moved = part(await readContents(), "moved");
+  const name = path.slice(base.length);
+  if (!Object.hasOwn(moved, name)) return undefined;
+  const titles = new Map((await readGuides()).map((guide) => [guide.path, guide.title]));
+  return Object.entries(part(moved, name)).map(([id, target]) => {
+    const href = base + String(target);
+    return { id, href, title: titles.get(href.split("#")[0] ?? "") ?? href };
+  });
 };
 
 /** What a link in a text leads to. A file of the project that is no page of the docs is not there for whoever reads them here. */

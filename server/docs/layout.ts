@@ -46,7 +46,29 @@ const linkHtml = (link: Link, path: string): string => {
 
 const linksHtml = (links: readonly Link[], path: string): string => `<ul>${links.map((link) => linkHtml(link, path)).join("")}</ul>`;
 
-const sectionHtml = ({ title, links }: Section, path: string): string => `<h2>${escapeHtml(title)}</h2>${linksHtml(links, path)}`;
+/** A group of the tree: open if the page is in it; the first one if the page is in none. */
+const sectionHtml = ({ title, links }: Section, path: string, isOpen: boolean): string =>
+  `<details${isOpen ? " open" : ""}><summary>${escapeHtml(title)}</summary>${linksHtml(links, path)}</details>`;
+
+const contentsHtml = (sections: readonly Section[], path: string): string => {
+  const current = sections.findIndex(({ links }) => links.some((link) => isWithin(link, path)));
+  return sections.map((section, index) => sectionHtml(section, path, index === Math.max(0, current))).join("");
+};
+
+/** Links to the pages before and after this one, for readers who follow the contents. */
+export const pagerHtml = (previous: Link | undefined, next: Link | undefined): string => {
+  const link = (label: string, to: Link | undefined): string =>
+    to === undefined ? "" : `<a href="${escapeHtml(to.href)}" class="${label.toLowerCase()}"><small>${label}</small> ${escapeHtml(to.text)}</a>`;
+  return previous || next ? `<nav class="pager" aria-label="Previous and next page">${link("Previous", previous)}${link("Next", next)}</nav>` : "";
+};
+
+/** The sections of a page, for one that has several. */
+export const onPageHtml = (headings: readonly { readonly level: number; readonly text: string; readonly id: string }[]): string => {
+  const sections = headings.filter(({ level }) => level === 2);
+  if (sections.length < 2) return "";
+  const links = sections.map(({ id, text }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(text)}</a></li>`);
+  return `<nav class="on-page" aria-label="On this page"><h2>On this page</h2><ul>${links.join("")}</ul></nav>`;
+};
 
 /** Where a token comes from and whose it is. Shown by the script, which alone can do anything with one. */
 const accountHtml =
@@ -74,7 +96,7 @@ export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Sectio
   `<input type="search" id="search" name="q" maxlength="100" placeholder="Search" value="${escapeHtml(query)}">` +
   '<button class="secondary">Search</button></form>' +
   `${accountHtml}</header>` +
-  `<nav id="contents" popover aria-label="Contents">${sections.map((section) => sectionHtml(section, path)).join("")}</nav>` +
+  `<nav id="contents" popover aria-label="Contents">${contentsHtml(sections, path)}</nav>` +
   `<main id="main" tabindex="-1">${main}</main></body></html>\n`;
 
 /** The page on which a sign-in's window ends: nothing but a sentence and the script. */

@@ -1,7 +1,8 @@
 // The pages by path:
 //
 //   /docs                              what there is
-//   /docs/<page>                       a text of docs/: /docs/guides/first-steps, /docs/operations
+//   /docs/<page>                       a text of docs/: /docs/guides/first-steps, /docs/operate/install
+//   /docs/operations                   where the sections of a removed page are now
 //   /docs/reference/<document>         what an OpenAPI document tells of
 //   /docs/reference/<document>/<id>    an operation
 //   /docs/search?q=                    what is found
@@ -13,9 +14,9 @@ import { escapeHtml } from "#base/html.ts";
 import { fileAnswer, pageAnswer, privatePageAnswer } from "./answers.ts";
 import { type OpenApiSource, type Reference, readReference, referencePath } from "./document.ts";
 import { pageFiles } from "./files.ts";
-import { findText, type Guide, readGuides } from "./guides.ts";
+import { findMoved, findText, type Guide, type GuideGroup, type MovedSection, readGuideGroups } from "./guides.ts";
 import { keptFor } from "./kept.ts";
-import { type DocsPage, docsPageHtml, type Link, type Section, signedInHtml } from "./layout.ts";
+import { type DocsPage, docsPageHtml, type Link, onPageHtml, pagerHtml, type Section, signedInHtml } from "./layout.ts";
 import { addressesHtml } from "./entrance.ts";
 import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
 import { buildSearchIndex, type SearchIndex } from "./search.ts";
@@ -26,7 +27,7 @@ const idleMs = 2 * 60 * 1000;
 interface Library {
   readonly references: ReadonlyMap<string, Reference>;
   readonly sections: readonly Section[];
-  readonly guides: readonly Guide[];
+  readonly groups: readonly GuideGroup[];
 }
 
 /** A document, its services, and their operations by the names that programs call them by. */
@@ -56,23 +57,31 @@ const linksOfGuides = (guides: readonly Guide[]): Link[] => {
 const byName = (one: Reference, other: Reference): number => Number(one.name === "v1") - Number(other.name === "v1") || (one.name < other.name ? -1 : 1);
 
 const readLibrary = async (source: OpenApiSource): Promise<Library> => {
-  const [guides, references] = await Promise.all([readGuides(), Promise.all(source.names.map(async (name) => readReference(name, await source.read(name))))]);
+  const [groups, references] = await Promise.all([
+    readGuideGroups(),
+    Promise.all(source.names.map(async (name) => readReference(name, await source.read(name)))),
+  ]);
   return {
-    guides,
+    groups,
     references: new Map(references.toSorted(byName).map((reference) => [reference.name, reference])),
     sections: [
-      { title: "Guides", links: linksOfGuides(guides) },
-      { title: "Reference", links: references.toSorted(byName).map(linkOfReference) },
+      ...groups.map(({ title, guides }) => ({ title, links: linksOfGuides(guides) })),
+      { title: "API reference", links: references.toSorted(byName).map(linkOfReference) },
     ],
   };
 };
 
-const homeHtml = ({ guides, references }: Library): string =>
-  `<h1>Gantry</h1><p>A self-hosted management API for a container platform: REST and gRPC from one contract, on one port.</p>` +
-  '<h2 id="guides">Guides</h2><ul class="tiles">' +
+const headingId = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
+
+const groupHtml = ({ title, guides }: GuideGroup): string =>
+  `<h2 id="${headingId(title)}">${escapeHtml(title)}</h2><ul class="tiles">` +
   `${linksOfGuides(guides)
     .map(({ href, text }) => `<li><a href="${href}">${escapeHtml(text)}</a></li>`)
-    .join("")}</ul><h2 id="reference">Reference</h2><ul class="tiles">` +
+    .join("")}</ul>`;
+
+const homeHtml = ({ groups, references }: Library): string =>
+  "<h1>Gantry</h1><p>Gantry stores your container images, controls access to them, tracks their vulnerabilities, and emits an event for every change. " +
+  `New here? Start with <a href="/docs/guides/first-steps">First steps</a>.</p>${groups.map(groupHtml).join("")}<h2 id="api-reference">API reference</h2><ul class="tiles">` +
   [...references.values()]
     .map(({ name, tags }) => {
       const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);
@@ -80,6 +89,22 @@ const homeHtml = ({ guides, references }: Library): string =>
     })
     .join("") +
   `</ul><h2 id="programs">For programs</h2>${addressesHtml()}`;
+
+/** The script follows the link of the fragment; without script, the list leads there. */
+const movedHtml = (sections: readonly MovedSection[]): string =>
+  '<h1>This page has moved</h1><p>Its sections are now on these pages:</p><ul id="moved">' +
+  `${sections.map(({ id, href, title }) => `<li id="${escapeHtml(id)}"><a href="${escapeHtml(href)}">${escapeHtml(title)}</a> <code>#${escapeHtml(id)}</code></li>`).join("")}</ul>`;
+
+/** The pages before and after a page, in the order of the contents. */
+const pagerOf = (groups: readonly GuideGroup[], path: string): string => {
+  const guides = groups.flatMap((group) => group.guides);
+  const at = guides.findIndex((guide) => guide.path === path);
+  const linkAt = (index: number): Link | undefined => {
+    const guide = guides[index];
+    return guide && { href: guide.path, text: guide.title };
+  };
+  return at < 0 ? "" : pagerHtml(linkAt(at - 1), linkAt(at + 1));
+};
 
 const searchHtml = (index: SearchIndex, query: string): string => {
   if (query.trim() === "") return "<h1>Search</h1><p>Type what you look for: an operation, a path, a word of a guide.</p>";
@@ -114,15 +139,20 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
       return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
     }
     const [, name, id] = /^\/docs\/reference\/([a-z0-9-]+)(?:\/(\w+))?$/.exec(path) ?? [];
-    if (name !== undefined) {
-      const reference = (await library()).references.get(name);
-      if (!reference) return undefined;
+    // The tables of docs/reference are below the same path as the documents.
+    const reference = name === undefined ? undefined : (await library()).references.get(name);
+    if (reference) {
       if (id === undefined) return { path, title: reference.title, main: referencePageHtml(reference) };
       const operation = reference.tags.flatMap(({ operations }) => operations).find((each) => each.id === id);
       return operation && { path, title: titleOfOperation(operation), main: operationPageHtml(reference, operation) };
     }
     const found = await findText(path);
-    return found && { path, title: found.title, main: `<div class="text">${found.html}</div>` };
+    if (found) {
+      const pager = pagerOf((await library()).groups, path);
+      return { path, title: found.title, main: `${onPageHtml(found.headings)}<div class="text">${found.html}</div>${pager}` };
+    }
+    const moved = await findMoved(path);
+    return moved && { path, title: "This page has moved", main: movedHtml(moved) };
   };
 
   return async (path, request) => {

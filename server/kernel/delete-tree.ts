@@ -8,6 +8,7 @@ import { text } from "#base/json.ts";
 import { EVERYWHERE, newChild, parentOf } from "#base/uid.ts";
 import type { OutboxEvent } from "#outbox";
 import {
+  areEmpty,
   countBelow,
   countReferences,
   deleteBelow,
@@ -20,6 +21,7 @@ import {
   type KeptTable,
   lockRow,
   type Row,
+  type RowRange,
   takeBelow,
   takeDeleted,
   takeReferences,
@@ -70,6 +72,14 @@ const countAlong = async (
   ]);
   return counts.reduce((sum, count) => sum + count, 0);
 };
+
+/** Everywhere that a row of what goes along with a deletion, or stands in its way, may be. */
+const rangesAround = ({ children, cascades, blocks, sideTables = [] }: BoundResource, below: readonly BoundResource[]): RowRange[] => [
+  ...children.flatMap(({ deletedWithParent, table }) => (deletedWithParent || !table ? [] : [{ table, column: "uid", isExact: false }])),
+  ...below.map(({ shape }) => ({ table: shape.table.name, column: "uid", isExact: false })),
+  ...[...cascades, ...blocks].map(({ resource, column }) => ({ table: resource.shape.table.name, column, isExact: true })),
+  ...sideTables.map(({ table, column }) => ({ table, column, isExact: false })),
+];
 
 /** With the number where more goes along than one transaction may tell of. */
 const tooMany = ({ fact }: BoundResource, count: number, uid: string): Fault => {
@@ -154,6 +164,18 @@ const recordDeletion = async (context: ChangeContext, resource: BoundResource, r
   });
 };
 
+/** Throws FAILED_PRECONDITION where something stands in the way of a deletion, or too much goes along. */
+const requireDeletable = async (context: ChangeContext, resource: BoundResource, below: readonly BoundResource[], uid: string): Promise<void> => {
+  const [held, used, count] = await Promise.all([
+    findHeld(context, resource, uid),
+    findUses(context, resource, uid),
+    countAlong(context, resource, below, uid, limits.deletedRowsMax + 1),
+  ]);
+  if (held ?? used) throw held ?? used;
+  // Only now all of it: a million rows may lie below what is refused for another reason.
+  if (count > limits.deletedRowsMax) throw tooMany(resource, await countAlong(context, resource, below, uid), uid);
+};
+
 /**
  * Deletes the row and what goes along. Returns the events of the rows that went along, in the order of their
  * deletion; the row itself is for the caller to tell. Throws NOT_FOUND, FAILED_PRECONDITION.
@@ -163,18 +185,11 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
   const { rows, resources, services } = context;
   const { table } = resource.shape;
   const below = cascadesBelow(resource, resources);
-  // Sent together, and run by the connection one after the other: each looks when the row is locked (a repo: 0.84 of the
-  // deletions a second when each waits for the answer to the one before).
-  const [row, held, used, count] = await Promise.all([
-    lockRow(rows, table, uid),
-    findHeld(context, resource, uid),
-    findUses(context, resource, uid),
-    countAlong(context, resource, below, uid, limits.deletedRowsMax + 1),
-  ]);
+  // Sent together, and run by the connection one after the other: each looks when the row is locked. One look for all that is
+  // around it: most of what is deleted is empty, and has eleven tables to look through one by one (a repo).
+  const [row, isAlone] = await Promise.all([lockRow(rows, table, uid), areEmpty(rows, uid, rangesAround(resource, below))]);
   if (!row) throw missing(resource.domain, resource.fact.short, uid);
-  if (held ?? used) throw held ?? used;
-  // Only now all of it: a million rows may lie below what is refused for another reason.
-  if (count > limits.deletedRowsMax) throw tooMany(resource, await countAlong(context, resource, below, uid), uid);
+  if (!isAlone) await requireDeletable(context, resource, below, uid);
 
   const place = placeOfResource(resource, uid);
   const isKept = !isForGood && services.deletedKeptMs > 0 && !resource.fact.resource?.deletedForGood;
@@ -189,7 +204,8 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
     await deleted;
     return [];
   };
-  const told = await Promise.all([
+  const dropRow = () => untold(removal.drop({ table: table.name, column: "uid", uid, isExact: true }, resource, false));
+  const dropAround = () => [
     ...below.map(async (child) => {
       const range = { table: child.shape.table.name, column: "uid", uid, isExact: false };
       return isTold(child) ? eventsOf(child, await removal.take(child, range)) : untold(removal.drop(range, child, false));
@@ -200,8 +216,8 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
     ...(resource.sideTables ?? []).map(({ table: side, column, isDeletedForGood = false }) =>
       untold(removal.drop({ table: side, column, uid, isExact: false }, undefined, isDeletedForGood)),
     ),
-    untold(removal.drop({ table: table.name, column: "uid", uid, isExact: true }, resource, false)),
-  ]);
+  ];
+  const told = await Promise.all([...(isAlone ? [] : dropAround()), dropRow()]);
   if (isKept) await recordDeletion(context, resource, row, deletion, kept);
   return told.flat();
 };

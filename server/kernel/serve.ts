@@ -31,7 +31,7 @@ import { isRoot, rootOf } from "#base/uid.ts";
 import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { describeCall, refuseCall, waitForTurn } from "#calls";
-import { isRefusal, record } from "#outbox";
+import { isRefusal, recordLast } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
@@ -236,6 +236,6 @@ export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows
   const context: WriteContext = { ...request, rows, cause: causeOf(request), toldByCause: [] };
   const outcome = await answer.writes(context);
   const event = outcome.unchanged ? undefined : eventOf(context, context.method, context.request, outcome.reply);
-  if (event) await record(rows, withRows(event, context), outcome.toldOnly);
+  if (event) recordLast(rows, withRows(event, context), outcome.toldOnly);
   return outcome;
 };

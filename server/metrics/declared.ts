@@ -1,5 +1,5 @@
 // Every metric that this server has, in one place: what it counts, and what its labels may say. The table in
-// docs/operations.md, the dashboard and the alert rules of deploy/monitoring are tested against it.
+// docs/operate/metrics.md, the dashboard and the alert rules of deploy/monitoring are tested against it.
 //
 // Names follow Prometheus: base units at the end, `_total` of what only grows. No label has a uid, an address or a name that
 // a tenant chose: a series lives as long as the process does, and whoever reads metrics need not be whoever reads rows.

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import { insertEvent, type Write } from "#store";
+import { insertEvent, type NewEvent, sendEvent, type Write } from "#store";
 
 /** One of several places at which the audit log has an entry of the same event. */
 export interface LoggedAt {
@@ -69,10 +69,9 @@ const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, 
   userAgent: origin.userAgent,
 });
 
-/** Writes the event. */
-export const record = async (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): Promise<void> => {
+const newEvent = (event: OutboxEvent, recipient: OnlyRecipient | undefined): NewEvent => {
   const { actor, body, type, source, subject, group, audience, extensions, bodyType, requestId, time, auditContext } = event;
-  await insertEvent(rows, {
+  return {
     eventId: recipient?.eventId ?? newEventId(),
     type,
     source,
@@ -86,5 +85,11 @@ export const record = async (rows: Write, event: OutboxEvent, recipient?: OnlyRe
     requestId,
     time,
     auditContext: auditContextJson(actor, auditContext),
-  });
+  };
 };
+
+/** Writes the event. */
+export const record = (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): Promise<void> => insertEvent(rows, newEvent(event, recipient));
+
+/** Writes the event of a change that is complete: the transaction is committed only with it, and only the commit waits for it. */
+export const recordLast = (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): void => sendEvent(rows, newEvent(event, recipient));

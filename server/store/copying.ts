@@ -231,8 +231,9 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
     await query(`truncate ${listOf(tables.map(({ name }) => name))}`);
     for (const { name } of tables) await query(`alter table ${quoted(name)} disable trigger user`);
     await query("set constraints all deferred");
+    const sent: Promise<unknown>[] = [];
     return {
-      rows: { query, writes: true },
+      rows: { query, writes: true, send: (text, values) => void sent.push(query(text, values)) },
       async copyIn({ name, columns }, content) {
         const stream = client.query(copyStreams.from(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));
         try {
@@ -251,6 +252,7 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
       writeSequence: async ({ table, column, value, isCalled }) =>
         void (await query("select setval(pg_get_serial_sequence($1, $2), $3::bigint, $4::boolean)", [quoted(table), column, value, isCalled])),
       async commit() {
+        await Promise.all(sent);
         await query("set constraints all immediate");
         for (const { name } of tables) await query(`alter table ${quoted(name)} enable trigger user`);
         await query("commit");

@@ -55,6 +55,11 @@ export interface Read {
 /** A Read inside one transaction, which may also change rows. */
 export interface Write extends Read {
   readonly writes: true;
+  /**
+   * Sends a statement whose rows nobody reads and returns at once: the commit goes out behind it, and commits nothing if it
+   * has failed. So the last statement of a transaction costs no wait of its own.
+   */
+  send(statement: string, values: readonly Param[]): void;
 }
 
 /** Statements and transactions, in the share of one party. */
@@ -73,6 +78,8 @@ export interface Rows {
 export interface Store extends Rows {
   /** The same for somebody else. */
   forParty(party: Party): Rows;
+  /** How many transactions with statements this process has committed: while it stays the same, it has changed nothing. */
+  commits(): number;
   /** Whether the database does what a server needs, however busy it is (readiness.ts). Never throws. */
   isReady(): Promise<boolean>;
   /** Lets statements in flight finish and closes every connection. */

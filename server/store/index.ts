@@ -381,6 +381,7 @@ export {
 } from "./image-sboms.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
+export { openLooks } from "./looks.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { readDatabaseTime } from "./database-time.ts";
 export { type Host, readHosts, readReplicaHost } from "./hosts.ts";
@@ -415,6 +416,7 @@ export {
   type NewRefusal,
   type NumberedEvent,
   numberEvents,
+  sendEvent,
 } from "./outbox.ts";
 export { findRestores, insertRestore } from "./restores.ts";
 export {
@@ -705,6 +707,7 @@ export { insertRevokedGrant, isGrantRevoked } from "./revoked-grants.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid, hasOwnersBeside, listBindingsBelow } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
+  areEmpty,
   countBelow,
   countReferences,
   deleteBelow,
@@ -718,6 +721,7 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
+  type RowRange,
   type Table,
   takeBelow,
   takeReferences,

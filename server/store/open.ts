@@ -75,9 +75,7 @@ export const prepareDatabase = async ({
   if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
   const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
   if (mayMigrate && auditMonths !== undefined) {
-    progress(
-      "The server's database role may change its tables: docs/operations.md has the two roles that keep the audit log from whoever gets into the server",
-    );
+    progress("The server's database role can change its tables, and so the audit log: docs/operate/postgresql.md says how to use two roles");
   }
 };
 
@@ -89,7 +87,13 @@ export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "au
   const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;
-  return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
+  return {
+    ...connections.forParty(serverParty),
+    forParty: connections.forParty,
+    commits: connections.commits,
+    isReady: readiness.isReady,
+    close: () => (closing ??= close()),
+  };
 };
 
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */

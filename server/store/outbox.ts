@@ -5,7 +5,7 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { type Column, columns, expression, nullableObject, nullableText, number, text, time } from "./columns.ts";
-import type { Read, Write } from "./handle.ts";
+import type { Param, Read, Write } from "./handle.ts";
 import { deleteUnneededRows, findFirstTimeMs, type Retention } from "./retention.ts";
 import { timeText } from "./time-text.ts";
 
@@ -39,28 +39,33 @@ export interface NewEvent {
   readonly auditContext: JsonObject;
 }
 
+const insertEventText = `
+  insert into outbox
+    (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+
+const eventValues = (event: NewEvent): Param[] => [
+  event.eventId,
+  event.type,
+  event.source,
+  event.subject,
+  event.group,
+  event.subscription ?? null,
+  event.audience,
+  JSON.stringify(event.extensions),
+  event.bodyType,
+  event.data,
+  event.requestId,
+  event.time,
+  JSON.stringify(event.auditContext),
+];
+
 export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> => {
-  await rows.query(
-    `insert into outbox
-       (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-    [
-      event.eventId,
-      event.type,
-      event.source,
-      event.subject,
-      event.group,
-      event.subscription ?? null,
-      event.audience,
-      JSON.stringify(event.extensions),
-      event.bodyType,
-      event.data,
-      event.requestId,
-      event.time,
-      JSON.stringify(event.auditContext),
-    ],
-  );
+  await rows.query(insertEventText, eventValues(event));
 };
+
+/** The same as one of the last statements of a transaction, which nothing waits for but the commit. */
+export const sendEvent = (rows: Write, event: NewEvent): void => rows.send(insertEventText, eventValues(event));
 
 /**
  * The id of a group's last event: where it is the same as before, nothing of which its events tell has changed since. (A position

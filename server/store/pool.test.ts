@@ -122,9 +122,33 @@ test("a failed statement undoes its transaction even when its fault was swallowe
   assert.deepEqual(await noted(3), []);
 });
 
+test("a statement that nothing waits for is committed with its transaction, and where it fails nothing is", async () => {
+  await store.write(async (rows) => {
+    rows.send("insert into notes (id, text) values ($1, 'first of all')", [20]);
+  });
+  await store.write(async (rows) => {
+    await rows.query("insert into notes (id, text) values (21, 'kept')");
+    rows.send("insert into notes (id, text) values ($1, 'behind')", [22]);
+  });
+  assert.deepEqual(await Promise.all([20, 21, 22].map(noted)), [[["first of all"]], [["kept"]], [["behind"]]]);
+  for (const sendsFirst of [true, false]) {
+    const fault = await faultOf(
+      store.write(async (rows) => {
+        if (!sendsFirst) await rows.query("insert into notes (id, text) values (23, 'lost')");
+        rows.send("insert into notes (id) values ($1)", [20]);
+      }),
+    );
+    assert.equal(fault.code, "ALREADY_EXISTS");
+  }
+  assert.deepEqual(await noted(23), []);
+  // Nothing of it is left on its connection.
+  await Promise.all(Array.from({ length: 20 }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [1600 + index]))));
+  assert.deepEqual(await store.read.query("select count(*) from notes where id between 1600 and 1699"), [["20"]]);
+});
+
 test("statements of one transaction may be sent together", async () => {
   await store.write((rows) => Promise.all(Array.from({ length: 50 }, (_, index) => rows.query("insert into notes (id) values ($1)", [1000 + index]))));
-  assert.deepEqual(await store.read.query("select count(*) from notes where id >= 1000"), [["50"]]);
+  assert.deepEqual(await store.read.query("select count(*) from notes where id between 1000 and 1499"), [["50"]]);
 });
 
 test("where a transaction cannot begin nothing runs outside of one, and it is tried on another connection", async () => {

@@ -26,6 +26,8 @@ export const serverParty: Party = { organization: "server", identity: "", own: t
 /** The connections of one process to one database. */
 export interface Connections {
   forParty(party: Party): Rows;
+  /** How many transactions with statements were committed. */
+  commits(): number;
   /** Lets statements in flight finish for as long as limits.storeCloseMs, then closes. */
   close(): Promise<void>;
 }
@@ -120,7 +122,7 @@ const openReads = (
   };
 
   const connect = (connection: ReadConnection): Promise<pg.Client> => {
-    if (connection.client) return connection.client;
+    if (connection.client !== undefined) return connection.client;
     const connecting = (async () => {
       // With nothing awaited between: what is made before the primary is another one is cut then.
       const client = new pg.Client(clientConfigOf((primary.known ?? (await primary.find())).url));
@@ -315,6 +317,7 @@ const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): Sh
 };
 
 const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
+  let commits = 0;
   /** Whose transaction came with a warning. */
   const warned = new WeakSet<pg.ClientBase>();
 
@@ -379,8 +382,18 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     };
     let running = true;
     let first: Promise<unknown> | undefined;
+    let hasBegun = false;
+    /** Statements that `work` has not waited for, where no transaction had begun yet. */
+    const early: Promise<unknown>[] = [];
     const rows: Write = {
       writes: true,
+      send(text, values) {
+        if (!hasBegun) early.push(rows.query(text, values).catch(() => {}));
+        else if (running && failure === undefined) {
+          corkUntilEndOfTick(client);
+          noteFailure(sendStatement(client, nameOf(text), text, values)).catch(() => {});
+        }
+      },
       async query(text, values = []) {
         // Statements that come along with the first wait for it: where no transaction has begun, nothing may run outside.
         if (first !== undefined) await first;
@@ -389,12 +402,18 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
         // What is sent together is written at once.
         corkUntilEndOfTick(client);
         const sent = noteFailure(sendStatement(client, nameOf(text), text, values, first === undefined));
-        first ??= sent.catch(() => {});
+        first ??= sent.then(
+          () => {
+            hasBegun = true;
+          },
+          () => {},
+        );
         return sent;
       },
     };
     try {
       const result = await work(rows);
+      await Promise.all(early);
       running = false;
       warned.delete(client);
       // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
@@ -403,9 +422,13 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
       if (first !== undefined) {
         const call = currentCall();
         const sentMs = performance.now();
+        corkUntilEndOfTick(client);
         const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
+        // Of a statement that was sent and not waited for. PostgreSQL has made a rollback of the commit.
+        if (failure !== undefined) throw databaseFault(failure);
         countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+        commits++;
         // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
@@ -450,7 +473,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     }
   };
   const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
-  return { write, close: () => pool.end(), inUse };
+  return { write, commits: () => commits, close: () => pool.end(), inUse };
 };
 
 /** The same reads, with the time of each. */
@@ -528,6 +551,7 @@ export const openConnections = (
       rowsOf.set(party, rows);
       return rows;
     },
+    commits: writes.commits,
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);

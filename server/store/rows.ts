@@ -141,6 +141,26 @@ export const countReferences = async (rows: Read, table: string, column: string,
   return Number(row?.[0]);
 };
 
+/** Rows of `table` whose `column` is `uid`, or also those below it. */
+export interface RowRange {
+  readonly table: string;
+  readonly column: string;
+  readonly isExact: boolean;
+}
+
+// In the order of the column: of a range nobody knows how long it is, and without an order the plan for all of them may read
+// a whole table for a row that is not there.
+const firstOfRange = ({ table, column, isExact }: RowRange): string =>
+  `exists (select from ${table} where ${isExact ? `${column} = $1` : `${column} >= $1 and ${column} < $2 order by ${column}`} limit 1)`;
+
+/** Returns whether none of these has a row. One statement, for what is most often empty. */
+export const areEmpty = async (rows: Read, uid: string, ranges: readonly RowRange[]): Promise<boolean> => {
+  if (ranges.length === 0) return true;
+  // The second parameter has a type also where no range needs it.
+  const [row] = await rows.query(`select $2::text is not null and not (${ranges.map(firstOfRange).join(" or ")})`, [uid, `${uid}0`]);
+  return row?.[0] === "t";
+};
+
 const deletedUids = (rows: readonly Row[]): string[] => rows.flatMap(([uid]) => uid ?? []).sort();
 
 /** Deletes the rows at or below `uid`, and returns their uids in order. */

@@ -106,14 +106,22 @@ const oauthResponse = async (
   }
 };
 
-/** The handlers of an open path; undefined for any other. */
-export const openEndpoints = (context: ServerContext): ((path: string) => OpenPath | undefined) => {
-  const fixed = fixedEndpoints(context);
-  return (path) => {
-    const handlers = fixed.get(path);
-    if (handlers) return { handlers, yieldsToToken: false, name: path };
-    const document = context.dependencies.issuer.endpointAt?.(path) ?? context.dependencies.documents?.(path);
-    return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false, name: document.name ?? "documents" };
+export interface OpenEndpoints {
+  /** The handlers of a path that has a name; undefined for any other. */
+  named(path: string): OpenPath | undefined;
+  /** The same of documents and pages, each of whose sources is asked in turn: for a path that leads to no operation. */
+  found(path: string): OpenPath | undefined;
+}
+
+/** The handlers of open paths. */
+export const openEndpoints = (context: ServerContext): OpenEndpoints => {
+  const fixed = new Map([...fixedEndpoints(context)].map(([path, handlers]): [string, OpenPath] => [path, { handlers, yieldsToToken: false, name: path }]));
+  return {
+    named: (path) => fixed.get(path),
+    found: (path) => {
+      const document = context.dependencies.issuer.endpointAt?.(path) ?? context.dependencies.documents?.(path);
+      return document && { handlers: handlersOf(context, document), yieldsToToken: document.yieldsToToken ?? false, name: document.name ?? "documents" };
+    },
   };
 };
 

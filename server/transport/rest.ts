@@ -152,6 +152,9 @@ const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpRes
   return { status, headers, body: isEmpty ? "" : (reply.json ?? JSON.stringify(reply.message)) };
 };
 
+/** True for the operations of the open feed: without a token a document or a page answers at the same path. */
+const isBesideDocuments = ({ name, givesFile }: MethodFact): boolean => givesFile || name.startsWith("gantry.feeds.");
+
 /** Why this path and verb lead to no operation. */
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
@@ -175,7 +178,7 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
 export const restTransport = (context: ServerContext): ((request: HttpRequest, send: SendResponse) => void) => {
   const { config, bounds, dependencies } = context;
   const cors = crossOrigin(config.corsOrigins);
-  const endpointAt = openEndpoints(context);
+  const endpoints = openEndpoints(context);
   const distribution = distributionTransport(context);
   const scim = scimTransport(context);
 
@@ -206,7 +209,11 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         isVersion1 = named !== undefined && "method" in named && named.method.version === "v1";
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       }
-      const endpoint = endpointAt(path);
+      // What has no version 2 has a path of its own under the beta segment.
+      const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
+      // Before the documents, most of whose sources take the path apart.
+      const isOperation = routed !== undefined && "method" in routed && !isBesideDocuments(routed.method);
+      const endpoint = endpoints.named(path) ?? (isOperation ? undefined : endpoints.found(path));
       const isOpen = endpoint !== undefined && !(endpoint.yieldsToToken && headerOf(request, "authorization") !== undefined);
       const handle = isOpen ? endpoint.handlers[verb] : undefined;
       if (endpoint && handle) {
@@ -214,8 +221,6 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
         request.call.operation = endpoint.name;
         return await handle(request);
       }
-      // What has no version 2 has a path of its own under the beta segment.
-      const routed = route(verb, sentPath) ?? (path === sentPath ? undefined : route(verb, path));
       // Whoever sends no token is answered by the open endpoints, or by nothing.
       const found = routed && "method" in routed && routed.method.givesFile && headerOf(request, "authorization") === undefined ? undefined : routed;
       if (found && "method" in found) {

@@ -38,7 +38,15 @@ const openSite = async (html: string): Promise<{ readonly url: string; readonly 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 };
 
-const pages = ["/docs", "/docs/operations", "/docs/reference/iam/GroupsService_ListGroups", "/docs/search?q=x", "/docs/signed-in", "/docs/nothing-here"];
+const pages = [
+  "/docs",
+  "/docs/operate/install",
+  "/docs/operations",
+  "/docs/reference/iam/GroupsService_ListGroups",
+  "/docs/search?q=x",
+  "/docs/signed-in",
+  "/docs/nothing-here",
+];
 
 /** Of the path exactly as it is written. */
 const rawGet = async (path: string): Promise<{ status: number; body: string }> => {

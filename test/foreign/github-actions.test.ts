@@ -27,10 +27,10 @@ const skip = missing.length === 0 ? false : `NOT TESTED: ${missing.join(", ")} n
 const folder = await mkdtemp(join(tmpdir(), "gantry-actions-"));
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** The shell lines of the step, as README has them. */
+/** The shell lines of the step, as docs/how-to/push-and-pull.md has them. */
 const readLines = async (): Promise<string> => {
-  const readme = await readFile(join(import.meta.dirname, "..", "..", "README.md"), "utf8");
-  const [, yaml = ""] = /```yaml\n(permissions: \{ id-token: write \}[\s\S]*?)```/.exec(readme) ?? [];
+  const page = await readFile(join(import.meta.dirname, "..", "..", "docs", "how-to", "push-and-pull.md"), "utf8");
+  const [, yaml = ""] = /```yaml\n(permissions: \{ id-token: write \}[\s\S]*?)```/.exec(page) ?? [];
   const [, lines] = /- run: \|\n([\s\S]*)$/.exec(yaml) ?? [];
   assert.ok(lines);
   return lines.replace(/^ {6}/gm, "");

@@ -1,7 +1,8 @@
-// The guides on images, what is known to be wrong with them, and events.
+// The README's five minutes, and the guides on images, their vulnerabilities, and events.
 
 import { testGuide } from "./test-guide.ts";
 
+testGuide("README.md", ["skopeo", "tar"]);
 testGuide("registry.md", ["skopeo", "tar"]);
 testGuide("advisories.md");
 testGuide("events.md");

@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { freshDatabase } from "../database.ts";
 import { gantryFile, start, stopAll } from "../story/processes.ts";
 import { freePort } from "../free-port.ts";
@@ -21,45 +21,59 @@ const readPreparation = async (): Promise<Step[]> => {
   return stepsOf(section?.content ?? "").map(({ commands }) => ({ commands, shown: undefined }));
 };
 
+/** The five minutes of the README. */
+const readReadme = async (): Promise<Step[]> => {
+  const [, section = ""] = /^## Five minutes$([\s\S]*?)^## /m.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
+  assert.ok(section.includes("docker://") && section.includes("CVE-"), "the five minutes end with a CVE in a pushed image");
+  return stepsOf(section);
+};
+
 /** The steps of a guide; those that start the server are done by the test. */
 const readSteps = async (guide: string): Promise<Step[]> => {
+  if (guide === "README.md") return readReadme();
   const steps = stepsOf(await readGuide(guide)).filter(({ commands }) => !commands.includes("npm start"));
   assert.ok(steps.length >= 3, `${guide} has hardly any steps`);
   for (const { commands, shown } of steps) assert.notEqual(shown?.trim(), "?", commands);
   return guide === "first-steps.md" ? steps : [...(await readPreparation()), ...steps];
 };
 
-/** Makes the test of a guide, which needs these programs beside curl. */
+/** Runs commands of guides on a new server, in a directory that has of the project what a reader's has. */
+const walkOnServer = async (t: TestContext, read: () => Promise<readonly Step[]>): Promise<void> => {
+  const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(t), freePort(), freePort()]);
+  const cwd = join(home, "gantry");
+  await mkdir(cwd);
+  await symlink(join(root, "node_modules"), join(cwd, "node_modules"));
+  await Promise.all([cp(join(root, "package.json"), join(cwd, "package.json")), symlink(join(root, "test"), join(cwd, "test"))]);
+  await writeFile(join(home, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  const environment = {
+    DATABASE_URL: database.url,
+    GANTRY_SECRET_KEY_FILE: join(home, "secret.key"),
+    GANTRY_DATA: join(home, "data"),
+    GANTRY_LISTEN: `127.0.0.1:${port}`,
+    GANTRY_EGRESS_ALLOW: `sink=127.0.0.1/32:${sinkPort}`,
+    REGISTRY_AUTH_FILE: join(home, "auth.json"),
+  };
+  const server = start(gantryFile, ["serve"], { env: environment });
+  await server.says(/npx gantry token/);
+  try {
+    const steps = (await read()).map(({ commands, shown }) => ({ commands: commands.replaceAll("9090", String(sinkPort)), shown }));
+    await walk(steps, { port: String(port), home, environment, cwd });
+  } finally {
+    server.signal("SIGTERM");
+    await server.ended;
+    await database.drop();
+  }
+};
+
+const skipped = (programs: readonly string[]): string | false => {
+  const missing = missingPrograms(["curl", ...programs]);
+  return missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`;
+};
+
+/** Makes the test of a guide, which needs these programs besides curl. */
 export const testGuide = (guide: string, programs: readonly string[] = []): void => {
   after(stopAll);
-  const missing = missingPrograms(["curl", ...programs]);
-  test(`every command of the guide ${guide} runs, and prints what the guide shows`, {
-    skip: missing.length > 0 && `NOT TESTED: ${missing.join(", ")} not installed`,
-  }, async (t) => {
-    const [database, home, port, sinkPort] = await Promise.all([freshDatabase(), makeReaderHome(t), freePort(), freePort()]);
-    // A folder that has of the project what a reader's has: its packages, and what the lines name of it.
-    const cwd = join(home, "gantry");
-    await mkdir(cwd);
-    await symlink(join(root, "node_modules"), join(cwd, "node_modules"));
-    await cp(join(root, "package.json"), join(cwd, "package.json"));
-    await writeFile(join(home, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-    const environment = {
-      DATABASE_URL: database.url,
-      GANTRY_SECRET_KEY_FILE: join(home, "secret.key"),
-      GANTRY_DATA: join(home, "data"),
-      GANTRY_LISTEN: `127.0.0.1:${port}`,
-      GANTRY_EGRESS_ALLOW: `sink=127.0.0.1/32:${sinkPort}`,
-      REGISTRY_AUTH_FILE: join(home, "auth.json"),
-    };
-    const server = start(gantryFile, ["serve"], { env: environment });
-    await server.says(/npx gantry token/);
-    try {
-      const steps = (await readSteps(guide)).map(({ commands, shown }) => ({ commands: commands.replaceAll("9090", String(sinkPort)), shown }));
-      await walk(steps, { port: String(port), home, environment, cwd });
-    } finally {
-      server.signal("SIGTERM");
-      await server.ended;
-      await database.drop();
-    }
-  });
+  test(`every command of the guide ${guide} runs, and prints what the guide shows`, { skip: skipped(programs) }, (t) =>
+    walkOnServer(t, () => readSteps(guide)),
+  );
 };

@@ -89,7 +89,7 @@ test("what stands in place of the version is the version: in the lock file, the 
       assert.equal(tag, version, path);
     }
   assert.ok(named >= 5);
-  for (const [, named] of read("docs/operations.md").matchAll(/\bgantry[:-](\d+\.\d+\.\d+)/g)) assert.equal(named, version);
+  for (const [, named] of read("docs/operate/install.md").matchAll(/\bgantry[:-](\d+\.\d+\.\d+)/g)) assert.equal(named, version);
 });
 
 /** As Compose fills them in, with a value for each that has to be given. */
@@ -155,7 +155,7 @@ test("each probe asks a path that a running server answers, at the port that the
 });
 
 test("what the manifests refer to is there, or the guide makes it: settings, accounts, secrets, volumes, labels, ports", () => {
-  const guide = read("docs/operations.md");
+  const guide = read("docs/operate/install.md");
   const names = (kind: string): string[] => ofKind(kind).map((manifest) => text(part(manifest, "metadata"), "name"));
   assert.deepEqual(names("ServiceAccount"), [pod.serviceAccountName]);
   const labels = part(deployment, "spec", "template", "metadata", "labels");
@@ -206,7 +206,7 @@ test("nothing that runs may become root, write to its root file system, or have 
 });
 
 test("the guide names each file of deploy/ that somebody uses, and each that it names is there", () => {
-  const guide = read("docs/operations.md");
+  const guide = read("docs/operate/install.md");
   for (const path of [
     "deploy/Dockerfile",
     ...composeFiles,

@@ -605,6 +605,17 @@ test("a server that has stopped is not killed by the echo of a signal while its 
   }
 });
 
+test("gantry token in a directory without a server creates nothing, and names the directory that it searched", async () => {
+  const data = join(folder, "absent");
+  const { code, stdout, stderr } = await gantry(["token"], { env: { ...environment, GANTRY_DATA: data } });
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.equal(
+    stderr,
+    `gantry: no server found: searched ${data}. Run this in the server's directory, or set GANTRY_DATA or DATABASE_URL as the server does\n`,
+  );
+  assert.equal(existsSync(data), false);
+});
+
 test("asked to stop while it starts, it stops, and the next start is none the worse", async () => {
   const program = start(gantryFile, ["serve"], { env: { ...environment, GANTRY_DATA: join(folder, "young") } });
   running = program;

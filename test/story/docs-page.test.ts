@@ -187,7 +187,7 @@ test("every link of every page leads to a page that is there, and to a part that
     const [path = "", id] = target.split("#");
     if (id) assert.ok(seen.get(path)?.includes(` id="${decodeURIComponent(id)}"`), `${from} leads to ${target}, which is not there`);
   }
-  assert.ok(seen.has("/docs/operations") && seen.has(listGroups));
+  assert.ok(seen.has("/docs/operate/install") && seen.has(listGroups));
 });
 
 test("what is looked for is found: an operation by its name, its path and its words, a guide by its heading, with a mistake in it too", async () => {
@@ -198,14 +198,34 @@ test("what is looked for is found: an operation by its name, its path and its wo
   for (const query of ["GroupsService_ListGroups", "list groups", "/iam/v2/groups", "lists the groups that the caller may see"])
     assert.ok((await firstFound(query)).includes(listGroups), query);
   assert.equal((await firstFound("identites create")).length > 0, true);
-  for (const query of ["several servers", "severl servers"]) assert.ok((await firstFound(query)).includes("/docs/operations#several-servers"), query);
+  for (const query of ["several servers", "severl servers"]) assert.ok((await firstFound(query)).includes("/docs/operate/postgresql#several-servers"), query);
   assert.deepEqual(await firstFound("xyzzyplugh"), []);
   assert.match(textOf((await fetchPage("/docs/search?q=xyzzyplugh")).html), /Nothing is found/);
   assert.match(textOf((await fetchPage("/docs/search")).html), /Type what you look for/);
 });
 
+test("an old address leads to where its section is now, with script and without", async () => {
+  const { html } = await fetchPage("/docs/operations");
+  const { href = "" } = /<li id="audit-log-out"><a href="(?<href>[^"]+)"/.exec(html)?.groups ?? {};
+  assert.equal(href, "/docs/operate/audit-log#audit-log-out");
+  const { page, problems } = await openPage("/docs/operations#audit-log-out");
+  await page.waitForURL(world.url + href);
+  await page.close();
+  assert.deepEqual(problems, []);
+});
+
+test("the contents open the group of the page, and lead to the page before it and after it", async () => {
+  const { html } = await fetchPage("/docs/operate/tls");
+  const open = [...html.matchAll(/<details open><summary>([^<]*)<\/summary>/g)].map(([, title]) => title);
+  assert.deepEqual(open, ["Operate"]);
+  assert.match(html, /<a href="\/docs\/operate\/tls" aria-current="page">/);
+  const [pager = ""] = /<nav class="pager"[\s\S]*?<\/nav>/.exec(html) ?? [];
+  assert.deepEqual(linksIn(pager), ["/docs/operate/storage", "/docs/operate/network"]);
+  assert.deepEqual([...(await fetchPage("/docs/search?q=x")).html.matchAll(/<details open>/g)].length, 1);
+});
+
 test("a page that has not changed is not sent again, and a file's address says what it holds", async () => {
-  for (const path of ["/docs", listGroups, "/docs/operations"]) {
+  for (const path of ["/docs", listGroups, "/docs/operate/install", "/docs/operations"]) {
     const { headers } = await fetchPage(path);
     const again = await fetch(world.url + path, { headers: { "if-none-match": headers.get("etag") ?? "" } });
     assert.deepEqual([headers.get("cache-control"), again.status, await again.text()], ["no-cache", 304, ""], path);
@@ -219,7 +239,15 @@ test("a page that has not changed is not sent again, and a file's address says w
   }
 });
 
-const kinds = ["/docs", "/docs/operations", "/docs/reference/iam", listGroups, "/docs/reference/iam/IdentitiesService_CreateIdentity", "/docs/search?q=groups"];
+const kinds = [
+  "/docs",
+  "/docs/operate/logs",
+  "/docs/operations",
+  "/docs/reference/iam",
+  listGroups,
+  "/docs/reference/iam/IdentitiesService_CreateIdentity",
+  "/docs/search?q=groups",
+];
 
 test("pages are wide and narrow, light and dark, without anything cut off, asked of others, or in anybody's way", async () => {
   const looks = [
@@ -444,8 +472,9 @@ test("in a narrow window the contents open and close without the page losing its
   await page.keyboard.press("Escape");
   assert.equal(await contents.isVisible(), false);
   await page.click("#contents-button");
-  await contents.locator("text=Running Gantry").click();
-  await page.waitForSelector("h1:has-text('Running Gantry')");
+  await contents.locator("summary:text-is('Operate')").click();
+  await contents.locator("text=Install Gantry").click();
+  await page.waitForSelector("h1:has-text('Install Gantry')");
   assert.equal(await contents.isVisible(), false);
   assert.deepEqual(problems, []);
   await page.close();

@@ -1,4 +1,4 @@
-// What the operator sees of a quota that is full (docs/operations.md: Quotas and rates): whoever is refused may be a directory, which says
+// What the operator sees of a quota that is full (docs/reference/quotas.md): whoever is refused may be a directory, which says
 // it to nobody and tries again.
 
 import assert from "node:assert/strict";

@@ -124,7 +124,7 @@ test("a program is told what to send, in the error body that every path has, whe
     [`/oauth?idp_id=${idp}&cap=fly`, {}, 400, /cap: "fly" is not a capability/],
     ["/oauth/callback?state=x", {}, 400, /this callback address is no longer used/],
     [`/oauth/callback/${idp}?state=x`, {}, 400, /started in another browser/],
-    ["/oauth/device", form({ user_code: "BBBB-BBBB" }), 403, /keeps no cookies/],
+    ["/oauth/device", form({ user_code: "BBBB-BBBB" }), 403, /blocks its cookies/],
     ["/oauth/device", form({ user_code: "BBBB-BBBB", answer: "confirm" }), 403, /did not come from the page/],
     ["/oauth/device?user_code=x", {}, 400, /8, 10 or 12 letters/],
     ["/oauth/headless", form({ answer: "confirm" }), 403, /did not come from the page/],

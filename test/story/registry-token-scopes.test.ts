@@ -182,7 +182,10 @@ test("pull,push creates a repository with its groups at a path that did not exis
 
 test("a mount takes pull on its source: with both scopes it mounts, otherwise the client uploads the bytes", async () => {
   const layer = randomBytes(32);
-  const digest = await openRegistry(world.url, `Bearer ${owner}`).pushBlob("acme/base", layer);
+  const pusher = openRegistry(world.url, `Bearer ${owner}`);
+  // Nothing is mounted from a path without a manifest.
+  await pusher.pushImage("acme/base", "mounted-from");
+  const digest = await pusher.pushBlob("acme/base", layer);
   const mount = async (path: string, from: string, ...scopes: string[]): Promise<number> =>
     (await (await withScopes(owner, ...scopes)).send("POST", `${path}/blobs/uploads/?mount=${digest}${from === "" ? "" : `&from=${from}`}`)).status;
   const source = "repository:acme/base:pull";

@@ -95,8 +95,8 @@ test("without a setting the defaults hold, and the list of settings says so", ()
 });
 
 test("the table of the guide says of each table that is swept for how long it is kept and by which setting", () => {
-  const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operations.md"), "utf8");
-  const section = guide.slice(guide.indexOf("\n## Retention\n"), guide.indexOf("\n## ", guide.indexOf("\n## Retention\n") + 5));
+  const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operate", "retention.md"), "utf8");
+  const section = guide.slice(guide.indexOf("\n## Retention\n"));
   const told = [...section.matchAll(/^\| [^|]* \| `([^`|]+)` \| ([^|]*) \| ([^|]*) \|/gm)].map(([, table, kept, setting]) => [
     table,
     kept,

@@ -16,8 +16,8 @@ const owner = "planted_owner";
 const serving = "planted_server";
 
 /** The guide's own statements, so that the guide stays true; under names that a test may have. */
-const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operations.md"), "utf8");
-const [, guideSql = ""] = /```sql\n([\s\S]*?)```/.exec(guide.slice(guide.indexOf("## A PostgreSQL of your own"))) ?? [];
+const guide = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operate", "postgresql.md"), "utf8");
+const [, guideSql = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
 const statements = guideSql
   .replaceAll("gantry_server", serving)
   .replaceAll(/\bgantry\b/g, owner)
@@ -82,7 +82,7 @@ const stop = async (program: Program): Promise<void> => {
   assert.equal((await program.ended).code, 0);
 };
 
-const oneRole = /^The server's database role may change its tables: docs\/operations\.md/m;
+const oneRole = /^The server's database role can change its tables, and so the audit log: docs\/operate\/postgresql\.md/m;
 const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connection of the role that owns the database";
 
 test("a server whose role may not migrate does not start on an empty database, and says in one sentence what to run", async () => {

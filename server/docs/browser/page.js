@@ -400,8 +400,17 @@ const addCopyButtons = () => {
   }
 };
 
-/** Whatever belongs to the page's own part, which changes when another page is put in its place. */
+/** Goes on from a page that was removed to where the section of the fragment is now. */
+const followMoved = () => {
+  const moved = find("#moved", HTMLElement);
+  const section = moved && location.hash !== "" ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+  const link = section && moved?.contains(section) ? section.querySelector("a") : null;
+  if (link) location.replace(link.href);
+};
+
+/** Prepares the page's own part, which changes when another page takes its place. */
 const preparePage = () => {
+  followMoved();
   for (const form of document.querySelectorAll("form.try")) {
     if (!(form instanceof HTMLFormElement)) continue;
     form.hidden = false;

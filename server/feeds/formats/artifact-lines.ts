@@ -1,4 +1,4 @@
-// Libraries, one per line (docs/operations.md, "Libraries"):
+// Libraries, one per line (docs/reference/import-formats.md):
 //
 //   {"name": "org.example:lib", "ecosystem": "JAVA", "description": "…", "versions": ["1.0",
 //     {"version": "1.1", "sizeBytes": 1, "publishTime": "…", "files": [{"sizeBytes": 1, "uploadTime": "…"}]}]}

@@ -143,7 +143,7 @@ for (const [name, markdown] of Object.entries(ordinary))
 
 test("our own documents are taken as readmes", async () => {
   const root = join(import.meta.dirname, "../../../..");
-  for (const path of ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/attacks.md", "docs/operations.md"])
+  for (const path of ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/attacks.md", "docs/how-to/push-and-pull.md"])
     assert.equal(await judgeReadme(readFileSync(join(root, path), "utf8")), undefined, path);
 });
 

@@ -1,0 +1,55 @@
+// docs/contents.json, which the docs pages show: it has every page for readers once, no page is too long, and every section of a
+// removed page leads to one that exists.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isObject, type Json, type JsonObject, objectList, part, texts } from "#base/json.ts";
+import { files } from "./project-files.ts";
+
+const pageBytesMax = 24 * 1024;
+const readmeBytesMax = 6 * 1024;
+/** Headings that docs/operations.md had before it became several pages. */
+const oldAnchors = 72;
+
+const parsed = JSON.parse(files.get("docs/contents.json") ?? "{}") as Json;
+const contents: JsonObject = isObject(parsed) ? parsed : {};
+const listed = objectList(contents, "groups").flatMap((group) => texts(group, "pages"));
+const textOf = (page: string): string => files.get(`docs/${page}.md`) ?? "";
+
+const slugsOf = (markdown: string): string[] =>
+  [...markdown.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(/\s/g, "-"),
+  );
+
+test("the contents list every page for readers once, and each page that they list exists", () => {
+  const written = [...files.keys()].flatMap((path) => /^docs\/((?:guides|how-to|operate|reference)\/.+)\.md$/.exec(path)?.[1] ?? []);
+  assert.ok(written.length > 50, `only ${written.length} pages`);
+  assert.deepEqual(listed.toSorted(), [...written, "architecture", "adding-a-resource"].toSorted());
+});
+
+test("no page of the contents is larger than 24 KB, and README has at most 6 KB", () => {
+  for (const page of listed) assert.ok(Buffer.byteLength(textOf(page)) <= pageBytesMax, `${page} has ${Buffer.byteLength(textOf(page))} bytes`);
+  assert.ok(Buffer.byteLength(files.get("README.md") ?? "") <= readmeBytesMax);
+});
+
+test("every section of a removed page leads to a section of a page of the contents", () => {
+  const moved = Object.entries(part(contents, "moved"));
+  assert.deepEqual(
+    moved.map(([page]) => page),
+    ["operations"],
+  );
+  for (const [page, sections] of moved) {
+    assert.ok(!files.has(`docs/${page}.md`), `${page} is still a page`);
+    const targets = Object.entries(isObject(sections) ? sections : {});
+    assert.equal(targets.length, oldAnchors);
+    for (const [anchor, target] of targets) {
+      const [to = "", fragment] = String(target).split("#");
+      assert.ok(listed.includes(to), `${page}#${anchor} leads to ${to}`);
+      if (fragment !== undefined) assert.ok(slugsOf(textOf(to)).includes(fragment), `${page}#${anchor} leads to ${String(target)}`);
+    }
+  }
+});
