@@ -490,7 +490,8 @@ const fileRules: readonly FileRule[] = [
   },
   {
     title: "no line is longer than 160 columns",
-    about: (path) => isOurs(path) && !path.endsWith(".md") && !/^(?:test\/(?:golden|fixtures|releases\/\d[^/]*)\/|contract\/public-descriptors\.txt$)/.test(path),
+    about: (path) =>
+      isOurs(path) && !path.endsWith(".md") && path !== "contract/public-descriptors.txt" && !/^test\/(?:golden|fixtures|releases\/\d[^/]*)\//.test(path),
     rule: shortLines,
     planted: [
       ["base/x.ts", `const x = 1;\n// ${"a comment ".repeat(16)}`, /x\.ts:2 has 163 columns/],
