@@ -124,20 +124,21 @@ const endless: readonly (readonly [string, string, number])[] = [
 
 for (const [title, text, line] of endless)
   test(`${title}: refused on its line, in a time that grows with the text alone`, async () => {
-    const started = performance.now();
+    const started = process.cpuUsage();
     assert.equal(await refusedLine(text), line);
-    assert.ok(performance.now() - started < 10_000);
+    assert.ok(process.cpuUsage(started).user < 10_000_000);
   });
 
 test("the last of many values is found in a time that grows with the text alone", async () => {
   const entries = 200_000;
   const text = JSON.stringify({ first: Array.from({ length: entries }, (_, index) => ({ id: `X-${index}`, deep: [[{ a: index }]] })), last: [1, 2] }, null, 1);
   const lines = text.split("\n");
-  const started = performance.now();
+  const started = process.cpuUsage();
   for (const [path, line] of [
     [["last", 1], lines.length - 2],
     [["first", entries - 1, "deep", 0, 0, "a"], lines.findLastIndex((each) => each.includes('"a"')) + 1],
   ] as const)
     assert.equal(await jsonLineOf(text, path), line);
-  assert.ok(performance.now() - started < 10_000);
+  // Of this process's own CPU: the wall clock also counts what other programs take.
+  assert.ok(process.cpuUsage(started).user < 10_000_000);
 });
