@@ -97,7 +97,7 @@ test("an address with a code or a key begins no sign-in by being opened", async 
     const { status, location, headers, text: html } = await browser.get(address);
     assert.deepEqual([status, location, headers.get("refresh")], [200, "", null], address);
     const asked = await showConfirmation(world, browser, address);
-    assert.match(asked.text, /Go on only if you began this yourself/);
+    assert.match(asked.text, /Continue only if you started this sign-in yourself/);
     assert.deepEqual([asked.status, asked.headers.get("refresh")], [200, null], address);
     assert.match(headers.get("content-security-policy") ?? "", /default-src 'none'.*frame-ancestors 'none'/);
     assert.match(headers.get("cache-control") ?? "", /no-store/);
