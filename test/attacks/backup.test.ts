@@ -120,7 +120,8 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   await writeFile(join(copy, "manifest.json"), manifest);
   await isRefused(copy, "sums that the sealed manifest does not name", /its members are not those that manifest\.json names/);
   await fresh();
-  await writeFile(join(copy, "manifest.json"), (await readFile(join(copy, "manifest.json"), "utf8")).replace(/"position": \d+/, '"position": 1'));
+  const otherPosition = (_: string, position: string): string => `"position": ${Number(position) + 1}`;
+  await writeFile(join(copy, "manifest.json"), (await readFile(join(copy, "manifest.json"), "utf8")).replace(/"position": (\d+)/, otherPosition));
   await isRefused(copy, "another manifest", /not what was written with the secret key/);
   await fresh();
   await rm(join(copy, groups));
