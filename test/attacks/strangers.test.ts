@@ -332,7 +332,7 @@ test("a code that comes without a cookie of ours is not looked at: the page is s
       const browser = { ...openBrowser(), cookies: new Map<string, string>(cookies) };
       const page = await submitForm(world, browser, "/oauth/device", { user_code: typed }, { ...from(address), ...headers });
       assert.deepEqual([page.status, page.text.includes("a tool with a name"), page.text.includes(`value="${typed}"`)], [403, false, true], what);
-      assert.match(page.text, /the browser keeps no cookies for it\. Allow them, and go on once more/);
+      assert.match(page.text, /the browser blocks its cookies\. Allow cookies, then try again/);
       assert.match(page.headers.get("set-cookie") ?? "", /^gantry-confirm=\S+; Path=\/; Max-Age=3600; HttpOnly; SameSite=Strict$/);
       browser.cookies.delete(` ${name}`);
       const again = await submitForm(world, browser, "/oauth/device", { user_code: typed }, from(newAddress()));

@@ -224,6 +224,8 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.registry.v1.TagHistory": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],
   "gantry.sessions.v1.Session": ["update_time"],
+  // Computed with each request: it has the times of its sources.
+  "gantry.vulnerabilities.v1.AdvisoryCoverage": ["create_time", "update_time"],
   "google.protobuf.Empty": ["uid", "create_time", "update_time"],
 };
 

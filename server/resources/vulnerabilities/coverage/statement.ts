@@ -79,7 +79,7 @@ const imageMessage = ({ owner, repo, repoUid, digest, tags, architectures }: Unj
   repo,
   ...(repoUid === "" ? {} : { repoUid }),
   ...(digest === "" ? {} : { digest }),
-  tags: [...tags],
+  ...(tags.length === 0 ? {} : { tags: [...tags] }),
   ...(architectures.length === 0 ? {} : { architectures: [...architectures] }),
   reason: `UNJUDGED_REASON_${reason}`,
   ...(ecosystems.length === 0 ? {} : { ecosystems: [...ecosystems] }),
@@ -114,9 +114,9 @@ export const coverageStatement = async (context: CoverageContext, places: readon
   return {
     imageCount: known + unread,
     unjudgedImageCount: withGaps + unread,
-    ecosystems: named.slice(0, limits.unjudgedShownMax),
+    ...(named.length === 0 ? {} : { ecosystems: named.slice(0, limits.unjudgedShownMax) }),
     furtherEcosystemCount: Math.max(0, named.length - limits.unjudgedShownMax),
-    images,
+    ...(images.length === 0 ? {} : { images }),
   };
 };
 
