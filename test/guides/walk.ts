@@ -88,7 +88,8 @@ export const walk = async (
   assert.equal(printed.length, steps.length + 1);
   for (const [index, { commands, shown }] of steps.entries()) {
     if (shown === undefined) continue;
-    const said = (printed[index] ?? "").trimEnd().replaceAll(port, "8080");
+    // A terminal shows the line ends of CSV (RFC 4180) as any other.
+    const said = (printed[index] ?? "").trimEnd().replaceAll("\r\n", "\n").replaceAll(port, "8080");
     assert.match(said, patternOf(shown), `behind\n${commands}`);
   }
 };
