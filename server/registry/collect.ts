@@ -22,7 +22,7 @@ import {
   deleteStaleUploads,
   ensureBlobPlace,
   findBlobPage,
-  findBlobPlace,
+  findLeftoverSince,
   findCollectableBlobs,
   findNamedKeys,
   findRepoBlobPage,
@@ -128,7 +128,7 @@ const isOld = ({ completed, changedAtMs }: StoredContent, nowMs: number, sinceMs
 
 /** Pages of what lies in the place, is old enough and was changed after `afterMs`, and no row names. */
 async function* findUnnamed({ store, blobs, clock }: CollectionParts, afterMs: number): AsyncGenerator<readonly StoredContent[]> {
-  const sinceMs = (await findBlobPlace(store.read))?.leftoverSinceMs ?? Infinity;
+  const sinceMs = (await findLeftoverSince(store.read)) ?? Infinity;
   const nowMs = clock();
   const unnamedOf = async (page: readonly StoredContent[]): Promise<readonly StoredContent[]> => {
     const keys = page.map(({ key }) => key);

@@ -10,14 +10,18 @@ export interface BlobPlaceRow {
   readonly storeId: string;
   /** The id of the place; "" until the first content is kept there. */
   readonly placeId: string;
-  /** Since when servers have looked for leftovers without a long gap, in milliseconds since 1970; undefined: never. */
-  readonly leftoverSinceMs: number | undefined;
 }
 
-const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text, leftoverSinceMs: nullableTimeMs("leftover_since") });
+// Columns that every version has: a backup reads a database of a version before.
+const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
+const leftovers = columns({ sinceMs: nullableTimeMs("leftover_since") });
 const sweep = columns({ sinceMs: timeMs("leftover_since") });
 
 export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => blobPlace.findOne(rows, `select ${blobPlace.list} from blob_places`);
+
+/** Returns since when servers have looked for leftovers without a long gap, in milliseconds since 1970; undefined if never. */
+export const findLeftoverSince = async (rows: Read): Promise<number | undefined> =>
+  (await leftovers.findOne(rows, `select ${leftovers.list} from blob_places`))?.sinceMs;
 
 /** The row, made where there is none. */
 export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobPlaceRow> => {

@@ -160,7 +160,7 @@ export {
   type UploadRow,
   updateUpload,
 } from "./uploads.ts";
-export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, takeLeftoverSweep, writeBlobPlace } from "./blob-places.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, findLeftoverSince, takeBlobSweep, takeLeftoverSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
