@@ -10,7 +10,8 @@ import type { DatabaseAddress } from "./load.ts";
 import { type Site, settingsOf } from "./processes.ts";
 
 /** The application of a running server, opened beside it: to make callers, and to catch the statements of a call. */
-export const openBeside = (site: Site): Promise<Application> => openApplication({ settings: readSettings(settingsOf(site)), log: silent, join: true });
+export const openBeside = (site: Site, settings: Readonly<Record<string, string>> = {}): Promise<Application> =>
+  openApplication({ settings: readSettings({ ...settingsOf(site), ...settings }), log: silent, join: true });
 
 /** The running server's database, as its owner: rows are planted with triggers aside. */
 export const databaseOf = async ({ data }: Site): Promise<DatabaseAddress> => {

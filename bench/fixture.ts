@@ -49,7 +49,7 @@ export const prepareFixture = async (folder: Folder, name: string, sizes: readon
 
 export const startFixture = async (prepared: PreparedFixture, serving: Serving): Promise<Fixture> => {
   const process = await serve(prepared.site, serving);
-  return { ...prepared, process, application: await openBeside(prepared.site), database: await databaseOf(prepared.site) };
+  return { ...prepared, process, application: await openBeside(prepared.site, serving.settings), database: await databaseOf(prepared.site) };
 };
 
 export const stopFixture = async ({ application, process }: Fixture): Promise<void> => {

@@ -82,7 +82,13 @@ const prepareTenants = async (environment: Environment): Promise<Tenants> => {
 
 let prepared: Promise<Tenants> | undefined;
 
-const cookieOf = (response: Response): string => response.headers.getSetCookie().map((line) => line.split(";")[0])[0] ?? "";
+/** The cookies that a response sets, as the next request sends them; those that it deletes are left out. */
+const cookieOf = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .map((line) => line.split(";")[0] ?? "")
+    .filter((pair) => !pair.endsWith("="))
+    .join("; ");
 
 /** Starts a sign-in and returns the request of its callback. */
 const begin = async (url: string, { provider, idp }: Tenants["quiet"]): Promise<() => Promise<Response>> => {
