@@ -33,7 +33,13 @@ const answerAsProvider = async ({ url, nonces }: Provider, request: IncomingMess
   const send = (body: unknown): void => void response.setHeader("content-type", "application/json").end(JSON.stringify(body));
   switch (request.url) {
     case "/.well-known/openid-configuration":
-      return send({ issuer: url, authorization_endpoint: `${url}/authorize`, token_endpoint: `${url}/token`, jwks_uri: `${url}/keys` });
+      return send({
+        issuer: url,
+        authorization_endpoint: `${url}/authorize`,
+        token_endpoint: `${url}/token`,
+        jwks_uri: `${url}/keys`,
+        id_token_signing_alg_values_supported: ["ES256"],
+      });
     case "/keys":
       return send({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "one", alg: "ES256" }] });
     default: {
