@@ -157,7 +157,9 @@ for (const { method, scope, mint, rows } of subjects) {
 
   test(`${method.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
     const whole = await ask(method, { ...scope, pageSize: limits.pageSizeMax }, token);
-    assert.deepEqual(Object.keys(whole).sort(), [pluralOf(method), "skipped", "totalCount"].sort());
+    // A list of affected images also says what no source judges (docs/decisions/0074).
+    const coverage = method.output.byName.has("coverage") ? ["coverage"] : [];
+    assert.deepEqual(Object.keys(whole).sort(), [pluralOf(method), ...coverage, "skipped", "totalCount"].sort());
     assert.ok(Object.hasOwn(await ask(method, { ...scope, pageSize: rows.length - 1 }, token), "nextPageToken"));
   });
 

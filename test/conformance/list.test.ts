@@ -348,11 +348,9 @@ for (const subject of subjects) {
 
   test(`${list.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
     const empty = await stage.call("rest", list, { uidp: { ids: [`${place}/0000000000000000`] } }, { token: operator });
-    const more = list.output.fields.map(({ json }) => json).filter((name) => ![pluralOf(list), "nextPageToken", "skipped", "totalCount"].includes(name));
-    const bare = Object.fromEntries(Object.entries(empty.reply).filter(([name]) => !more.includes(name)));
-    assert.deepEqual(bare, { [pluralOf(list)]: [], totalCount: "0", skipped: 0 });
+    assert.deepEqual(empty.reply, { [pluralOf(list)]: [], totalCount: "0", skipped: 0 });
     const exact = await stage.call("rest", list, { ...scope, pageSize: rows.size }, { token: operator });
-    assert.deepEqual(Object.keys(exact.reply).sort(), [pluralOf(list), ...more, "skipped", "totalCount"].sort());
+    assert.deepEqual(Object.keys(exact.reply).sort(), [pluralOf(list), "skipped", "totalCount"].sort());
     const short = await stage.call("rest", list, { ...scope, pageSize: rows.size - 1 }, { token: operator });
     assert.ok(Object.hasOwn(short.reply, "nextPageToken"));
   });
