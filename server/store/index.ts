@@ -617,7 +617,6 @@ export {
   type ModifiedPosition,
   type OsvFacts,
   type PublicDocument,
-  readDocumentState,
   takeGoneRecords,
   type Teller,
   writeDocuments,

@@ -913,26 +913,6 @@ export const findReadableDocumentsOfForm = (rows: Read, feeds: readonly string[]
     { rows: limit, wide: true },
   );
 
-const documentState = columns({
-  documents: expression("coalesce(sum(documents), 0)", text),
-  changed: expression("coalesce(max(changed)::text, '')", text),
-  licenses: expression("coalesce(string_agg(feeds.license, ' ' order by feeds.id), '')", text),
-});
-
-/** Changes whenever one of the public documents does, or what may be published of them. */
-export const readDocumentState = async (rows: Read): Promise<string> => {
-  const found = await documentState.findOne(
-    rows,
-    // Sources that nothing public comes from say nothing: what is private changes no tag.
-    `select ${documentState.list} from (
-       select feed_id, count(*) as documents, max(change_time) as changed from source_documents where public group by feed_id) as told
-     join feeds on feeds.id = told.feed_id`,
-    [],
-    wideCount,
-  );
-  return JSON.stringify(found ?? {});
-};
-
 /** A public document for an archive. */
 export interface ArchivedDocument extends PublicDocument {
   /** As it is stored. */

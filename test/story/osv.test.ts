@@ -480,3 +480,39 @@ test("Go's database has its three indexes and a file for each record of Go's num
   );
   assert.deepEqual(await unpacked("index/db.json"), { modified: "2026-01-01T00:00:00Z" });
 });
+
+test("a list of changes is sent again after every change of its records, also after two at one moment", async () => {
+  const lists = ["Go/modified_id.csv", "modified_id.csv", "../advisory/v2/osv/all.json"];
+  const readList = async (path: string, known = ""): Promise<{ status: number; etag: string; content: string }> => {
+    const response = await get(path, known === "" ? {} : { "if-none-match": known });
+    return { status: response.status, etag: response.headers.get("etag") ?? "", content: await response.text() };
+  };
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "lists" } }), "uid");
+  const flame = (modified: string): JsonObject => ({
+    ...record("GO-2026-0077", [entry("Go", "example.com/flame", [{ introduced: "0" }], "SEMVER")]),
+    modified,
+  });
+  const source = await write("flame.jsonl", [flame("2026-01-05T00:00:00Z")]);
+  await imported(source, { group });
+  const before = new Map<string, Awaited<ReturnType<typeof readList>>>();
+  for (const path of lists) before.set(path, await readList(path));
+  const goBefore = await (await get("go/index/db.json")).text();
+  // The clock stays, and so does the number of records.
+  await write("flame.jsonl", [flame("2026-01-06T00:00:00Z")]);
+  const done = await runImport(world, "advisories", [source], { public: true, group });
+  assert.equal(done.changed, 1);
+  for (const path of lists) {
+    const { etag = "" } = before.get(path) ?? {};
+    const changed = await readList(path, etag);
+    assert.deepEqual([changed.status, changed.etag === etag], [200, false], path);
+    assert.equal((await readList(path, changed.etag)).status, 304, path);
+    before.set(path, changed);
+  }
+  assert.notEqual(await (await get("go/index/db.json")).text(), goBefore);
+  // What goes with its group is in no list, and no tag says otherwise.
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
+  for (const path of lists) {
+    const gone = await readList(path, before.get(path)?.etag);
+    assert.deepEqual([gone.status, gone.content.includes("GO-2026-0077")], [200, false], path);
+  }
+});

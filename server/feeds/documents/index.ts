@@ -17,7 +17,7 @@ import { Fault, invalid } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import { matchesEtag } from "#base/etag.ts";
-import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readDocumentState } from "#store";
+import { type AdvisoryRow, findSourceDocuments, findOwnHistory, type PublicDocument, readAdvisoryState, readPublishedState } from "#store";
 import { textOfStored } from "../stored-document.ts";
 import { type Published, publishedOf } from "./advisory.ts";
 import { ownDocumentAddress, ownFolder, privateFolder } from "../csaf/addresses.ts";
@@ -184,7 +184,7 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
 
 /** Changes whenever something of what is published does. What one reader alone sees has no tag, and its state is not asked for. */
 export const readFeedState = async ({ read, privateRecords }: Reader): Promise<readonly string[]> =>
-  privateRecords ? [] : Promise.all([readAdvisoryState(read), readDocumentState(read)]);
+  privateRecords ? [] : Promise.all([readAdvisoryState(read), readPublishedState(read)]);
 
 /** A list of any length, in pieces. Its tag follows from the state of what it lists, and from what else its content does (`form`). */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
