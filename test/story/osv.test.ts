@@ -466,11 +466,16 @@ test("Go's database has its three indexes and a file for each record of Go's num
       { id: "GO-2025-0001", modified },
       { id: "GO-2025-0002", modified },
     ]);
-    assert.deepEqual(
-      await unpacked(`ID/GO-2025-0001.${end}`),
-      shapes.find(({ id }) => id === "GO-2025-0001"),
-    );
+    // govulncheck stops at a record that has no address of its own.
+    assert.deepEqual(await unpacked(`ID/GO-2025-0001.${end}`), {
+      ...shapes.find(({ id }) => id === "GO-2025-0001"),
+      database_specific: { url: `${world.url}/osv/go/ID/GO-2025-0001.json` },
+    });
   }
+  const address = "https://pkg.go.dev/vuln/GO-2025-0003";
+  const addressed = { ...record("GO-2025-0003", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), database_specific: { url: address } };
+  await imported(await write("addressed.jsonl", [addressed]));
+  assert.equal(await (await get("go/ID/GO-2025-0003.json")).text(), JSON.stringify(addressed));
   assert.equal((await get("go/ID/GHSA-go.json")).status, 404);
   // A new record is in the indexes at once.
   await imported(

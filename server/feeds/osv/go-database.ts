@@ -9,6 +9,16 @@ import type { Reader } from "../documents/reader.ts";
 
 export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 
+/**
+ * A record as govulncheck reads it: its bytes, and without `database_specific` with this address in it, since govulncheck stops at
+ * such a record before it has named the others.
+ */
+export const withAddress = (content: string, address: string): string => {
+  const record = JSON.parse(content) as Json;
+  if (!isObject(record) || isObject(record.database_specific)) return content;
+  return content.replace(/\}\s*$/, () => `,"database_specific":${JSON.stringify({ url: address })}}`);
+};
+
 /** The indexes by their names, as JSON. */
 export type GoIndexes = ReadonlyMap<string, string>;
 

@@ -32,7 +32,7 @@ import { type Archives, openArchives as openPreparedArchives, type PreparedArchi
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
-import { buildGoIndexes, type GoIndexes, isGoNumber } from "./go-database.ts";
+import { buildGoIndexes, type GoIndexes, isGoNumber, withAddress } from "./go-database.ts";
 import { type Question, readBatch, readQuery, writeToken } from "./question.ts";
 import { archivedFiles, fileNameOf, type ModifiedRecord, modifiedRecords } from "./records.ts";
 import { zipPieces } from "./zip.ts";
@@ -249,7 +249,8 @@ const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | un
     if (folder !== "ID" || !isGoNumber(name)) return undefined;
     return get(async (request) => {
       const record = await requireOsvRecord(feed.reader, name);
-      return goFile(request, file, record.text, withdrawalHeaders(record));
+      const address = `${feed.publicUrl.replace(/\/$/, "")}${base}go/ID/${encodeURIComponent(name)}.json`;
+      return goFile(request, file, withAddress(record.text, address), withdrawalHeaders(record));
     });
   };
 };
