@@ -40,6 +40,8 @@ const languages: ReadonlyMap<string, string> = new Map(
   ].map((name) => [artifactTypeOf(name), name]),
 );
 
+const languageNames: ReadonlySet<string> = new Set(languages.values());
+
 /** How many numbers of a release tell releases apart, where records name no more: of Alpine 3.18.4 two. */
 const releaseParts: ReadonlyMap<string, number> = new Map([
   ["Alpine", 2],
@@ -84,7 +86,8 @@ const judges = (named: string, { ecosystem, release }: Ecosystem): boolean => {
   if (isDistribution(ecosystem)) return coversRelease(named, { family: ecosystem, release });
   if (named.includes(":")) return false;
   if (ecosystem === unnamedApk) return apkEcosystems.includes(named);
-  return artifactTypeOf(named) === artifactTypeOf(ecosystem);
+  // "debian" as a type of package URLs is not what records call "Debian": images are matched by the type alone.
+  return artifactTypeOf(named) === (languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem);
 };
 
 // ---- sources ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ const zip = "server/feeds/parse/zip.ts";
 const lifecycle = "server/feeds/formats/lifecycle.ts";
 const statement = "server/feeds/sbom/statement.ts";
 const report = "server/feeds/reports/read-report.ts";
+const coverage = "server/feeds/coverage.ts";
 
 export const feeds: readonly Mutant[] = [
   { attack: 61, file: zip, find: "if (archive.entryCount > limits.feedArchiveEntriesMax) throw", replace: "if (false) throw" },
@@ -55,5 +56,49 @@ export const feeds: readonly Mutant[] = [
     find: "where successor.old_id = any($1) and (feeds.id = any($2::integer[]) or (",
     replace: "where successor.old_id = any($1) and (true or feeds.id = any($2::integer[]) or (",
     tests: ["test/story/withdrawals.test.ts"],
+  },
+  {
+    attack: 306,
+    file: "server/resources/vulnerabilities/coverage/statement.ts",
+    find: "unjudgedImageCount: withGaps + unread,",
+    replace: "unjudgedImageCount: withGaps,",
+  },
+  {
+    attack: 306,
+    file: "server/store/image-coverage.ts",
+    find: "where gap.key is not null or image.ecosystems = '[]'",
+    replace: "where gap.key is not null",
+  },
+  { attack: 307, file: coverage, find: "if (!feed.public && !covers(feed.group, group)) continue;", replace: "" },
+  {
+    attack: 307,
+    file: "server/store/feed-ecosystems.ts",
+    find: "select ecosystem, bool_and(public) as public,",
+    replace: "select ecosystem, bool_or(public) as public,",
+  },
+  {
+    attack: 307,
+    file: coverage,
+    find: "const feedUid = covers(feed.group, group) ?",
+    replace: "const feedUid = feed.group !== group || covers(feed.group, group) ?",
+  },
+  { attack: 308, file: coverage, find: 'staleMs === undefined || staleMs < nowMs ? "STALE"', replace: 'staleMs === undefined ? "STALE"' },
+  {
+    attack: 308,
+    file: "server/store/feeds.ts",
+    find: 'word === "OK" && !isUnread,',
+    replace: 'word !== "FAILED",',
+  },
+  {
+    attack: 309,
+    file: coverage,
+    find: ": [...keys.slice(0, limits.imageEcosystemsMax - 1), otherEcosystem];",
+    replace: ": keys.slice(0, limits.imageEcosystemsMax);",
+  },
+  {
+    attack: 309,
+    file: coverage,
+    find: "(languageNames.has(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem)",
+    replace: "artifactTypeOf(ecosystem)",
   },
 ];
