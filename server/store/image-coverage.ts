@@ -180,7 +180,7 @@ export interface UnjudgedImage {
   readonly ecosystems: readonly string[];
 }
 
-const unjudgedImage = columns<UnjudgedImage>({
+const unjudgedColumns = {
   owner: expression("found.owner", text),
   repo: expression("found.repo", text),
   repoUid: expression("found.repo_uid", text),
@@ -188,79 +188,102 @@ const unjudgedImage = columns<UnjudgedImage>({
   tags: expression("found.tags", textList),
   architectures: expression("found.architectures", textList),
   ecosystems: expression("found.ecosystems", textList),
-});
+};
 
-const knownText = `${placesText} cross join lateral (
-  select * from image_coverage where owner >= place.low and owner < place.high offset 0) as image`;
+const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 
-// $4 and $5: groups, and an ecosystem with its release each. An image without any package is among them.
-const gapsText = `
-  select image.owner, image.repo, image.identity, max(image.repo_uid) as repo_uid, max(image.digest) as digest,
-    jsonb_agg(distinct image.tag) as tags, jsonb_agg(distinct image.architecture) filter (where image.architecture <> '') as architectures,
-    jsonb_agg(distinct gap.key) filter (where gap.key is not null) as ecosystems
-  from ${knownText}
-  left join unnest($4::text[], $5::text[]) as gap(owner, key) on gap.owner = image.owner and image.ecosystems ? gap.key
-  where gap.key is not null or image.ecosystems = '[]'
-  group by image.owner, image.repo, image.identity`;
+// $4 and $5: groups, and an ecosystem with its release each.
+const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
+
+// An image without any package is not judged.
+const isUnjudged = "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))";
 
 /** Ecosystems with their releases, of the images of a group each. */
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/** The images that have packages of these ecosystems in these groups, or no packages: the first `limit` in order. */
+/**
+ * The images that have packages of these ecosystems in these groups, or no packages: the first `limit` in order. The index has them
+ * repo by repo, so that no more repos are read than it takes.
+ */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
-    `select ${unjudgedImage.list} from (${gapsText}) as found order by found.owner, found.repo, found.identity limit $6`,
+    `select ${unjudgedImage.list} from ${placesText} cross join lateral (
+       select image.owner, image.repo, image.identity, max(image.repo_uid) as repo_uid, max(image.digest) as digest,
+         jsonb_agg(distinct image.tag) as tags, jsonb_agg(distinct image.architecture) filter (where image.architecture <> '') as architectures,
+         jsonb_agg(distinct named.key) filter (where named.key is not null) as ecosystems
+       from image_coverage as image left join ${gapsText} on gap.owner = image.owner
+       left join lateral unnest(gap.keys) as named(key) on image.ecosystems ? named.key
+       where image.owner >= place.low and image.owner < place.high and ${isUnjudged}
+       group by image.owner, image.repo, image.identity order by image.owner, image.repo, image.identity limit $6) as found
+     order by found.owner, found.repo, found.identity limit $6`,
     [...placeParams(places), ...gapParams(gaps), limit],
     { rows: limit, wide: true },
   );
 
-const counted = columns({ images: expression("count(*)", number) });
+/** Images by their packages. */
+export interface KnownImages {
+  /** Images whose packages are known. */
+  readonly known: number;
+  /** Those of them that have packages of ecosystems that were asked for, or no packages. */
+  readonly unjudged: number;
+}
 
-/** How many there are. */
-export const countImagesWith = async (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps): Promise<number> => {
-  const params = [...placeParams(places), ...gapParams(gaps)];
-  const found = await counted.findOne(rows, `select ${counted.list} from (${gapsText}) as found`, params, { rows: 1, wide: true });
-  return found?.images ?? 0;
+const knownImages = columns<KnownImages>({
+  known: expression("coalesce(sum(counted.known), 0)", number),
+  unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
+});
+
+/** Counts the images whose packages are known. */
+export const countKnownImages = async (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps): Promise<KnownImages> => {
+  const found = await knownImages.findOne(
+    rows,
+    `select ${knownImages.list} from ${placesText} cross join lateral (
+       select count(*) as known, count(*) filter (where each.unjudged) as unjudged from (
+         select bool_or(${isUnjudged}) as unjudged from image_coverage as image left join ${gapsText} on gap.owner = image.owner
+         where image.owner >= place.low and image.owner < place.high group by image.owner, image.repo, image.identity) as each) as counted`,
+    [...placeParams(places), ...gapParams(gaps)],
+    { rows: 1, wide: true },
+  );
+  return found ?? { known: 0, unjudged: 0 };
 };
 
-// Images that tags name and of which no packages are known; of an index those of its platforms. Attestations have the platform "unknown".
-const unreadText = `
-  select left(repo.uid, -17) as owner, repo.name as repo, repo.uid as repo_uid, tag.digest, jsonb_agg(distinct tag.name) as tags,
-    jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '') as architectures, null::jsonb as ecosystems
-  from ${placesText}
-  cross join lateral (
-    select uid, name from repos where uid > place.low and uid < place.finish and left(uid, -17) >= place.low and left(uid, -17) < place.high
-    offset 0) as repo
-  cross join lateral (select name, digest from tags where left(uid, -17) = repo.uid and digest <> '' offset 0) as tag
-  left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest and manifest.architecture <> 'unknown'
-  where not exists (
-    select from image_coverage as image where image.owner = left(repo.uid, -17) and image.short_repo = repo.name and image.tag = tag.name
-      and (manifest.architecture is null or image.architecture in (manifest.architecture, '')))
-  group by repo.uid, repo.name, tag.digest`;
+/** Images of which no packages are known: the first of them in order, and how many there are. */
+export interface UnreadImages {
+  readonly images: readonly UnjudgedImage[];
+  readonly count: number;
+}
 
-/** The images of which no packages are known: the first `limit` in order. */
-export const findUnreadImages = (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnjudgedImage[]> =>
-  unjudgedImage.find(
+const unreadImage = columns<UnjudgedImage & { readonly count: number }>({ ...unjudgedColumns, count: expression("count(*) over ()", number) });
+
+/**
+ * The images that tags name and of which no packages are known, the first `limit` in order; of an index those of its platforms.
+ * Attestations have the platform "unknown". Tags, platforms and packages are read once for each repo.
+ */
+export const findUnreadImages = async (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnreadImages> => {
+  const found = await unreadImage.find(
     rows,
-    `select ${unjudgedImage.list} from (${unreadText}) as found order by found.owner, found.repo, found.digest limit $4`,
+    `select ${unreadImage.list} from ${placesText}
+     cross join lateral (
+       select uid, name from repos where uid > place.low and uid < place.finish and left(uid, -17) >= place.low and left(uid, -17) < place.high
+       offset 0) as repo
+     cross join lateral (
+       select left(repo.uid, -17) as owner, repo.name as repo, repo.uid as repo_uid, tag.digest, jsonb_agg(distinct tag.name) as tags,
+         jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '') as architectures, null::jsonb as ecosystems
+       from (select name, digest from tags where left(uid, -17) = repo.uid and digest <> '' offset 0) as tag
+       left join (select index_digest, architecture from manifests where repo_uid = repo.uid and architecture <> 'unknown' offset 0) as manifest
+         on manifest.index_digest = tag.digest
+       where not exists (
+         select from (select tag, architecture from image_coverage where owner = left(repo.uid, -17) and short_repo = repo.name offset 0) as image
+         where image.tag = tag.name and (manifest.architecture is null or image.architecture in (manifest.architecture, '')))
+       group by tag.digest) as found
+     order by found.owner, found.repo, found.digest limit $4`,
     [...placeParams(places), limit],
     { rows: limit, wide: true },
   );
-
-/** How many there are. */
-export const countUnreadImages = async (rows: Read, places: readonly CoveragePlace[]): Promise<number> => {
-  const found = await counted.findOne(rows, `select ${counted.list} from (${unreadText}) as found`, placeParams(places), { rows: 1, wide: true });
-  return found?.images ?? 0;
-};
-
-/** How many images have known packages. */
-export const countKnownImages = async (rows: Read, places: readonly CoveragePlace[]): Promise<number> => {
-  const statement = `select ${counted.list} from (select distinct image.owner, image.repo, image.identity from ${knownText}) as found`;
-  const found = await counted.findOne(rows, statement, placeParams(places), { rows: 1, wide: true });
-  return found?.images ?? 0;
+  return { images: found, count: found[0]?.count ?? 0 };
 };
 
 const imageEcosystem = columns({

@@ -265,9 +265,7 @@ export {
 } from "./feeds.ts";
 export { type CoveringFeed, findCoveringFeeds, refreshFeedEcosystems } from "./feed-ecosystems.ts";
 export {
-  countImagesWith,
   countKnownImages,
-  countUnreadImages,
   type CoveragePlace,
   deleteImageCoverageExcept,
   findDigestEcosystems,

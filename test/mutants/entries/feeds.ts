@@ -60,14 +60,14 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 306,
     file: "server/resources/vulnerabilities/coverage/statement.ts",
-    find: "unjudgedImageCount: withGaps + unread,",
-    replace: "unjudgedImageCount: withGaps,",
+    find: "unjudgedImageCount: unjudged + unread.count,",
+    replace: "unjudgedImageCount: unjudged,",
   },
   {
     attack: 306,
     file: "server/store/image-coverage.ts",
-    find: "where gap.key is not null or image.ecosystems = '[]'",
-    replace: "where gap.key is not null",
+    find: "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))",
+    replace: "coalesce(image.ecosystems ?| gap.keys, false)",
   },
   { attack: 307, file: coverage, find: "if (!feed.public && !covers(feed.group, group)) continue;", replace: "" },
   {

@@ -8,9 +8,7 @@ import { type CoverageOf, type CoverageState, type Ecosystem, ecosystemKey, ecos
 import type { ReadContext } from "#kernel";
 import {
   type CoveragePlace,
-  countImagesWith,
   countKnownImages,
-  countUnreadImages,
   findDigestEcosystems,
   findGroupEcosystems,
   findImagesWith,
@@ -91,18 +89,13 @@ export const coverageStatement = async (context: CoverageContext, places: readon
   const gaps = (await readGroupCoverage(context, places)).filter(({ state }) => state !== "MATCHED");
   const groupGaps = gaps.map(({ group, ecosystem }) => ({ owner: group, key: ecosystemKey(ecosystem) }));
   const stateOf = new Map(gaps.map(({ group, ecosystem, state }) => [JSON.stringify([group, ecosystemKey(ecosystem)]), state]));
-  const [known, withGaps, unread] = await Promise.all([
-    countKnownImages(rows, places),
-    countImagesWith(rows, places, groupGaps),
-    countUnreadImages(rows, places),
-  ]);
-  const unreadShown = unread > 0 ? await findUnreadImages(rows, places, limits.unjudgedShownMax) : [];
-  const left = limits.unjudgedShownMax - unreadShown.length;
-  const others = withGaps > 0 && left > 0 ? await findImagesWith(rows, places, groupGaps, left) : [];
+  const [{ known, unjudged }, unread] = await Promise.all([countKnownImages(rows, places, groupGaps), findUnreadImages(rows, places, limits.unjudgedShownMax)]);
+  const left = limits.unjudgedShownMax - unread.images.length;
+  const others = unjudged > 0 && left > 0 ? await findImagesWith(rows, places, groupGaps, left) : [];
   const ecosystems = new Map(gaps.map(({ ecosystem, state }) => [`${ecosystemKey(ecosystem)} ${state}`, ecosystemMessage(ecosystem, state)]));
   const named = [...ecosystems.keys()].sort().flatMap((key) => ecosystems.get(key) ?? []);
   const images = [
-    ...unreadShown.map((image) => imageMessage(image, "NOT_READ", [])),
+    ...unread.images.map((image) => imageMessage(image, "NOT_READ", [])),
     ...others.map((image) =>
       imageMessage(
         image,
@@ -112,8 +105,8 @@ export const coverageStatement = async (context: CoverageContext, places: readon
     ),
   ];
   return {
-    imageCount: known + unread,
-    unjudgedImageCount: withGaps + unread,
+    imageCount: known + unread.count,
+    unjudgedImageCount: unjudged + unread.count,
     ...(named.length === 0 ? {} : { ecosystems: named.slice(0, limits.unjudgedShownMax) }),
     furtherEcosystemCount: Math.max(0, named.length - limits.unjudgedShownMax),
     ...(images.length === 0 ? {} : { images }),
