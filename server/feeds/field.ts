@@ -21,6 +21,12 @@ const readFeedTime = (text: string): number | undefined => {
   return date === undefined ? undefined : readTimestamp(`${date}T${clock}${offset.toUpperCase()}`);
 };
 
+/** Whether Field.required() takes it. */
+const isName = (value: Json): boolean =>
+  typeof value === "string" && value.length <= limits.feedNameLengthMax && value.trim() !== "" && value.isWellFormed() && !inNames.test(value);
+
+const noteNothing = (): void => {};
+
 /** A value of a parsed document, and the path that leads to it. */
 export class Field {
   readonly value: Json | undefined;
@@ -29,7 +35,7 @@ export class Field {
   private readonly noteCut: (cut: FieldError) => void;
 
   /** @param noteCut receives each free text that was cut */
-  constructor(value: Json | undefined, step: string | number = "", parent?: Field, noteCut: (cut: FieldError) => void = () => {}) {
+  constructor(value: Json | undefined, step: string | number = "", parent?: Field, noteCut: (cut: FieldError) => void = noteNothing) {
     this.value = value;
     this.step = step;
     this.parent = parent;
@@ -118,6 +124,13 @@ export class Field {
   required(): string {
     const value = this.name();
     return value.trim() === "" ? this.refuse("must be a text that is not empty") : value;
+  }
+
+  /** Refuses a list if one of its entries is not a text that is not empty. Long lists of versions are checked without a field for each. */
+  requireNames(): void {
+    if (this.missing) return;
+    if (!Array.isArray(this.value)) return this.refuse("must be a list");
+    for (const [index, entry] of this.value.entries()) if (!isName(entry)) new Field(entry, index, this).required();
   }
 
   /** An address, not followed by anybody here. */

@@ -21,7 +21,8 @@ const changeToMatch = columns<ChangeToMatch>({ id: text, root: text, name: text,
 
 /** Some of the changes, the oldest first. `ofTags`: only those that a tag made by itself, made, moved or deleted outside of an import. */
 export const findChangesToMatch = (rows: Read, limit: number, ofTags = false): Promise<ChangeToMatch[]> =>
-  changeToMatch.find(rows, `select ${changeToMatch.list} from changes_to_match where of_tag or not $2 order by id limit $1`, [limit, ofTags]);
+  // Two statements: the plan of one with a parameter in place of the condition reads every change in both cases.
+  changeToMatch.find(rows, `select ${changeToMatch.list} from changes_to_match ${ofTags ? "where of_tag" : ""} order by id limit $1`, [limit]);
 
 /** All images of an organization are to be matched with everything. `ofTags`: with those of tags. */
 export const addOrganizationToMatch = async (rows: Write, root: string, ofTags: boolean): Promise<void> => {

@@ -98,18 +98,26 @@ const fixEventData = (affected: Field): AdvisoryEventData => {
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-const osvAdvisory = (
-  document: Field,
-  affected: Field,
-  { id, aliases, severalOf }: { readonly id: string; readonly aliases: readonly string[]; readonly severalOf: boolean },
-  { author }: ReadOptions,
-): AdvisoryRecord => {
+/** What all advisories of a document share. */
+interface SharedFacts {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  readonly severalOf: boolean;
+  /** When it was first known. */
+  readonly time: string;
+  readonly withdrawn: Pick<AdvisoryRecord, "withdrawnTime">;
+}
+
+/** A record without any time is as old as can be. */
+const firstTimeOf = (document: Field): string =>
+  timestamp([document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0) ?? 0);
+
+const osvAdvisory = (affected: Field, { id, aliases, severalOf, time, withdrawn }: SharedFacts, { author }: ReadOptions): AdvisoryRecord => {
   const affectedPackage = affected.at("package").object();
   const ecosystem = affectedPackage.at("ecosystem").required();
   const purl = readPurl(affectedPackage.at("purl").name());
   const name = affectedPackage.at("name").missing && purl ? packageName(purl) : affectedPackage.at("name").required();
   const [family = "", release = ""] = ecosystem.split(":");
-  const time = [document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0);
   const artifactType = artifactTypes.get(family.toLowerCase()) ?? purl?.type ?? family.toLowerCase();
   return {
     kind: "advisory",
@@ -120,9 +128,8 @@ const osvAdvisory = (
     artifactType,
     ...(release || purl?.namespace ? { namespace: release || (purl?.namespace ?? "") } : {}),
     aliases,
-    // A record without any time is as old as can be.
-    events: [{ time: timestamp(time ?? 0), data: fixEventData(affected) }],
-    ...timeMember("withdrawnTime", document.at("withdrawn")),
+    events: [{ time, data: fixEventData(affected) }],
+    ...withdrawn,
   };
 };
 
@@ -141,7 +148,7 @@ const requireRanges = (affected: Field): void => {
       event.at(key).required();
     }
   }
-  for (const version of affected.at("versions").list()) version.required();
+  affected.at("versions").requireNames();
 };
 
 /** Whether the ranges of all packages can be read. Whoever reads it is told of the first that cannot. */
@@ -164,9 +171,16 @@ const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedR
     .list()
     .filter((each) => !each.at("package").missing);
   if (!hasReadableRanges(affected, options)) return [];
+  const shared: SharedFacts = {
+    id,
+    aliases,
+    severalOf: affected.length > 1,
+    time: firstTimeOf(document),
+    withdrawn: timeMember("withdrawnTime", document.at("withdrawn")),
+  };
   const byKey = new Map(
     affected.map((each) => {
-      const record = osvAdvisory(document, each, { id, aliases, severalOf: affected.length > 1 }, options);
+      const record = osvAdvisory(each, shared, options);
       return [record.key, record] as const;
     }),
   );

@@ -13,13 +13,25 @@ const lineAt = (text: string, offset: number): number => {
   return line;
 };
 
+/** Returns where the string that begins at `start` ends, or -1 if it does not end. */
+const closingQuote = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return -1;
+};
+
 /** Where brackets are nested too deeply; undefined where they are not. */
 const tooDeepOffset = (text: string): number | undefined => {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) if (text.charCodeAt(at) === 0x5c) at++;
+      // From quote to quote: most of a document is prose.
+      at = closingQuote(text, at);
+      if (at < 0) return undefined;
     } else if (code === 0x7b || code === 0x5b) {
       if (++depth > limits.feedDepthMax) return at;
     } else if (code === 0x7d || code === 0x5d) depth--;
