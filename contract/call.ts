@@ -40,6 +40,8 @@ export interface CallHeaders {
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly requestId: string;
+  /** Returns what the URL alone says of the message; empty over gRPC. */
+  readonly requestInUrl: () => JsonObject;
   /** A function, because writes and refusals alone need it. */
   readonly origin: () => Origin;
   /** Undefined: the caller is no protocol, and takes values. */
@@ -62,8 +64,6 @@ export interface RequestReading extends Reading {
 export interface UnreadCall extends CallHeaders {
   /** Reads the message; called once at most. Throws a Fault where it cannot come (too large, too slow, cut off). */
   readonly read: () => RequestReading | Promise<RequestReading>;
-  /** What the URL alone says of the message: for the audit entry of a call that is refused unread. Empty over gRPC. */
-  readonly requestInUrl: () => JsonObject;
 }
 
 /** A call with its message. */
@@ -135,6 +135,7 @@ export const withRequest = (call: UnreadCall, reading: RequestReading): Call => 
   ifMatch: call.ifMatch,
   ifNoneMatch: call.ifNoneMatch,
   requestId: call.requestId,
+  requestInUrl: call.requestInUrl,
   origin: call.origin,
   packing: call.packing,
   content: call.content,

@@ -36,9 +36,15 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
-/** The operation's collection; of the registry its host (events: 9). */
+/** Returns the host of the registry as a URI reference (events: 9). With a colon, as in `127.0.0.1:8080` or `[::1]`, it needs `//` (RFC 3986, 4.2). */
+export const registrySource = (publicUrl: string): string => {
+  const { host } = new URL(publicUrl);
+  return host.includes(":") ? `//${host}` : host;
+};
+
+/** Returns the operation's collection, or of the registry its host. */
 const eventSourceOf = (method: MethodFact, template: string, publicUrl: string): string =>
-  method.distribution ? new URL(publicUrl).host : `${publicUrl.replace(/\/$/, "")}${collection(template)}`;
+  method.distribution ? registrySource(publicUrl) : `${publicUrl.replace(/\/$/, "")}${collection(template)}`;
 
 const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   if (group === "self" || uid === "") return uid;

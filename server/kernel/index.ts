@@ -5,7 +5,7 @@ export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type ReplyFile, type Serve, type UnreadCall } from "./call.ts";
 export type { Cause, ChangeContext, Context, FindPlace, Gift, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
-export { eventOf, toldEvent } from "./event.ts";
+export { eventOf, registrySource, toldEvent } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";

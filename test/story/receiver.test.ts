@@ -153,7 +153,7 @@ for (const method of told) {
     const { source, subject = "", group, bodytype, data } = only.event;
     const template = method.http[0]?.template ?? "";
     const collection = template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined);
-    assert.equal(source, method.distribution ? new URL(world.url).host : `${world.url}${collection}`);
+    assert.equal(source, method.distribution ? `//${new URL(world.url).host}` : `${world.url}${collection}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
     // A session's event is told at the group of the identity provider that it came through.

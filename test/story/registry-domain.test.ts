@@ -53,7 +53,16 @@ test("a push makes a tag, moves it and keeps what is said of it; the same push a
   );
   assert.equal(told[0]?.body.digest, second);
   const { when, remote_address: address, user_agent: agent, ...push } = told[1]?.body ?? {};
-  assert.deepEqual(push, { repository: "moved", repo_id: repo, tag: "latest", tag_previous_digest: first, digest: second, type: "manifest", location: "" });
+  assert.deepEqual(push, {
+    repository: name,
+    display_name: "moved",
+    repo_id: repo,
+    tag: "latest",
+    tag_previous_digest: first,
+    digest: second,
+    type: "manifest",
+    location: "",
+  });
   assert.deepEqual([when, address, agent], [new Date(world.clock.now).toISOString().slice(0, -1), "127.0.0.1", "node"]);
   assert.deepEqual([told[1]?.subject, told[1]?.group], [repo, world.organization]);
   world.clock.now += 1000;
@@ -156,9 +165,9 @@ test("pulls are told where somebody listens in the organization, with tag, diges
   assert.deepEqual(
     found.map(({ subject, group, body }) => [subject, group, body.repository, body.repo_id, body.tag ?? "", body.digest, body.method, body.type]),
     [
-      [repo, world.organization, "heard", repo, "latest", digest, "GET", "manifest"],
-      [repo, world.organization, "heard", repo, "", digest, "HEAD", "manifest"],
-      [repo, world.organization, "heard", repo, "", blob, "GET", "blob"],
+      [repo, world.organization, name, repo, "latest", digest, "GET", "manifest"],
+      [repo, world.organization, name, repo, "", digest, "HEAD", "manifest"],
+      [repo, world.organization, name, repo, "", blob, "GET", "blob"],
     ],
   );
 });

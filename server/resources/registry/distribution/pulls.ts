@@ -6,9 +6,9 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import type { ReadContext, Services } from "#kernel";
+import { type ReadContext, registrySource, type Services } from "#kernel";
 import { type OutboxEvent, record } from "#outbox";
-import { findListeningOrganizations, findRepoNames } from "#store";
+import { findListeningOrganizations } from "#store";
 import { requestFacts } from "./push.ts";
 
 const pullType = "dev.chainguard.registry.pull.v1";
@@ -21,10 +21,11 @@ export interface Pulled {
   readonly type: "manifest" | "blob";
 }
 
-/** A pull that is to be told of, once its repo's name is known. */
+/** A pull that is to be told of. */
 interface WaitingPull {
-  readonly repo: string;
-  readonly eventOf: (name: string) => OutboxEvent;
+  /** Uid of the organization. */
+  readonly group: string;
+  readonly event: OutboxEvent;
 }
 
 interface PullLog {
@@ -37,10 +38,10 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
   const group = rootOf(repo);
   const actor: JsonObject | undefined = caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) };
   return {
-    repo,
-    eventOf: (name) => ({
+    group,
+    event: {
       type: pullType,
-      source: new URL(services.publicUrl).host,
+      source: registrySource(services.publicUrl),
       subject: repo,
       group,
       audience: "customer",
@@ -48,7 +49,7 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
       actor,
       bodyType: PullSchema.typeName,
       body: {
-        ...requestFacts({ uid: repo, name }, nowMs, call.origin()),
+        ...requestFacts(repo, nowMs, call),
         ...(tag === "" ? {} : { tag }),
         digest,
         method: request.head === true ? "HEAD" : "GET",
@@ -57,22 +58,17 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
       requestId: call.requestId,
       time: timestamp(nowMs),
       auditContext: { operation: method.name, bindings: [], origin: call.origin() },
-    }),
+    },
   };
 };
 
 /** Writes those of organizations where somebody listens. */
 const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
-  const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ repo }) => rootOf(repo)))], pullType));
-  const told = pulls.filter(({ repo }) => listening.has(rootOf(repo)));
-  if (told.length === 0) return;
-  const names = await findRepoNames(store.read, [...new Set(told.map(({ repo }) => repo))]);
+  const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ group }) => group))], pullType));
+  const told = pulls.filter(({ group }) => listening.has(group));
   for (let first = 0; first < told.length; first += limits.pullsWrittenMax) {
     await store.write(async (rows) => {
-      for (const { repo, eventOf } of told.slice(first, first + limits.pullsWrittenMax)) {
-        const name = names.get(repo);
-        if (name !== undefined) await record(rows, eventOf(name));
-      }
+      for (const { event } of told.slice(first, first + limits.pullsWrittenMax)) await record(rows, event);
     });
   }
 };

@@ -13,7 +13,7 @@ import { isDigest, readDigest } from "./digest.ts";
 import { blobsUnknown, digestInvalid, manifestInvalid, tagInvalid, tooManyTags } from "./faults.ts";
 import { writeImageFacts } from "./image-facts.ts";
 import { type Platform, type ReadManifest, readManifest, readPlatform } from "./manifest.ts";
-import { requestFacts } from "./push.ts";
+import { pushFacts } from "./push.ts";
 import { repoForManifest } from "./repo.ts";
 
 const tagForm = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
@@ -105,7 +105,7 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   }
   return {
     reply: {
-      ...requestFacts(repo, nowMs, call.origin()),
+      ...pushFacts(repo, nowMs, call),
       tag: pathTag || (tags[0] ?? ""),
       ...(previous === "" ? {} : { tag_previous_digest: previous }),
       digest,

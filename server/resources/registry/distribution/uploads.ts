@@ -34,7 +34,7 @@ import {
 import { type Digest, type DigestAlgorithm, isDigest, readAlgorithm, readDigest } from "./digest.ts";
 import { noteWriting } from "#registry";
 import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploadUnknown } from "./faults.ts";
-import { requestFacts } from "./push.ts";
+import { pushFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
 import { holdTarget, type PushTarget, targetForBlobs } from "./repo.ts";
 import { namingStorageQuota, requireStorage } from "./storage-quota.ts";
@@ -55,7 +55,7 @@ const leaseEnd = (nowMs: number): number => nowMs + limits.blobLeaseMs;
 
 /** Events are about repositories: of a pending path the manifest's is the first. */
 const blobPushed = (repo: PushTarget, digest: string, { nowMs, call }: Pick<WriteContext, "nowMs" | "call">): Outcome => ({
-  reply: { ...requestFacts(repo, nowMs, call.origin()), digest, type: "blob" },
+  reply: { ...pushFacts(repo, nowMs, call), digest, type: "blob" },
   ...(repo.isPending ? { unchanged: true } : {}),
 });
 

@@ -1026,7 +1026,7 @@ export declare const UploadSchema: GenMessage<Upload, {jsonType: UploadJson}>;
  */
 export declare type Push = Message<"gantry.registry.v1.Push"> & {
   /**
-   * Name of the repo.
+   * Path of the request: the names from the organization on, or the uid of the repo.
    *
    * @generated from field: string repository = 1;
    */
@@ -1096,6 +1096,13 @@ export declare type Push = Message<"gantry.registry.v1.Push"> & {
   userAgent: string;
 
   /**
+   * Name of the repo.
+   *
+   * @generated from field: string display_name = 11 [json_name = "display_name"];
+   */
+  displayName: string;
+
+  /**
    * Id of the upload that was begun, where nothing is stored yet.
    *
    * @generated from field: string upload = 1000;
@@ -1124,7 +1131,7 @@ export declare type Push = Message<"gantry.registry.v1.Push"> & {
  */
 export declare type PushJson = {
   /**
-   * Name of the repo.
+   * Path of the request: the names from the organization on, or the uid of the repo.
    *
    * @generated from field: string repository = 1;
    */
@@ -1194,6 +1201,13 @@ export declare type PushJson = {
   user_agent?: string;
 
   /**
+   * Name of the repo.
+   *
+   * @generated from field: string display_name = 11 [json_name = "display_name"];
+   */
+  display_name?: string;
+
+  /**
    * Id of the upload that was begun, where nothing is stored yet.
    *
    * @generated from field: string upload = 1000;
@@ -1228,7 +1242,7 @@ export declare const PushSchema: GenMessage<Push, {jsonType: PushJson}>;
  */
 export declare type Pull = Message<"gantry.registry.v1.Pull"> & {
   /**
-   * Name of the repo.
+   * Path of the request: the names from the organization on, or the uid of the repo.
    *
    * @generated from field: string repository = 1;
    */
@@ -1305,7 +1319,7 @@ export declare type Pull = Message<"gantry.registry.v1.Pull"> & {
  */
 export declare type PullJson = {
   /**
-   * Name of the repo.
+   * Path of the request: the names from the organization on, or the uid of the repo.
    *
    * @generated from field: string repository = 1;
    */
