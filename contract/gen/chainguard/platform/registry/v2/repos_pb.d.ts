@@ -40,28 +40,28 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   description: string;
 
   /**
-   * Tier in the catalogue. Set by the operator only: others are refused with PERMISSION_DENIED.
+   * Tier of the image in your catalog.
    *
    * @generated from field: chainguard.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier: CatalogTier;
 
   /**
-   * Bundles of the catalogue that it is part of. Set by the operator only.
+   * Bundles of your catalog that contain the image.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles: string[];
 
   /**
-   * References under which the image is known elsewhere, as `name:tag`. Set by the operator only.
+   * References under which the image is known elsewhere, as `name:tag`.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases: string[];
 
   /**
-   * Names of the tags that are kept up to date. Set by the operator only.
+   * Names of the tags that you keep up to date.
    *
    * @generated from field: repeated string active_tags = 8;
    */
@@ -146,28 +146,28 @@ export declare type RepoJson = {
   description?: string;
 
   /**
-   * Tier in the catalogue. Set by the operator only: others are refused with PERMISSION_DENIED.
+   * Tier of the image in your catalog.
    *
    * @generated from field: chainguard.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier?: CatalogTierJson;
 
   /**
-   * Bundles of the catalogue that it is part of. Set by the operator only.
+   * Bundles of your catalog that contain the image.
    *
    * @generated from field: repeated string bundles = 5;
    */
   bundles?: string[];
 
   /**
-   * References under which the image is known elsewhere, as `name:tag`. Set by the operator only.
+   * References under which the image is known elsewhere, as `name:tag`.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases?: string[];
 
   /**
-   * Names of the tags that are kept up to date. Set by the operator only.
+   * Names of the tags that you keep up to date.
    *
    * @generated from field: repeated string active_tags = 8;
    */

@@ -55,7 +55,7 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   deprecated: boolean;
 
   /**
-   * Bundles of the catalogue that the tag is part of.
+   * Bundles of your catalog that contain the tag.
    *
    * @generated from field: repeated string bundles = 6;
    */
@@ -112,7 +112,7 @@ export declare type TagJson = {
   deprecated?: boolean;
 
   /**
-   * Bundles of the catalogue that the tag is part of.
+   * Bundles of your catalog that contain the tag.
    *
    * @generated from field: repeated string bundles = 6;
    */
