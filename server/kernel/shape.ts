@@ -136,7 +136,7 @@ export const shapeOf = (message: MessageFact, table: string, columns: Pick<Reado
   return {
     message,
     fields,
-    table: { name: table, columns: fields.map((field) => field.name) },
+    table: { name: table, columns: fields.map((field) => field.name), uniqueNames: message.resource?.unique.join() === "name" },
     read(row, offset) {
       const record: JsonObject = {};
       for (let index = 0; index < readers.length; index++) {

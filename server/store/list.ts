@@ -33,6 +33,7 @@
 
 import { limits } from "#base/limits.ts";
 import { type Param, type Read, type Row, type StatementCost, wideCount } from "./handle.ts";
+import { type CountedRows, countedRowsStatement, isCountedByPlace } from "./place-counts.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
 /** Uids from `low` (included) to `high` (excluded). */
@@ -255,6 +256,9 @@ const asFilter = (term: string): string => `(${term}) is true`;
  */
 const asTextFilter = (term: string): string => `coalesce(${term}, false)`;
 
+/** The children of a parent among the rows of its branch: `left` would look for the ends of 40 characters in each of them. */
+const isChildByLength = (parameters: Parameters, parent: string): string => `octet_length(uid) = ${parameters.add(parent.length + segmentLength)}`;
+
 const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   const { column, comparison, value } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
@@ -368,6 +372,7 @@ const remainingTerms = (parameters: Parameters, selection: Selection, path: Acce
   return selection.conditions
     .filter((condition) => condition !== pathCondition)
     .map((condition) => {
+      if (condition.column === "parent" && condition.comparison === "equal") return asFilter(isChildByLength(parameters, String(condition.value)));
       const term = comparisonOf(parameters, condition);
       if (!mayMatchIndexes(selection, path, condition, readsAll)) return condition.comparison === "contains" ? asTextFilter(term) : asFilter(term);
       // What has an index in each root and is compared with a text is one; the parent's index may have it too.
@@ -436,8 +441,9 @@ const whereClause = (terms: readonly string[]): string => (terms.length > 0 ? ` 
 
 const everyRoot = "(select root as low, root || '0' as high from access_versions) as branch";
 
-const branchList = (parameters: Parameters, branches: readonly Branch[], alias: string): string =>
-  `unnest(${parameters.add(branches.map(({ low }) => low))}::text[], ${parameters.add(branches.map(({ high }) => high))}::text[]) as ${alias}(low, high)`;
+const branchList = (parameters: Parameters, branches: readonly Branch[]): string =>
+  `unnest(${parameters.add(branches.map(({ low }) => low))}::text[], ${parameters.add(branches.map(({ high }) => high))}::text[])` +
+  " with ordinality as branch(low, high, ordinal)";
 
 /** The lower bounds of branches, by their length. */
 const lowsOf = (branches: readonly Branch[]): string[][] => [
@@ -476,9 +482,10 @@ const sourceOf = (parameters: Parameters, selection: Selection, path: AccessPath
   const roots = new Set(branches.map(({ low }) => low.slice(0, rootLength)));
   if (path.by === "order" && roots.size < branches.length) {
     const wholeRoots = [...roots].map((root) => ({ low: root, high: `${root}0` }));
-    return { branches: branchList(parameters, wholeRoots, "branch"), bounds: lateralBounds, within: withinBranches() };
+    return { branches: branchList(parameters, wholeRoots), bounds: lateralBounds, within: withinBranches() };
   }
-  return { branches: branchList(parameters, branches, "branch"), bounds: lateralBounds, within: [] };
+  const isDescending = selection.order.column === "uid" && selection.order.descending;
+  return { branches: branchList(parameters, isDescending ? branches.toReversed() : branches), bounds: lateralBounds, within: [] };
 };
 
 const orderClause = ({ column, descending }: Selection["order"], of = ""): string => {
@@ -526,7 +533,33 @@ const valueRanges = (
   };
 };
 
+/** True where a branch is a resource path and what lies below it, or what lies below alone. */
+const isSubtree = ({ low, high }: Branch): boolean => {
+  const place = low.endsWith("/") ? low.slice(0, -1) : low;
+  return high === `${place}0` && place.length >= rootLength && (place.length - rootLength) % segmentLength === 0;
+};
+
+/** The rows of a selection without filters, whose number is kept; undefined where they must be counted. */
+const countedRowsOf = ({ name }: Table, { branches, conditions, countMax }: Selection): CountedRows | undefined => {
+  if (countMax !== undefined || !isCountedByPlace(name)) return undefined;
+  const [only = wholeTable, ...others] = branches;
+  const [condition, ...more] = conditions;
+  if (condition === undefined) {
+    if (isWholeTable(only)) return { of: "everything" };
+    if (!branches.every(isSubtree)) return undefined;
+    const lows = branches.map(({ low }) => low);
+    return { of: "subtrees", places: lows.map((low) => low.replace(/\/$/, "")), uids: lows.filter((low) => !low.endsWith("/")) };
+  }
+  const { column, comparison, value } = condition;
+  if (comparison !== "equal" || more.length > 0 || others.length > 0 || !only.low.endsWith("/") || !isSubtree(only)) return undefined;
+  const place = only.low.slice(0, -1);
+  const isOfChildren = (column === "parent" && value === place) || (column === "depth" && value === (only.low.length - 1 - rootLength) / segmentLength + 1);
+  return isOfChildren ? { of: "children", place } : undefined;
+};
+
 const countStatement = (parameters: Parameters, table: Table, requested: Selection): string => {
+  const counted = countedRowsOf(table, requested);
+  if (counted) return countedRowsStatement(table.name, counted, (value) => parameters.add(value));
   const selection = { ...requested, after: undefined };
   const path = mostSelectivePath(selection) ?? uidPath;
   const source = sourceOf(parameters, selection, path);
@@ -600,6 +633,30 @@ const nearPageText = (parameters: Parameters, table: Table, selection: Selection
   );
 };
 
+/**
+ * The page from an index in its order. Rows that are skipped are read from the index alone: only the page's own are fetched.
+ */
+const orderedPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath, source: Source): string => {
+  const { skip, limit, order } = selection;
+  // The planner does not know that a range of one field's value fixes it: the statement has the index's own order.
+  const inIndex = { ...order, column: scanColumn(path, selection) };
+  // Unique names of one parent are in order without their uids, which their index has beside its keys.
+  const isOfNames = path.by === "parent" && path.condition.comparison === "equal" && order.column === "name" && table.uniqueNames === true;
+  const scanOrder = isOfNames ? `${inIndex.column}${order.descending ? " desc" : ""}` : orderClause(inIndex);
+  const read = skip > 0 ? [...new Set(["uid", order.column])] : table.columns;
+  const fetched = (page: string): string => (skip > 0 ? fetchRows(table, order, page) : page);
+  const scan = (): string => `select ${read.join(", ")} from ${table.name}${whereClause(pathTerms(parameters, selection, path, source))} order by ${scanOrder}`;
+  if (source.branches === undefined) {
+    if (skip === 0) return limitScan(parameters, scan(), limit);
+    return fetched(`${scan()} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
+  }
+  const rows = `${fromBranches(source)}(${limitScan(parameters, scan(), limit + skip)}) as t`;
+  if (path.by !== "uid") return fetched(`${rows}${pageClauses(parameters, selection)}`);
+  // Branches are apart and in the order of uids, and so are the rows of each. Those of one branch after the other need no sort, and
+  // the last row of the page ends the statement.
+  return fetched(`${rows} order by branch.ordinal limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
+};
+
 /** The page from two indexes of the order, each read as far as the page may need. */
 const bothPageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { conditions, limit, skip } = selection;
@@ -618,12 +675,7 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   if (sorts) return sortedPageText(parameters, table, selection, path, source);
   // Of many branches each would be walked as far.
   if (otherwise && source.branches === undefined) return nearPageText(parameters, table, selection, path, source, otherwise);
-  // The planner does not know that a range of one field's value fixes it: the statement has the index's own order.
-  const scanOrder = orderClause({ ...selection.order, column: scanColumn(path, selection) });
-  const scan = `${rowsOf(table)}${whereClause(pathTerms(parameters, selection, path, source))} order by ${scanOrder}`;
-  const { skip, limit } = selection;
-  if (source.branches) return `${fromBranches(source)}(${limitScan(parameters, scan, limit + skip)}) as t${pageClauses(parameters, selection)}`;
-  return skip > 0 ? `${scan} limit ${parameters.add(limit)} offset ${parameters.add(skip)}` : limitScan(parameters, scan, limit);
+  return orderedPageText(parameters, table, selection, path, source);
 };
 
 /** The statement of a page and its parameters; also what the benchmark replays. */
@@ -642,11 +694,12 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
 /** So many branches cost next to nothing. */
 const fewBranches = 8;
 
-/** A page looks through no more rows than it has where nothing is counted, skipped, sorted or filtered. */
-const costOf = ({ branches, conditions, count, limit, size, skip }: Selection): StatementCost => ({
-  rows: limit,
-  wide: count || skip > 0 || size !== undefined || conditions.length > 0 || branches.length > fewBranches,
-});
+/** A page reads no more rows than it has if none are counted, skipped, sorted or filtered. */
+const costOf = (table: Table, selection: Selection): StatementCost => {
+  const { branches, conditions, count, limit, size, skip } = selection;
+  const counts = count && countedRowsOf(table, selection) === undefined;
+  return { rows: limit, wide: counts || skip > 0 || size !== undefined || conditions.length > 0 || branches.length > fewBranches };
+};
 
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
@@ -656,7 +709,7 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
     return { rows: [], offset: 0, total: 0 };
   }
   const { text, values } = pageStatement(table, selection, check?.root);
-  const found = await (check ? check.bare : rows).query(text, values, costOf(selection));
+  const found = await (check ? check.bare : rows).query(text, values, costOf(table, restrictToChildren(selection)));
   const [head, ...page] = found;
   if (check) check.confirm(head?.[0]);
   const total = head?.[1];

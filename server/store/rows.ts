@@ -8,6 +8,8 @@ import type { Param, Read, Row, Write } from "./handle.ts";
 export interface Table {
   readonly name: string;
   readonly columns: readonly string[];
+  /** True if no two children of one parent have the same name. */
+  readonly uniqueNames?: boolean;
 }
 
 export type Values = Readonly<Record<string, Param>>;
