@@ -35,6 +35,7 @@ import {
   fillRepos,
   fillRequests,
   fillTags,
+  recountRows,
   spreadRepos,
   vacuumTables,
   withClient,
@@ -290,10 +291,11 @@ const fill = async (application: Application, client: pg.Client, count: number, 
       [group, person, builtInRoleUid("owner")],
     );
   }
+  await recountRows(client);
   await client.query("set session_replication_role = origin");
   callers.push(["person in two organizations", await authorizationOf(application, person)]);
   progress("vacuum");
-  await vacuumTables(client, ...filled);
+  await vacuumTables(client, ...filled, "place_counts", "resource_counts");
   return {
     application,
     callers,
@@ -487,7 +489,8 @@ const examineNeighbours = async (client: pg.Client, writer: pg.Client, applicati
   for (const parents of neighbourParents) {
     await writer.query("delete from repos where uid > $1 || '/' and uid < $1 || '0'", [neighbour]);
     await spreadRepos(writer, neighbour, parents, Math.ceil(rows / parents));
-    await vacuumTables(writer, "repos", "role_bindings");
+    await recountRows(writer);
+    await vacuumTables(writer, "repos", "role_bindings", "place_counts");
     for (const order of ["", "name", "name desc", "create_time desc"])
       for (const request of [{}, { name: "repo-3" }]) {
         const asked = order === "" ? request : { ...request, orderBy: order };

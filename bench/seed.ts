@@ -138,6 +138,25 @@ export const fillBindings = async (client: pg.Client, organization: string, role
   );
 };
 
+/** Tables whose rows triggers count. */
+const countedTables = ["groups", "identities", "repos", "role_bindings", "subscriptions"];
+
+/** Counts anew what was planted without triggers. */
+export const recountRows = async (client: pg.Client): Promise<void> => {
+  const rows = countedTables.map((table) => `select '${table}' as resource, uid from ${table} where length(uid) > 40`).join(" union all ");
+  await client.query("delete from resource_counts where resource = any($1)", [countedTables]);
+  await client.query("delete from place_counts where resource = any($1)", [countedTables]);
+  await client.query(
+    `insert into resource_counts (organization, resource, slot, row_count) select left(uid, 40), resource, 0, count(*) from (${rows}) as planted group by 1, 2`,
+  );
+  // As 0046_place_counts.sql counts.
+  await client.query(
+    `insert into place_counts (place, resource, slot, children, below)
+     select left(uid, size), resource, 0, count(*) filter (where size = length(uid) - 17), count(*) filter (where size > 40)
+     from (${rows}) as planted, generate_series(case length(uid) when 57 then 40 else 57 end, length(uid) - 17, 17) as size group by 1, 2`,
+  );
+};
+
 /** Planner's figures, visibility map and a quiet disk. */
 export const vacuumTables = async (client: pg.Client, ...tables: string[]): Promise<void> => {
   for (const table of tables) await client.query(`vacuum (analyze, freeze) ${table}`);

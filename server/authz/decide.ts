@@ -4,7 +4,7 @@
 //   scoped     every capability at one path: missingCapability() names the first that is not held
 //   unscoped   the paths where all are held: visiblePaths() answers with branches that become a filter
 
-import { covers } from "#base/uid.ts";
+import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
 import type { Rights } from "./rights.ts";
 
 /** The first of these capabilities that is not held at `path`; undefined where all are. */
@@ -56,10 +56,16 @@ export const shortestRight = (rights: Rights, given: readonly PlacedCapabilities
 export const visiblePaths = (rights: Rights, capabilities: readonly string[]): string[] => {
   const [only] = rights.grants;
   if (only && rights.grants.length === 1) return capabilities.every((name) => only.capabilities.has(name)) ? [only.path] : [];
-  const paths = [...new Set(rights.grants.map(({ path }) => path))]
-    .filter((path) => missingCapability(rights, capabilities, path) === undefined)
-    .sort((one, other) => one.length - other.length);
+  const grantsAt = Map.groupBy(rights.grants, ({ path }) => path);
+  const holdsAll = (path: string): boolean => {
+    const held = [...ancestry(path), EVERYWHERE].flatMap((above) => grantsAt.get(above) ?? []);
+    return capabilities.every((name) => held.some((grant) => grant.capabilities.has(name)));
+  };
   const top: string[] = [];
-  for (const path of paths) if (!top.some((above) => covers(above, path))) top.push(path);
-  return top.sort();
+  // In order, everything below a path comes directly behind it.
+  for (const path of [...grantsAt.keys()].sort()) {
+    const last = top.at(-1);
+    if ((last === undefined || !covers(last, path)) && holdsAll(path)) top.push(path);
+  }
+  return top;
 };

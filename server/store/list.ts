@@ -33,6 +33,7 @@
 
 import { limits } from "#base/limits.ts";
 import { type Param, type Read, type Row, type StatementCost, wideCount } from "./handle.ts";
+import { isBoundedByNumber, numberBefore, placesPageText } from "./numbered-logs.ts";
 import { type CountedRows, countedRowsStatement, isCountedByPlace } from "./place-counts.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
@@ -131,6 +132,8 @@ interface Strategy {
   readonly sorts: boolean;
   /** Where the first limits.nearRowsMax rows of the path do not fill the page: sort what this path finds. */
   readonly otherwise?: AccessPath;
+  /** True: of a log, from the number that its lower bound leads to. */
+  readonly byNumber?: true;
 }
 
 const uidPath: AccessPath = { by: "uid" };
@@ -218,6 +221,8 @@ const chooseStrategy = (table: Table, selection: Selection): Strategy => {
   if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
   if (path && isInOrderOf(path, table, selection.order)) return { path, sorts: false };
   const order: AccessPath = selection.order.column === "uid" ? uidPath : { by: "order" };
+  if ((path === undefined || isBounded(path)) && isBoundedByNumber(table.name, selection.conditions, selection.order.column))
+    return { path: order, sorts: false, byNumber: true };
   if (path && (path.by === "heap" || isBounded(path))) return { path: order, sorts: false, otherwise: path };
   return { path: order, sorts: false, ...(looksThrough(selection) ? { otherwise: path ?? uidPath } : {}) };
 };
@@ -406,7 +411,12 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
   const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
   // A whole root with its own row needs no range beside the term of the root: among a million rows it costs more than they do.
   const rangeIsImplied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
-  const rangeInRoot = (): string[] => (rangeIsImplied ? [] : range());
+  const rangeInRoot = (): string[] => {
+    if (rangeIsImplied) return [];
+    // Of all below a root one row is not there: its own.
+    if (branch !== undefined && isWholeRoot(branch) && within.length === 0) return [asFilter(`uid <> left(${low()}, ${rootLength})`)];
+    return range();
+  };
   switch (path.by) {
     case "uid":
       return [...matched(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...afterCursor(parameters, selection), ...rest];
@@ -633,6 +643,17 @@ const nearPageText = (parameters: Parameters, table: Table, selection: Selection
   );
 };
 
+/** The page of a log in the order of uids, from where its lower bound leads to in each place. */
+const logPageText = (parameters: Parameters, table: Table, selection: Selection): string => {
+  const { branches, conditions, order, after, limit, skip } = selection;
+  const terms = conditions.map((condition) => asFilter(comparisonOf(parameters, condition)));
+  const last = after && parameters.add(after.uid);
+  const wanted = parameters.add(limit + skip);
+  const page = { table: table.name, branches: branchList(parameters, branches), conditions, terms, after: last, descending: order.descending, limit: wanted };
+  const uids = placesPageText(page, (value) => parameters.add(value));
+  return fetchRows(table, order, `${uids} order by ${orderClause(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
+};
+
 /**
  * The page from an index in its order. Rows that are skipped are read from the index alone: only the page's own are fetched.
  */
@@ -645,7 +666,13 @@ const orderedPageText = (parameters: Parameters, table: Table, selection: Select
   const scanOrder = isOfNames ? `${inIndex.column}${order.descending ? " desc" : ""}` : orderClause(inIndex);
   const read = skip > 0 ? [...new Set(["uid", order.column])] : table.columns;
   const fetched = (page: string): string => (skip > 0 ? fetchRows(table, order, page) : page);
-  const scan = (): string => `select ${read.join(", ")} from ${table.name}${whereClause(pathTerms(parameters, selection, path, source))} order by ${scanOrder}`;
+  // Where the numbers begin that a time leads to; of a number itself the conditions say it.
+  const numberTerms = (): string[] => {
+    if (path.by !== "order" || findCondition(selection, "after", order.column) || !isBoundedByNumber(table.name, selection.conditions, order.column)) return [];
+    return [`${order.column} > ${numberBefore(table.name, selection.conditions, `left(${source.bounds.low()}, 40)`, (value) => parameters.add(value))}`];
+  };
+  const scan = (): string =>
+    `select ${read.join(", ")} from ${table.name}${whereClause([...pathTerms(parameters, selection, path, source), ...numberTerms()])} order by ${scanOrder}`;
   if (source.branches === undefined) {
     if (skip === 0) return limitScan(parameters, scan(), limit);
     return fetched(`${scan()} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
@@ -668,8 +695,9 @@ const bothPageText = (parameters: Parameters, table: Table, selection: Selection
 };
 
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const { path, sorts, otherwise } = chooseStrategy(table, selection);
+  const { path, sorts, otherwise, byNumber } = chooseStrategy(table, selection);
   if (path.by === "order" && !sorts && asksForBoth(table, selection)) return bothPageText(parameters, table, selection);
+  if (byNumber && path.by === "uid") return logPageText(parameters, table, selection);
   const source = sourceOf(parameters, selection, path);
   if (path.by === "values" && !sorts) return mergedPageText(parameters, table, selection, path, source);
   if (sorts) return sortedPageText(parameters, table, selection, path, source);
