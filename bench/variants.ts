@@ -236,11 +236,13 @@ const variants: Readonly<Record<string, Variant>> = {
   getHttp: sameBytes,
   grpc: grpcVariant("gantry, gRPC get", async ({ fixture }) => fixture().process.url),
   grpcJs: grpcVariant("grpc-js, the same call of the kernel", async ({ fixture, stopLater }) => stopLater(await startBaseline("grpc", fixture().site)).url),
+  page1: deepPage("gantry, page 1 of 2,000 by name, with total", 1),
   page2: deepPage("gantry, page 2 of 2,000 by name", 2),
   page1000: deepPage("gantry, page 1,000 of 2,000 by name", 1000),
   alone: gantryList("gantry, list of 50 of 100 by name, alone", mainFixture, 100, byName),
   beside: gantryList("gantry, the same beside 1,000,000 rows", ({ crowded }) => crowded(), 100, byName),
   counted: gantryList("gantry, first page of 100,000 with total", mainFixture, 100_000, ""),
+  skipped: gantryList("gantry, page behind 90,000 rows by name", mainFixture, 100_000, `${byName}&skip=90000`),
   countPgbench: pgbenchVariant("pgbench, select count(*) and the page", countAndPage),
 };
 

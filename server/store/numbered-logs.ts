@@ -26,17 +26,19 @@ interface LowerBound {
 }
 
 /**
- * A number that is less than that of every row that was created after a time: one less than the first number of the months that have
- * such rows. Exact, however the clocks of the servers differ that create and seal.
+ * A number that is less than that of every row that was created after a time: one less than the first number since the first month by
+ * whose end such a row was there. Exact, however the clocks of the servers differ that create and seal. Each look has one bound of
+ * the month alone: of two the planner would expect few rows, and go through all of the month.
  */
 const numberBeforeTime = (table: string, { number, monthsBy }: Log, root: string, time: string): string => {
-  const rows = `from ${table} where left(uid, 40) = ${root} and ${monthsBy} >= month.low and ${monthsBy} < month.high`;
-  return `(select min(first.number) - 1 from (
-      select low::timestamp at time zone 'UTC' as low, (low + interval '1 month') at time zone 'UTC' as high
+  const rows = `from ${table} where left(uid, 40) = ${root}`;
+  return `(select first.number - 1 from (
+      select min(low::timestamp at time zone 'UTC') as low
       from pg_inherits cross join lateral (select to_date(right(inhrelid::regclass::text, 7), 'YYYY_MM') as low) as named
-      where inhparent = '${table}'::regclass) as month
-    cross join lateral (select ${number} as number ${rows} order by ${number} limit 1) as first
-    where exists (select ${rows} and create_time > ${time} order by create_time limit 1))`;
+      where inhparent = '${table}'::regclass and (
+        select create_time ${rows} and ${monthsBy} < (low + interval '1 month') at time zone 'UTC' order by create_time desc, uid desc limit 1) > ${time}
+    ) as month
+    cross join lateral (select ${number} as number ${rows} and ${monthsBy} >= month.low order by ${number}, uid limit 1) as first)`;
 };
 
 /** What the lower bounds of a list say of the numbers of its rows, as SQL; undefined where the table is no log or nothing follows. */

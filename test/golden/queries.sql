@@ -13,10 +13,12 @@ select (select version
 -- an organization by uid
 select (select version
   from access_versions
-  where root = $1), (select count(*)
+  where root = $1), (select ((select coalesce(sum(row_count), 0)
+  from resource_counts
+  where organization = $2
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = $3))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -39,10 +41,12 @@ select (select version
 -- an organization by name
 select (select version
   from access_versions
-  where root = $1), (select count(*)
+  where root = $1), (select ((select coalesce(sum(row_count), 0)
+  from resource_counts
+  where organization = $2
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = $3))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -57,18 +61,19 @@ select (select version
   from (select …
   from repos
   where left(uid, 40) = left($2, 40)
-  and (uid >= $2) is true
-  and (uid < $3) is true
-  and (create_time, uid) > ($4, $5)
-  order by create_time, uid limit 201) as walked limit $6) as t;
+  and (uid <> left($2, 40)) is true
+  and (create_time, uid) > ($3, $4)
+  order by create_time, uid limit 201) as walked limit $5) as t;
 
 -- a small branch by creation
 select (select version
   from access_versions
-  where root = $1), (select count(*)
+  where root = $1), (select ((select coalesce(sum(below), 0)
+  from place_counts
+  where place = $2
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = $3))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select …
   from repos
@@ -79,10 +84,12 @@ select (select version
 -- a large branch by creation
 select (select version
   from access_versions
-  where root = $1), (select count(*)
+  where root = $1), (select ((select coalesce(sum(below), 0)
+  from place_counts
+  where place = $2
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = $3))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -107,22 +114,23 @@ select (select version
 -- the children of a place by name
 select (select version
   from access_versions
-  where root = $1), (select count(*)
-  from repos
-  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), (select coalesce(sum(children), 0)::bigint
+  from place_counts
+  where place = $2
+  and resource = 'repos'), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
   where left(uid, -17) = $3
-  order by name collate "POSIX", uid limit 201) as walked limit $4) as t;
+  order by name collate "POSIX" limit 201) as walked limit $4) as t;
 
 -- few children of a place by creation
 select (select version
   from access_versions
-  where root = $1), (select count(*)
-  from repos
-  where left(uid, -17) between $2
-  and $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), (select coalesce(sum(children), 0)::bigint
+  from place_counts
+  where place = $2
+  and resource = 'repos'), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select …
   from repos
@@ -133,17 +141,17 @@ select (select version
 -- many children of a place by creation
 select (select version
   from access_versions
-  where root = $1), (select count(*)
-  from repos
-  where left(uid, -17) between $2
-  and $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), (select coalesce(sum(children), 0)::bigint
+  from place_counts
+  where place = $2
+  and resource = 'repos'), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
   where left(uid, 40) = left($4, 40)
   and (uid >= $4) is true
   and (uid < $5) is true
-  and (left(uid, -17) = $3) is true
+  and (octet_length(uid) = $3) is true
   order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- a name in an organization
@@ -165,33 +173,33 @@ select (select version
 -- several branches by uid
 select (select version
   from access_versions
-  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
-  from unnest($2::text[], $3::text[]) as branch(low, high)
-  cross join lateral (select count(*) as rows
+  where root = $1), (select ((select coalesce(sum(below), 0)
+  from place_counts
+  where place = any($2)
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = any($3)))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
-  from unnest($4::text[], $5::text[]) as branch(low, high)
+  from unnest($4::text[], $5::text[]) with ordinality as branch(low, high, ordinal)
   cross join lateral (select *
   from (select …
   from repos
   where uid >= branch.low
   and uid < branch.high
   order by uid limit 201) as walked limit $6) as t
-  order by uid limit $7 offset $8) as t;
+  order by branch.ordinal limit $7 offset $8) as t;
 
 -- several small branches by name
 select (select version
   from access_versions
-  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
-  from unnest($2::text[], $3::text[]) as branch(low, high)
-  cross join lateral (select count(*) as rows
+  where root = $1), (select ((select coalesce(sum(below), 0)
+  from place_counts
+  where place = any($2)
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = any($3)))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
-  from unnest($4::text[], $5::text[]) as branch(low, high)
+  from unnest($4::text[], $5::text[]) with ordinality as branch(low, high, ordinal)
   cross join lateral (select …
   from repos
   where uid >= branch.low
@@ -203,7 +211,7 @@ select (select version
   from access_versions
   where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
-  from unnest($2::text[], $3::text[]) as branch(low, high)
+  from unnest($2::text[], $3::text[]) with ordinality as branch(low, high, ordinal)
   cross join lateral (select *
   from (select …
   from repos
@@ -216,14 +224,14 @@ select (select version
 -- several organizations by name
 select (select version
   from access_versions
-  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
-  from unnest($2::text[], $3::text[]) as branch(low, high)
-  cross join lateral (select count(*) as rows
+  where root = $1), (select ((select coalesce(sum(row_count), 0)
+  from resource_counts
+  where organization = any($2)
+  and resource = 'repos') + (select count(*)
   from repos
-  where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where uid = any($3)))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
-  from unnest($4::text[], $5::text[]) as branch(low, high)
+  from unnest($4::text[], $5::text[]) with ordinality as branch(low, high, ordinal)
   cross join lateral (select *
   from (select …
   from repos
@@ -236,8 +244,12 @@ select (select version
 -- everything by uid
 select (select version
   from access_versions
-  where root = $1), (select count(*)
-  from repos), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), (select ((select coalesce(sum(row_count), 0)
+  from resource_counts
+  where resource = 'repos')
+        + (select count(*)
+  from repos
+  where length(uid) = 40))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -246,8 +258,12 @@ select (select version
 -- everything by name
 select (select version
   from access_versions
-  where root = $1), (select count(*)
-  from repos), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), (select ((select coalesce(sum(row_count), 0)
+  from resource_counts
+  where resource = 'repos')
+        + (select count(*)
+  from repos
+  where length(uid) = 40))::bigint), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select root as low, root || '0' as high
   from access_versions) as branch
