@@ -414,7 +414,7 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
   const rangeInRoot = (): string[] => {
     if (rangeIsImplied) return [];
     // Of all below a root one row is not there: its own.
-    if (branch !== undefined && isWholeRoot(branch) && within.length === 0) return [asFilter(`uid <> left(${low()}, ${rootLength})`)];
+    if (branch !== undefined && isWholeRoot(branch) && within.length === 0) return [asFilter(`uid <> ${parameters.add(branch.low.slice(0, rootLength))}`)];
     return range();
   };
   switch (path.by) {

@@ -61,9 +61,9 @@ select (select version
   from (select …
   from repos
   where left(uid, 40) = left($2, 40)
-  and (uid <> left($2, 40)) is true
-  and (create_time, uid) > ($3, $4)
-  order by create_time, uid limit 201) as walked limit $5) as t;
+  and (uid <> $3) is true
+  and (create_time, uid) > ($4, $5)
+  order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- a small branch by creation
 select (select version
