@@ -579,11 +579,16 @@ const printIndexes = async (client: pg.Client): Promise<void> => {
   await client.query("select pg_stat_force_next_flush()");
   const { rows } = await client.query<{ line: string }>(
     `with part as (
-       select coalesce(inhparent, oid) as root, oid, pg_relation_size(oid) as bytes from pg_class left join pg_inherits on inhrelid = oid where relkind in ('r', 'i')
-     ), relation as (select root, sum(bytes) as bytes, sum(coalesce(idx_scan, 0)) as scans from part left join pg_stat_user_indexes on indexrelid = oid group by 1)
-     select format('%-24s %-48s %6s MB %5s of the table %8s scans', indrelid::regclass, indexrelid::regclass, round(i.bytes / 1e6), round(i.bytes / t.bytes, 2), i.scans) as line
-     from pg_index join relation as i on i.root = indexrelid join relation as t on t.root = indrelid
-     where t.bytes > 10000000 and i.bytes > 0 and not exists (select from pg_inherits where inhrelid = indexrelid) order by indrelid::regclass::text, i.scans desc`,
+       select coalesce(inhparent, oid) as root, oid, pg_relation_size(oid) as bytes
+       from pg_class left join pg_inherits on inhrelid = oid where relkind in ('r', 'i')
+     ), relation as (
+       select root, sum(bytes) as bytes, sum(coalesce(idx_scan, 0)) as scans from part left join pg_stat_user_indexes on indexrelid = oid group by 1
+     )
+     select format('%-24s %-48s %6s MB %5s of the table %8s scans', indrelid::regclass, indexrelid::regclass, round(kept.bytes / 1e6),
+       round(kept.bytes / rows.bytes, 2), kept.scans) as line
+     from pg_index join relation as kept on kept.root = indexrelid join relation as rows on rows.root = indrelid
+     where rows.bytes > 10000000 and kept.bytes > 0 and not exists (select from pg_inherits where inhrelid = indexrelid)
+     order by indrelid::regclass::text, kept.scans desc`,
   );
   for (const { line } of rows) process.stdout.write(`${line}\n`);
 };

@@ -578,7 +578,8 @@ const countStatement = (parameters: Parameters, table: Table, requested: Selecti
   const each = ranges?.each ?? source.branches;
   const rows = `from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source, true))}`;
   if (selection.countMax !== undefined) {
-    const found = each ? `from ${each} cross join lateral (select 1 ${rows}) as each` : rows;
+    // Behind an offset the planner goes branch by branch, and does not join them with all rows.
+    const found = each ? `from ${each} cross join lateral (select 1 ${rows} offset 0) as each` : rows;
     return `select count(*) from (select 1 ${found} limit ${parameters.add(selection.countMax)}) as counted`;
   }
   if (!each) return `select count(*) ${rows}`;

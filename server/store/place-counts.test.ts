@@ -48,7 +48,8 @@ const uidOf = ({ parent, n }: { readonly parent: number; readonly n: number }): 
 
 const make = async (change: Change & { readonly kind: "make" | "abandon" }): Promise<void> => {
   const insert =
-    "insert into repos (uid, name, create_time, update_time) select uid, right(uid, 16), now(), now() from unnest($1::text[]) as each(uid) on conflict do nothing";
+    "insert into repos (uid, name, create_time, update_time) " +
+    "select uid, right(uid, 16), now(), now() from unnest($1::text[]) as each(uid) on conflict do nothing";
   await store.write(async (rows) => {
     await rows.query(insert, [[...new Set(change.rows.map(uidOf))]]);
     if (change.kind === "abandon") throw new Error("abandoned");
@@ -182,7 +183,8 @@ test("what was there before the counts is counted by the migration", async () =>
     );
     await asOwner(
       old.url,
-      "insert into repos (uid, name, create_time, update_time) select place || '/00000000000000ff', 'repo', now(), now() from unnest($1::text[]) as each(place)",
+      `insert into repos (uid, name, create_time, update_time)
+       select place || '/00000000000000ff', 'repo', now(), now() from unnest($1::text[]) as each(place)`,
       [listText(groups)],
     );
     await migrate(old.ownerUrl, { progress: () => {} });
