@@ -149,7 +149,7 @@ export const recountRows = async (client: pg.Client): Promise<void> => {
   await client.query(
     `insert into resource_counts (organization, resource, slot, row_count) select left(uid, 40), resource, 0, count(*) from (${rows}) as planted group by 1, 2`,
   );
-  // As 0046_place_counts.sql counts.
+  // As 0045_place_counts.sql counts.
   await client.query(
     `insert into place_counts (place, resource, slot, children, below)
      select left(uid, size), resource, 0, count(*) filter (where size = length(uid) - 17), count(*) filter (where size > 40)

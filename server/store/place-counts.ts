@@ -1,5 +1,5 @@
 // Table place_counts: how many rows of a counted table lie directly in a place and how many below it, kept by the triggers that keep
-// resource_counts (0046_place_counts.sql). With both, the total of a list without filters costs the same however many rows it has.
+// resource_counts (0045_place_counts.sql). With both, the total of a list without filters costs the same however many rows it has.
 
 import type { Param } from "./handle.ts";
 
