@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import module, { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { resolveByText } from "./resolve.js";
 
 const wanted = 24;
 const packages = {
@@ -41,14 +42,16 @@ export const runNode = (args) => {
     process.exit(1);
   }
   const [program = "", ...rest] = args;
-  if (node === process.execPath && program !== "" && !program.startsWith("-")) {
+  const isProgram = program !== "" && !program.startsWith("-");
+  if (node === process.execPath && isProgram) {
     // No second process: what stops or kills this one means the program.
     process.argv = [node, resolve(program), ...rest];
     process.env.NODE_COMPILE_CACHE = compiled;
     module.enableCompileCache(compiled);
+    resolveByText();
     return import(pathToFileURL(resolve(program)).href);
   }
-  const child = spawn(node, args, { stdio: "inherit", env: { ...process.env, NODE_COMPILE_CACHE: compiled } });
+  const child = spawn(node, isProgram ? [import.meta.filename, ...args] : args, { stdio: "inherit", env: { ...process.env, NODE_COMPILE_CACHE: compiled } });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
     process.stderr.write(`gantry: ${node} does not start: ${error.message}\n`);
