@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor } from "#contract/descriptors.ts";
 import { createGroup, createRepo, freshName, inParallel, remove, type Server, startServer } from "./against.ts";
 import { anchorCommit, type Bound, bounds, type FigureName } from "./anchor-bounds.ts";
 import { anchorCheckout, NoAnchor } from "./anchor-clone.ts";
@@ -125,8 +126,9 @@ const roundOf = async (server: Server, count: number, work: () => Promise<unknow
 const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 
 const listMessage = (): Uint8Array => {
-  const descriptor = methodByName(listRepos)?.input.descriptor;
-  if (!descriptor) throw new Error("the contract has no ListRepos");
+  const method = methodByName(listRepos);
+  if (!method) throw new Error("the contract has no ListRepos");
+  const descriptor = messageDescriptor(method.input);
   return toBinary(descriptor, fromJson(descriptor, {}));
 };
 

@@ -2,14 +2,16 @@
 
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor } from "#contract/descriptors.ts";
 
 export const getRepo = "chainguard.platform.registry.v2.ReposService/GetRepo";
 
 export const grpcHeaders = (authorization: string): Record<string, string> => ({ authorization, te: "trailers", "content-type": "application/grpc" });
 
 export const getRepoMessage = (uid: string): Uint8Array => {
-  const descriptor = methodByName(getRepo)?.input.descriptor;
-  if (!descriptor) throw new Error("the contract has no GetRepo");
+  const method = methodByName(getRepo);
+  if (!method) throw new Error("the contract has no GetRepo");
+  const descriptor = messageDescriptor(method.input);
   return toBinary(descriptor, fromJson(descriptor, { uid }));
 };
 

@@ -6,7 +6,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Code as ConnectCode, ConnectError, type Transport as ConnectTransport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { registry } from "#contract/catalog.ts";
+import { messageDescriptor, methodDescriptor, registry } from "#contract/descriptors.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { bodyPathsOf, jsonOfMessage } from "#contract/read.ts";
 import { type Answer, answerWith, type Attempt, type Transport } from "./answer.ts";
@@ -39,7 +39,7 @@ const messageOf = (method: MethodFact, given: JsonObject): Message => {
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json, name }) => key === json || key === name)));
   let message: Message;
   try {
-    message = fromJson(method.input.descriptor, rest, { registry });
+    message = fromJson(messageDescriptor(method.input), rest, { registry });
   } catch (cause) {
     throw new ApiError("INVALID_ARGUMENT", `Invalid argument: ${cause instanceof Error ? cause.message : "the request cannot be read"}`, { cause });
   }
@@ -107,7 +107,7 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
 
 const call = async (transport: ConnectTransport, server: string, attempt: Attempt): Promise<Answer> => {
   const { method, signal, timeoutMs } = attempt;
-  const { descriptor } = method;
+  const descriptor = methodDescriptor(method);
   if (descriptor.methodKind !== "unary" || method.distribution || method.scim || method.givesFile)
     throw new ApiError("UNIMPLEMENTED", `${method.name} is not served over gRPC`);
   const message = messageOf(method, attempt.request);

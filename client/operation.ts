@@ -2,7 +2,7 @@
 // operation by its text, or one of version 1: a page in a browser that uses three services loads three.
 
 import type { DescMethod } from "@bufbuild/protobuf";
-import { type FieldFact, isView, methodFact, type MethodFact } from "#contract/facts.ts";
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import { ApiError } from "./error.ts";
 
 /** "chainguard.platform.iam.v2.GroupsService/GetGroup", its generated descriptor, or its facts. */
@@ -20,6 +20,7 @@ const factOfName = async (name: string): Promise<MethodFact> => {
 const factOfDescriptor = async (descriptor: DescMethod): Promise<MethodFact> => {
   const known = facts.get(descriptor);
   if (known) return known;
+  const { isView, methodFact } = await import("#contract/describe.ts");
   const fact = isView(descriptor) ? await factOfName(`${descriptor.parent.typeName}/${descriptor.name}`) : methodFact(descriptor);
   facts.set(descriptor, fact);
   return fact;
@@ -28,7 +29,7 @@ const factOfDescriptor = async (descriptor: DescMethod): Promise<MethodFact> => 
 /** Throws UNIMPLEMENTED for what is none. */
 export const operationFact = async (operation: Operation): Promise<MethodFact> => {
   if (typeof operation === "string") return factOfName(operation);
-  return "descriptor" in operation ? operation : factOfDescriptor(operation);
+  return "rpc" in operation ? operation : factOfDescriptor(operation);
 };
 
 /** True where the same call twice does no more than once, without anybody's help. */

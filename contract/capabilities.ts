@@ -1,25 +1,13 @@
 // Capabilities by their names: the symbol that roles show in v2 (CAP_REPO_LIST) and the string that the contract's
 // options, tokens and the command line use (repo.list).
 
-import { CapabilitySchema } from "./gen/chainguard/capabilities/capabilities_pb.js";
-import { capability, CapabilityFactSchema } from "./gen/gantry/annotations/v1/annotations_pb.js";
-import { messageOption } from "./options.ts";
+import type { CapabilityFact } from "./facts.ts";
+import { contractFacts } from "./gen/facts.ts";
 
-export interface CapabilityFact {
-  readonly symbol: string;
-  readonly name: string;
-  readonly number: number;
-  /** Only a role that carries "internal" too may carry it. */
-  readonly internalOnly: boolean;
-}
+export type { CapabilityFact };
 
 /** Every capability that can be granted, by number. UNKNOWN is none. */
-export const capabilities: readonly CapabilityFact[] = CapabilitySchema.values
-  .flatMap((value): CapabilityFact[] => {
-    const option = messageOption(value, capability, CapabilityFactSchema);
-    return option ? [{ symbol: value.name, name: option.name, number: value.number, internalOnly: option.internalOnly }] : [];
-  })
-  .sort((one, other) => one.number - other.number);
+export const capabilities: readonly CapabilityFact[] = contractFacts.capabilities;
 
 const bySymbol = new Map(capabilities.map((fact) => [fact.symbol, fact]));
 const byName = new Map(capabilities.map((fact) => [fact.name, fact]));

@@ -1,41 +1,18 @@
 // Every operation there is, and the alias of the earlier version segment.
 
-import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
-import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.js";
-import { file_google_rpc_status } from "./gen/google/rpc/status_pb.js";
-import { files as platformFiles } from "./gen/index.ts";
-import { linksOfMethod, scopeInView } from "./views.ts";
-import { isView, isViewed, type MessageFact, type MethodFact, messageFact, methodFact, type ViewedMethodFact, viewedMethodFact } from "./facts.ts";
+import { contractOf } from "./fact-data.ts";
+import { contractFacts, type MessageName } from "./gen/facts.ts";
+import { isViewed, type MessageFact, type MethodFact, type ViewedMethodFact } from "./facts.ts";
 
-/** The files of the platform's contract, each with its services. */
-export const files: readonly DescFile[] = platformFiles;
-
-/** Every message by name; what packs and unpacks typed details. */
-export const registry: Registry = createRegistry(...files, file_google_rpc_status, file_google_rpc_error_details);
-
-const services = files.flatMap((file) => file.services);
-/** A package is of one version: a service that has no counterpart at all is version 1 beside services that have. */
-const packagesOfVersion1 = new Set(services.filter(({ methods: own }) => own.some(isView)).map(({ file }) => file.proto.package));
-const isVersion1 = ({ file }: DescService): boolean => packagesOfVersion1.has(file.proto.package);
-const descriptorsOf = (chosen: readonly DescService[]): DescMethod[] => chosen.flatMap((service) => service.methods);
+const contract = contractOf(contractFacts);
 
 /** Every operation of version 2, and of our own. */
-export const methods: readonly MethodFact[] = descriptorsOf(services.filter((service) => !isVersion1(service))).map(methodFact);
-
-const byName = new Map(methods.map((method) => [method.name, method]));
-
-/** With the path of its own request to the place where capabilities are needed. Throws where a field has no counterpart. */
-const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => {
-  linksOfMethod(method);
-  return { ...method, scope: scopeInView(method) };
-};
+export const methods: readonly MethodFact[] = contract.methods;
 
 /** Every operation of version 1: those that are another shape of one of version 2, and the few that have no counterpart there. */
-export const version1: readonly MethodFact[] = descriptorsOf(services.filter(isVersion1)).map((method) =>
-  isView(method) ? withOwnScope(viewedMethodFact(method, (name) => byName.get(name))) : { ...methodFact(method), version: "v1" },
-);
+export const version1: readonly MethodFact[] = contract.version1;
 
-for (const method of version1) byName.set(method.name, method);
+const byName = new Map([...methods, ...version1].map((method) => [method.name, method]));
 
 /** Those that are another shape of one of version 2. */
 export const views: readonly ViewedMethodFact[] = version1.filter(isViewed);
@@ -44,13 +21,18 @@ const viewsByOperation = new Map(views.map((method) => [method.view.of.name, met
 
 /** Version 1 of this operation; undefined where there is none. */
 export const viewOf = (method: MethodFact): ViewedMethodFact | undefined => viewsByOperation.get(method.name);
-const messagesByName = new Map<string, MessageFact>(files.flatMap((file) => file.messages.map((message) => [message.typeName, messageFact(message)] as const)));
-
 /** The domains whose paths carry a version segment: "iam", "registry", … */
 export const domains: ReadonlySet<string> = new Set(methods.filter((method) => method.version).map((method) => method.domain));
 
 /** The message of this full name. */
-export const messageByName = (name: string): MessageFact | undefined => messagesByName.get(name);
+export const messageByName = (name: string): MessageFact | undefined => contract.messages.get(name);
+
+/** The same; throws if the contract has none. */
+export const messageNamed = (name: MessageName): MessageFact => {
+  const found = messageByName(name);
+  if (!found) throw new Error(`the contract has no message ${name}`);
+  return found;
+};
 
 // requirement: Versioning 2. The beta segment was renamed; shapes are the same, so it is only another name. The few services
 // that were not renamed are in the contract under it.

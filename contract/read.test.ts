@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { methods, registry } from "./catalog.ts";
+import { methods } from "./catalog.ts";
+import { messageDescriptor, registry } from "./descriptors.ts";
 import type { FieldFact, MessageFact, MethodFact } from "./facts.ts";
 import { readGrpc, readRest, type Reading } from "./read.ts";
 import { fc, runs } from "../test/property.ts";
@@ -105,7 +106,10 @@ for (const method of bodied) {
         const read = http.body === "*" ? camel.request : (camel.request[http.body] ?? {});
         assert.deepEqual(read, body);
         assert.deepEqual(rest(method, { body: snake(message, body) }).request, camel.request);
-        const overGrpc = readGrpc(method, fromJson(method.input.descriptor, (http.body === "*" ? body : { [http.body]: body }) as JsonValue, { registry }));
+        const overGrpc = readGrpc(
+          method,
+          fromJson(messageDescriptor(method.input), (http.body === "*" ? body : { [http.body]: body }) as JsonValue, { registry }),
+        );
         assert.deepEqual(overGrpc.problems, []);
         assert.deepEqual(overGrpc.request, http.body === "*" ? body : { [http.body]: body });
       }),

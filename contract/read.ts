@@ -5,7 +5,6 @@
 // data (a map's key) or an unknown field, never a property.
 
 import type { Message } from "@bufbuild/protobuf";
-import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { findRepeatedKey } from "#base/json-keys.ts";
@@ -58,6 +57,12 @@ const readInteger = (value: Json, least: bigint, most: bigint): bigint | undefin
   } else if (typeof value === "string" && /^-?(?:0|[1-9]\d{0,18})$/.test(value)) parsed = BigInt(value);
   else return undefined;
   return parsed >= least && parsed <= most ? parsed : undefined;
+};
+
+const base64Of = (bytes: Uint8Array): string => {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
 };
 
 /** RFC 3339 to our three decimals. protobuf's JSON has nine at most. */
@@ -370,7 +375,7 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
     case "int64":
       return String(value);
     case "bytes":
-      return value instanceof Uint8Array ? base64Encode(value) : "";
+      return value instanceof Uint8Array ? base64Of(value) : "";
     case "timestamp": {
       const { seconds, nanos } = value as { seconds: bigint; nanos: number };
       const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);

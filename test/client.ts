@@ -5,7 +5,8 @@ import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@b
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { methodByName, registry } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions } from "./answer.ts";
 import { callDistribution } from "./distribution.ts";
@@ -118,7 +119,7 @@ const textsOf = (metadata: grpc.Metadata): Record<string, string> =>
 const messageOf = (method: MethodFact, request: JsonObject): Message => {
   const masks = method.input.fields.filter(({ kind, json }) => kind === "mask" && request[json] !== undefined);
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json }) => json === key)));
-  const message = fromJson(method.input.descriptor, rest, { registry });
+  const message = fromJson(messageDescriptor(method.input), rest, { registry });
   for (const { json, local } of masks) {
     const paths = request[json] === "" ? [] : String(request[json]).split(",");
     Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
@@ -137,13 +138,13 @@ const overGrpc = async (url: string, method: MethodFact, request: JsonObject, { 
     let initial: Record<string, string> = {};
     const call = clientOf(library, url).makeUnaryRequest(
       `/${method.name}`,
-      (sent: typeof message) => Buffer.from(toBinary(method.input.descriptor, sent)),
-      (bytes: Buffer) => fromBinary(method.output.descriptor, bytes),
+      (sent: typeof message) => Buffer.from(toBinary(messageDescriptor(method.input), sent)),
+      (bytes: Buffer) => fromBinary(messageDescriptor(method.output), bytes),
       message,
       metadata,
       (error, reply) => {
         if (!error) {
-          const json = toJson(method.output.descriptor, reply ?? create(method.output.descriptor), { registry });
+          const json = toJson(messageDescriptor(method.output), reply ?? create(messageDescriptor(method.output)), { registry });
           resolve({
             code: 0,
             reply: isObject(json as Json) ? (json as JsonObject) : {},

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { files, methodByName } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { files } from "#contract/descriptors.ts";
 import { resources } from "../server/resources/index.ts";
 
 const allInOne = new Map(files.flatMap((file) => file.services.map((service) => [service.typeName, service] as const)));

@@ -15,7 +15,6 @@ interface Module {
   /** Modules that exist for it while types are checked, and not when it runs. */
   readonly seesTypesOf?: readonly string[];
   readonly packages?: readonly string[];
-  readonly packageTypes?: readonly string[];
   /** Modules of Node, without "node:". */
   readonly node?: readonly string[];
   /** It starts programs, so an import that cannot be seen through is its work. */
@@ -97,7 +96,7 @@ const crossing = (path: string, { specifier = "", typesOnly }: Import): Verdict 
   return { wrong: `is an arrow that modules.json does not have: ${from} must not know ${to}` };
 };
 
-const foreign = (path: string, { specifier = "", typesOnly }: Import): Verdict => {
+const foreign = (path: string, { specifier = "" }: Import): Verdict => {
   const from = moduleOf(path);
   const module = from === undefined ? undefined : plan.modules[from];
   if (isBuiltin(specifier)) {
@@ -112,8 +111,6 @@ const foreign = (path: string, { specifier = "", typesOnly }: Import): Verdict =
   const extra = isTest(path) ? plan.tests.packages : (plan.outside[outsideOf(path) ?? ""]?.packages ?? []);
   if (extra.includes(name)) return {};
   if (module?.packages?.includes(name)) return { brings: name };
-  if (module?.packageTypes?.includes(name))
-    return typesOnly ? { brings: name } : { wrong: `is more than a type: ${from} uses only the types of ${name} (import type)` };
   return { wrong: `is not for ${from ?? outsideOf(path)}, which may use ${module?.packages?.join(", ") || extra.join(", ") || "no package"}` };
 };
 
@@ -224,11 +221,11 @@ const fileCycles = (arrows: readonly string[]): string[] => {
 
 /** What modules.json allows and nobody uses. A permission that is not used is an invitation. */
 const unused = ({ arrows, brought }: Survey): string[] =>
-  Object.entries(plan.modules).flatMap(([module, { sees = [], seesTypesOf = [], packages = [], packageTypes = [], node = [] }]) => [
+  Object.entries(plan.modules).flatMap(([module, { sees = [], seesTypesOf = [], packages = [], node = [] }]) => [
     ...[...sees, ...seesTypesOf]
       .filter((to) => !arrows.has(`${module} > ${to}`))
       .map((to) => `modules.json lets ${module} see ${to}, and it does not: take the arrow out.`),
-    ...[...packages, ...packageTypes, ...node.map((name) => `node:${name}`)]
+    ...[...packages, ...node.map((name) => `node:${name}`)]
       .filter((name) => !brought.has(`${module} + ${name}`))
       .map((name) => `modules.json lets ${module} use ${name}, and it does not: take it out.`),
   ]);
@@ -328,7 +325,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["the driver in the command line", "cli/commands/planted.ts", 'import pg from "pg";', /"pg", which is not for cli/],
   ["the driver above the store", "server/kernel/planted.ts", 'import pg from "pg";', /"pg", which is not for server\/kernel/],
   ["messages in the store", "server/store/planted.ts", 'import { create } from "@bufbuild/protobuf";', /is not for server\/store/],
-  ["messages in the kernel", "server/kernel/planted.ts", 'import { create } from "@bufbuild/protobuf";', /only the types/],
+  ["messages in the kernel", "server/kernel/planted.ts", 'import { create } from "@bufbuild/protobuf";', /which is not for server\/kernel/],
   ["tokens outside of authn", "server/transport/planted.ts", 'import { jwtVerify } from "jose";', /"jose", which is not for server\/transport/],
   ["a part of a package", "server/outbox/planted.ts", 'import { x } from "undici/types.js";', /is not for server\/outbox/],
   ["what only tests may use", "server/authn/planted.ts", 'import fc from "fast-check";', /"fast-check", which is not for/],

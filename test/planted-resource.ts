@@ -2,7 +2,7 @@
 
 import { createFileRegistry, createRegistry, type DescFile, type DescMessage, type DescService, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { methodFact } from "#contract/facts.ts";
+import { messageFact, methodFact } from "#contract/describe.ts";
 import { RoleSchema } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { file_gantry_annotations_v1_annotations } from "#contract/gen/gantry/annotations/v1/annotations_pb.js";
 import { file_google_api_annotations } from "#contract/gen/google/api/annotations_pb.js";
@@ -35,5 +35,5 @@ export const plantResource = (noun: string, table: string, change: (text: string
   const registry = createFileRegistry(proto, (path) => known.get(path));
   const message: DescMessage = requireDescriptor(registry.getMessage(`chainguard.platform.iam.v2.${noun}`), noun);
   const service: DescService = requireDescriptor(registry.getService(`chainguard.platform.iam.v2.${noun}sService`), `${noun}sService`);
-  return resource({ service, message, table }, service.methods.map(methodFact));
+  return resource({ service: service.typeName, message: message.typeName, table }, service.methods.map(methodFact), messageFact(message));
 };

@@ -190,7 +190,7 @@ const declared = [...files]
   .filter(([path]) => path.startsWith("server/resources/"))
   .flatMap(([, content]) => [
     ...[...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, name = ""]) => name),
-    ...[...content.matchAll(/^ {2}message: (\w+)Schema/gm)].map(([, name = ""]) => name),
+    ...[...content.matchAll(/^ {2}message: "[\w.]+\.(\w+)"/gm)].map(([, name = ""]) => name),
   ]);
 const resourceNames = new Set(declared);
 

@@ -7,7 +7,8 @@ import type { JsonObject } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { unreadCall } from "#contract/call.ts";
-import { methodByName, registry } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
 import { openApplication, readSettings } from "#application";
 
@@ -22,9 +23,9 @@ const service: ServiceDefinition = {
     requestStream: false,
     responseStream: false,
     requestSerialize: () => Buffer.alloc(0),
-    requestDeserialize: (bytes: Buffer): Reading => readGrpc(method, fromBinary(method.input.descriptor, bytes)),
+    requestDeserialize: (bytes: Buffer): Reading => readGrpc(method, fromBinary(messageDescriptor(method.input), bytes)),
     responseSerialize: (message: JsonObject): Buffer => {
-      const { descriptor } = method.output;
+      const descriptor = messageDescriptor(method.output);
       return Buffer.from(toBinary(descriptor, fromJson(descriptor, message, { registry })));
     },
     responseDeserialize: () => ({}),

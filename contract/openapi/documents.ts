@@ -184,7 +184,7 @@ const operationOf = (schemas: Schemas, texts: Texts, examples: Examples, binding
     ...inPath.map((found, index) => pathParameter(texts, found, names[index] ?? found.field.json)),
     ...parametersOf(schemas, texts, method, http, { inPath, hasEtag }),
   ];
-  const isDeprecated = method.descriptor.deprecated;
+  const isDeprecated = method.deprecated;
   const root = mayEndBefore(method, method.http[0] ?? http) && inPath.length === 0 ? "Without a parent: an organization, at the root." : "";
   const operation: JsonObject = {
     operationId,

@@ -211,13 +211,12 @@ export const openSchemas = (
   const ofField: Schemas["ofField"] = (owner, field, direction) => {
     const description = joined(texts[`${owner.name}.${field.name}`], ...remarksOf(field, direction));
     const schema = ofShape(field, direction, owner.short.startsWith("Lookup"));
-    const isDeprecated = owner.descriptor.fields.some(({ number, deprecated }) => deprecated && number === field.number);
     return {
       ...schema,
       ...(description === "" ? {} : { description }),
       ...(field.outputOnly ? { readOnly: true } : {}),
       ...(field.inputOnly ? { writeOnly: true } : {}),
-      ...(isDeprecated ? { deprecated: true } : {}),
+      ...(field.deprecated ? { deprecated: true } : {}),
     };
   };
 

@@ -22,7 +22,6 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { record } from "#outbox";
 import { databaseUrlOf, startEmbedded } from "#postgres";
 import {
@@ -165,7 +164,7 @@ const tellOrganizations = async (rows: Write, publicUrl: string, { stateTime, re
         audience: "customer",
         extensions: { group: uid, statetime: stateTime },
         actor: { subject: operatorUid },
-        bodyType: GroupSchema.typeName,
+        bodyType: "chainguard.platform.iam.v2.Group",
         body: { uid },
         requestId: "",
         time: restoreTime,

@@ -3,7 +3,6 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { boundOf, change, changeContext, lockResource } from "#kernel";
 import type { Application } from "./application.ts";
 import { commandCause, recordCommand } from "./command-record.ts";
@@ -34,7 +33,7 @@ export const setSuspended = async (
   const command = suspended ? "suspend" : "resume";
   await services.store.write(async (rows) => {
     const context = changeContext(kernel, rows, commandCause(command));
-    const group = boundOf(context, GroupSchema);
+    const group = boundOf(context, "chainguard.platform.iam.v2.Group");
     const before = await lockResource(context, group, uid);
     if (!before) return;
     const columns = { status: suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY" };

@@ -1,6 +1,5 @@
 // What attempts came to, written down: the deliveries, which event of each subject is sent next, and how each sink does.
 
-import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
@@ -38,7 +37,7 @@ const byItself = { operation: "", actor: undefined, bindings: () => [], origin: 
 /** Disables those of these subscriptions whose sinks have failed for too long; an event tells their groups. */
 const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscriptions: readonly string[], nowMs: number): Promise<void> => {
   const context = changeContext(kernel, rows, byItself);
-  const resource = boundOf(context, SubscriptionSchema);
+  const resource = boundOf(context, "chainguard.platform.events.v2.Subscription");
   for (const uid of await lockFailing(rows, subscriptions, timestamp(nowMs - limits.sinkFailureMs))) {
     const before = await lockResource(context, resource, uid);
     if (!before) continue;
@@ -52,7 +51,7 @@ const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscri
       audience: "customer",
       extensions: { group },
       actor: undefined,
-      bodyType: SubscriptionSchema.typeName,
+      bodyType: "chainguard.platform.events.v2.Subscription",
       body: { uid, sink: text(before, "sink") },
       requestId: "",
       time: timestamp(nowMs),

@@ -1,7 +1,6 @@
 // The types that all of the kernel stands on: what an answer is given and gives back, and what a resource is. They name
 // each other, so they stand in one file below everything that uses them.
 
-import type { DescMessage, DescService } from "@bufbuild/protobuf";
 import type { Audit } from "#audit";
 import type { BlobPlace } from "#blobs";
 import type { Caller, Authn, ClientPurpose } from "#authn";
@@ -201,10 +200,11 @@ export interface Asks extends Limited {
  * the operation itself, in `methods`.
  */
 export interface ResourceDefinition {
-  readonly service: DescService;
+  /** Full names in the contract. */
+  readonly service: string;
   /** A service of our own with operations on it that the public one has not. */
-  readonly furtherService?: DescService;
-  readonly message: DescMessage;
+  readonly furtherService?: string;
+  readonly message: string;
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
   /** Of a counted one without such a table: the one that its own file writes. */

@@ -1,7 +1,7 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
 import { messageByName, viewOf } from "#contract/catalog.ts";
-import { type MessageFact, type MethodFact, toldEventOf, type ViewedMethodFact } from "#contract/facts.ts";
+import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
 import { replyInView, requestInView } from "#contract/views.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
@@ -141,7 +141,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
 /** The event whose body is this message, of what the server did by itself. `count`: of how many things it tells. */
 export const toldEvent = ({ publicUrl, clock }: Services, name: string, body: JsonObject, cause: Cause, count: number): OutboxEvent => {
   const message = messageByName(name);
-  const event = message && toldEventOf(message);
+  const event = message?.told;
   if (!event) throw new Error(`${name} is the body of no event`);
   const subject = find(body, event.subject);
   const group = groupOf(event.groupFrom ? find(body, event.groupFrom) : subject, event.group);

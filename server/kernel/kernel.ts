@@ -70,7 +70,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
       answers.set(method.name, resource.findPlace && method.scope ? { ...answer, findPlace: resource.findPlace } : answer);
     }
     const [unknown] = own.keys();
-    if (unknown) throw new Error(`${resource.service.typeName} has no operation ${unknown}`);
+    if (unknown) throw new Error(`${resource.service} has no operation ${unknown}`);
   }
   const known = new Set([...methods, ...version1].map(({ name }) => name));
   for (const name of answers.keys()) if (!known.has(name)) throw new Error(`${name} is not in the contract`);

@@ -2,17 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json, JsonObject } from "#base/json.ts";
 import { isObject } from "#base/json.ts";
-import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.ts";
-import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
-import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
-import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
+import { messageNamed } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";
 import { fc, runs } from "../../test/property.ts";
 
-const repo = messageFact(RepoSchema);
-const identity = messageFact(IdentitySchema);
-const provider = messageFact(IdentityProviderSchema);
+const repo = messageNamed("chainguard.platform.registry.v2.Repo");
+const identity = messageNamed("chainguard.platform.iam.v2.Identity");
+const provider = messageNamed("chainguard.platform.iam.v2.IdentityProvider");
 
 const oneOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   switch (field.kind) {
@@ -206,7 +203,7 @@ test("without a mask REST's keys count, empty ones too, and over gRPC what is se
 });
 
 test(`"*" leaves a field of ours as it is, unless the body names it`, () => {
-  const binding = messageFact(RoleBindingSchema);
+  const binding = messageNamed("chainguard.platform.iam.v2.RoleBinding");
   const held = { identityUid: "i", roleUid: "r", expireTime: "2026-01-01T00:00:00.000Z" };
   const replaced = (implied: string[] | undefined, body: JsonObject): JsonObject => applyMask(binding, held, body, readMask(binding, "*", implied, body).mask);
   assert.deepEqual(replaced(["roleUid"], { roleUid: "s" }), { roleUid: "s", expireTime: held.expireTime });

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { methods } from "#contract/catalog.ts";
-import { messageFact } from "#contract/facts.ts";
-import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
+import { messageNamed } from "#contract/catalog.ts";
 import { readOrder } from "./order.ts";
 import { fc } from "../../test/property.ts";
 
-const repo = messageFact(RepoSchema);
+const repo = messageNamed("chainguard.platform.registry.v2.Repo");
 
 test("a field by any of its names, with or without a direction, is its column in that direction", () => {
   for (const [text, column, descending] of [

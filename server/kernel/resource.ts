@@ -3,23 +3,27 @@
 // Paths, capabilities, events, field behaviour, sort fields, filters, parents and what a deletion does are in the
 // contract; a resource's file says the rest (ResourceDefinition), and the verbs do everything else.
 
-import type { DescMessage } from "@bufbuild/protobuf";
-import { methods as everyMethod, version1 } from "#contract/catalog.ts";
-import { type MethodFact, messageFact } from "#contract/facts.ts";
+import { messageByName, methods as everyMethod, version1 } from "#contract/catalog.ts";
+import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import type { MessageName } from "#contract/gen/facts.ts";
 import type { Catalogue } from "#store";
 import type { BoundResource, Resource, ResourceDefinition, ResourceReference } from "./context.ts";
 import { type ShapeVersion, shapeOf } from "./shape.ts";
 
 export type { BoundResource, Resource, RuleContext, VisibilityQuery } from "./context.ts";
 
-/** Declares a resource. `methods` are those of the contract. */
-export const resource = (definition: ResourceDefinition, methods: readonly MethodFact[] = [...everyMethod, ...version1]): Resource => {
-  const services = [definition.service, ...(definition.furtherService ? [definition.furtherService] : [])].map(({ typeName }) => typeName);
+/** Declares a resource. `methods` and `fact` are those of the contract. Throws for names that it does not have. */
+export const resource = (
+  definition: ResourceDefinition,
+  methods: readonly MethodFact[] = [...everyMethod, ...version1],
+  fact: MessageFact | undefined = messageByName(definition.message),
+): Resource => {
+  const services = [definition.service, ...(definition.furtherService ? [definition.furtherService] : [])];
   const operations = services.flatMap((service) => methods.filter((method) => method.service === service && method.view === undefined));
   const [first] = operations;
-  if (!first) throw new Error(`${definition.service.typeName} is not in the contract's catalogue`);
-  const create = operations.find((method) => method.rpc === `Create${definition.message.name}`);
-  const fact = messageFact(definition.message);
+  if (!first) throw new Error(`${definition.service} is not in the contract's catalogue`);
+  if (!fact) throw new Error(`${definition.message} is not in the contract's catalogue`);
+  const create = operations.find((method) => method.rpc === `Create${fact.short}`);
   return {
     ...definition,
     fact,
@@ -73,8 +77,8 @@ export const bindResources = (
 };
 
 /** The resource of this message with its table: for answers of a resource's own. */
-export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, BoundResource> }, message: DescMessage): BoundResource => {
-  const found = resources.get(message.typeName);
-  if (!found) throw new Error(`${message.name} has no table`);
+export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, BoundResource> }, message: MessageName): BoundResource => {
+  const found = resources.get(message);
+  if (!found) throw new Error(`${message} has no table`);
   return found;
 };

@@ -3,17 +3,14 @@ import { test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { covers, EVERYWHERE, parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
-import { GroupSchema, GroupsService } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
-import { RepoSchema, ReposService } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
-import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import type { Condition } from "#store";
 import { type Resource, resource } from "./resource.ts";
 import { filtersOf, type Scope, scopeOf } from "./select.ts";
 import { fc, runs } from "../../test/property.ts";
 
-const group = resource({ service: GroupsService, message: GroupSchema, table: "groups" });
-const repo = resource({ service: ReposService, message: RepoSchema, table: "repos" });
-const tag = resource({ service: TagsService, message: TagSchema, table: "tags" });
+const group = resource({ service: "chainguard.platform.iam.v2.GroupsService", message: "chainguard.platform.iam.v2.Group", table: "groups" });
+const repo = resource({ service: "chainguard.platform.registry.v2.ReposService", message: "chainguard.platform.registry.v2.Repo", table: "repos" });
+const tag = resource({ service: "chainguard.platform.registry.v2.TagsService", message: "chainguard.platform.registry.v2.Tag", table: "tags" });
 
 // A small world: two organizations, folders in them, and something at each level.
 const segment = (digit: string): string => digit.repeat(16);

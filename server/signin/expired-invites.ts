@@ -1,7 +1,6 @@
 // Invites whose time is over: one that has expired says so for as long again as it can have lived, and is then deleted.
 
 import { limits } from "#base/limits.ts";
-import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { ownOrigin } from "#base/origin.ts";
 import { openPauses, workInPieces } from "#base/pieces.ts";
 import { boundOf, change, changeContext, type Kernel } from "#kernel";
@@ -25,7 +24,7 @@ export const deleteExpiredInvites = async (kernel: Pick<Kernel, "services" | "re
         if (piece.length > 1) await limitPiece(rows);
         const context = changeContext(kernel, rows, byItself);
         for (const uid of await lockExpiredInvites(rows, piece, endMs))
-          await change(context, boundOf(context, GroupInviteSchema), { kind: "delete", uid }, "row");
+          await change(context, boundOf(context, "chainguard.platform.iam.v2.GroupInvite"), { kind: "delete", uid }, "row");
       }),
     (uid, cause) => log("maintenance.failed", { part: "group_invites", invite: uid, failures: pauses.fail(uid, nowMs), cause }),
   );

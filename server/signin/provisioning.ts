@@ -6,7 +6,6 @@ import { builtInRoleUid, builtInRoleUids } from "#authz";
 import { blocked, denied } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { boundOf, type ChangeContext, change } from "#kernel";
 import {
   deleteRefreshTokensThrough,
@@ -31,7 +30,7 @@ export const makeDefaultBinding = async (context: ChangeContext, { parent, defau
   const isThere = builtInRoleUids.includes(roleUid) || (await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"));
   if (!isThere) return;
   const wanted = { kind: "create", parent, body: { identityUid, roleUid }, unlessTaken: true } as const;
-  await change(context, boundOf(context, RoleBindingSchema), wanted, "row");
+  await change(context, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), wanted, "row");
 };
 
 /** What SCIM does was allowed to whoever switched it on (RIGHTS_HANDED_ON_SCIM), and its default role to whoever chose that. */
@@ -53,7 +52,7 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
   if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, provider: provider.uid, people })))
     throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner whom this identity provider does not reach"]);
   const allowed = asAllowed(context);
-  for (const uid of bindings) await change(allowed, boundOf(context, RoleBindingSchema), { kind: "delete", uid }, "row");
+  for (const uid of bindings) await change(allowed, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), { kind: "delete", uid }, "row");
   await deleteSessionsThrough(rows, provider.uid, identityUid);
   for (const { id, client } of await deleteRefreshTokensThrough(rows, provider.uid, identityUid))
     await endNamedSession(rows, sessionOfFamily(id, client), identityUid, nowMs);

@@ -11,9 +11,6 @@ import { timestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry, EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
-import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { boundOf, type ChangeContext, change, eventOf, lockResource, type ReadContext, type ToldBy } from "#kernel";
 import { record } from "#outbox";
 import {
@@ -80,12 +77,12 @@ export const makePerson = async (context: ChangeContext, upstream: Upstream, tol
   const body = { name: identityNameOf(name, email, subject) };
   const uid = context.services.authn.personUid(issuer, subject);
   const wanted = { kind: "create", parent: EVERYWHERE, uid, body, columns: { email, issuer, subject }, unlessTaken: true } as const;
-  return (await change(context, boundOf(context, IdentitySchema), wanted, toldBy)).changed;
+  return (await change(context, boundOf(context, "chainguard.platform.iam.v2.Identity"), wanted, toldBy)).changed;
 };
 
 /** The e-mail address is the issuer's to say; the name is the organization's to give and stays. */
 const updatePerson = async (context: ChangeContext, uid: string, { email }: Upstream): Promise<void> => {
-  const identity = boundOf(context, IdentitySchema);
+  const identity = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const before = await lockResource(context, identity, uid);
   if (!before) return;
   const known = await findIdentityEmail(context.rows, uid);
@@ -99,7 +96,7 @@ const updatePerson = async (context: ChangeContext, uid: string, { email }: Upst
 /** Binds the person to the invite's role until the invite's end; a binding that ends later stays as it is. True where something changed. */
 const makeInvitedBinding = async (context: ChangeContext, identityUid: string, group: string, invite: Invite): Promise<boolean> => {
   const { role: roleUid, expireTimeMs } = invite;
-  const binding = boundOf(context, RoleBindingSchema);
+  const binding = boundOf(context, "chainguard.platform.iam.v2.RoleBinding");
   const end = expireTimeMs === undefined ? {} : { expireTime: timestamp(expireTimeMs) };
   const wanted = { kind: "create", parent: group, body: { identityUid, roleUid, ...end }, unlessTaken: true } as const;
   if ((await change(context, binding, wanted, "row")).changed) return true;
@@ -113,7 +110,7 @@ const makeInvitedBinding = async (context: ChangeContext, identityUid: string, g
 };
 
 const deleteUsedInvite = async (context: ChangeContext, uid: string): Promise<void> => {
-  await change(context, boundOf(context, GroupInviteSchema), { kind: "delete", uid }, "row");
+  await change(context, boundOf(context, "chainguard.platform.iam.v2.GroupInvite"), { kind: "delete", uid }, "row");
 };
 
 // --------------------------------------------------------------------------------------------------------------------

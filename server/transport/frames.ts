@@ -5,7 +5,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createGunzip } from "node:zlib";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { decodeWithin } from "./budget.ts";
+import { decodeWithin } from "./decode.ts";
 
 export interface Frame {
   readonly compressed: boolean;

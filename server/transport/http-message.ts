@@ -310,3 +310,10 @@ export const http2Sender =
     if (!empty) stream.end(body, encodingOf(body, length));
     leaveRest();
   };
+
+/** True for the protocol that is served here; grpc-web and grpc+json are others. */
+export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
+  const type = headers["content-type"];
+  if (type === "application/grpc" || type === "application/grpc+proto") return headers[":method"] === "POST";
+  return type !== undefined && headers[":method"] === "POST" && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(type);
+};

@@ -15,15 +15,13 @@ import { Fault } from "#base/fault.ts";
 import { type CallRecord, openCalls } from "#calls";
 import { addressLimit, type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
 import { withDeadline } from "./deadline.ts";
-import { healthService } from "./health.ts";
-import { http1Sender, http2Fault, http2Sender, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
+import type { GrpcTransport } from "./grpc.ts";
+import { http1Sender, http2Fault, http2Sender, isGrpc, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
 import { type OpenPathName, openPathsOf } from "./open-endpoints.ts";
 import { peek } from "./peek.ts";
-import { reflectionService } from "./reflection.ts";
 import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
-import { grpcTransport, isGrpc } from "./rpc.ts";
 import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
 import { openWholeLists } from "./whole-lists.ts";
 
@@ -255,7 +253,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
 const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
   const sessions = new Set<ServerHttp2Session>();
-  const serve = (session: ServerHttp2Session, connection: Connection): void => {
+  const serve = (session: ServerHttp2Session, connection: Connection, rpc: GrpcTransport): void => {
     sessions.add(session);
     session.once("close", () => {
       sessions.delete(session);
@@ -305,7 +303,6 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
         session.destroy();
     });
   };
-  const rpc = grpcTransport(context, new Map([...healthService(context), ...reflectionService(context)]));
   const server = createHttp2Server({
     settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
     maxHeaderListPairs: 128,
@@ -313,17 +310,33 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     streamResetBurst: bounds.streamResetsMax,
     streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
   });
-  /** Whose session node makes next: it makes it at once, and does not say of which socket. */
-  let accepting: Connection | undefined;
+  /** Of which connection node makes the session next: it makes it at once, and does not say of which socket. */
+  let accepting: [connection: Connection, rpc: GrpcTransport] | undefined;
   server.on("session", (session) => {
-    if (accepting) serve(session, accepting);
+    if (accepting) serve(session, ...accepting);
   });
+  const take = (socket: Socket, connection: Connection, rpc: GrpcTransport): void => {
+    accepting = [connection, rpc];
+    server.emit("connection", socket);
+    accepting = undefined;
+  };
+  let opened: GrpcTransport | undefined;
+  let opening: Promise<GrpcTransport> | undefined;
+  /** Connections that wait until gRPC is loaded. Nothing is read of them meanwhile. */
+  const takeLater = async (socket: Socket, connection: Connection): Promise<void> => {
+    const ignoreError = (): void => {};
+    socket.on("error", ignoreError);
+    opened = await (opening ??= import("./grpc.ts").then(({ openGrpc }) => openGrpc(context)));
+    socket.off("error", ignoreError);
+    if (context.draining()) socket.destroy();
+    if (!socket.destroyed) take(socket, connection, opened);
+  };
   return {
     accept: (socket) => {
       // Also a header block that does not end (CONTINUATION, RFC 9113, 6.10) is no stream yet.
-      accepting = connections.add(socket, bounds.headersTimeoutMs);
-      server.emit("connection", socket);
-      accepting = undefined;
+      const connection = connections.add(socket, bounds.headersTimeoutMs);
+      if (opened) take(socket, connection, opened);
+      else void takeLater(socket, connection);
     },
     drain: () => {
       for (const session of sessions) session.close();

@@ -5,7 +5,8 @@
 import { clone, create, createFileRegistry, type DescFile, type DescMessage, getExtension, hasExtension, setExtension, toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { codes, Fault } from "#base/fault.ts";
-import { betaNameOf, betaPathOf, files, isBetaName } from "#contract/catalog.ts";
+import { betaNameOf, betaPathOf, isBetaName } from "#contract/catalog.ts";
+import { files } from "#contract/descriptors.ts";
 import { http } from "#contract/gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "#contract/gen/google/api/http_pb.js";
 import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";

@@ -3,9 +3,10 @@ import { test } from "node:test";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { fromBinary } from "@bufbuild/protobuf";
 import { blocked, type Code, codes, denied, Fault, internal, invalid, missing, quotaExceeded, throttled, unauthenticated } from "#base/fault.ts";
-import { registry } from "#contract/catalog.ts";
+import { registry } from "#contract/descriptors.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
-import { domainOfPath, errorBody, errorHeaders, errorTrailers, httpStatusOf, logFault, oauthError } from "./render.ts";
+import { errorTrailers } from "./grpc-errors.ts";
+import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault, oauthError } from "./render.ts";
 
 const context = { domain: "iam", serviceDomain: "example.com", requestId: "r1" };
 const info = (reason: string) => ({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "iam.example.com" });

@@ -1,18 +1,13 @@
-// The only place that turns a Fault into bytes: AIP-193 bodies for REST, google.rpc.Status for gRPC, the
-// error of RFC 6749 for the one OAuth path, and that of RFC 7644 for SCIM. The causes of faults stay here: they go to the log, never out.
+// The only place that turns a Fault into text: AIP-193 bodies for REST, the error of RFC 6749 for the one OAuth path, and that of
+// RFC 7644 for SCIM; for gRPC grpc-errors.ts makes bytes of the same details. The causes of faults stay here: they go to the log, never out.
 //
 // requirement: Errors. ErrorInfo is the first detail of every error (decisions: Errors).
 
-import { create, fromJson, toBinary } from "@bufbuild/protobuf";
-import { anyPack } from "@bufbuild/protobuf/wkt";
 import { type Code, codes, type Detail, type Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { withoutTrailing } from "#base/trailing.ts";
 import { oauthServerErrorOf } from "#base/oauth-error.ts";
-import { domains, registry } from "#contract/catalog.ts";
-import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
+import { domains } from "#contract/catalog.ts";
 
 /** Where an error happened: what ErrorInfo and RequestInfo contain. */
 export interface ErrorContext {
@@ -97,7 +92,7 @@ const jsonDetailsInView = (fault: Fault, context: ErrorContext): JsonObject[] =>
   );
 
 /** All details in proto JSON, the same for both protocols. */
-const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
+export const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
   if (context.isVersion1) return jsonDetailsInView(fault, context);
   const reason = fault.details.find((detail) => detail.kind === "reason");
   const info: JsonObject = {
@@ -123,68 +118,6 @@ export const errorHeaders = (fault: Fault): string[] => {
   const headers = Object.entries(fault.headers).flat();
   if (httpStatusOf(fault) === 401 && fault.headers["www-authenticate"] === undefined) headers.push("www-authenticate", "Bearer");
   return headers;
-};
-
-// Clients bound the header block that they read (grpc-java: 8 KiB), and details travel in a trailer: one with
-// ten thousand violations would break the stream.
-const trailerBytesMax = limits.headerBytesMax / 4;
-const messageBytesMax = limits.headerBytesMax / 8;
-
-const encodeStatus = (fault: Fault, message: string, details: readonly JsonObject[]): Uint8Array =>
-  toBinary(
-    StatusSchema,
-    create(StatusSchema, {
-      code: codes[fault.code],
-      message,
-      details: details.flatMap((detail) => {
-        const { "@type": url, ...value } = detail;
-        const schema = registry.getMessage(String(url).slice("type.googleapis.com/".length));
-        return schema ? [anyPack(schema, fromJson(schema, value))] : [];
-      }),
-    }),
-  );
-
-/** The same detail with half of its longest list, or undefined where there is nothing to halve. */
-const withHalfOfList = (detail: JsonObject): JsonObject | undefined => {
-  for (const [key, value] of Object.entries(detail)) {
-    if (Array.isArray(value) && value.length > 1) return { ...detail, [key]: value.slice(0, value.length >> 1) };
-  }
-  return undefined;
-};
-
-const boundedStatus = (fault: Fault, message: string, context: ErrorContext): Uint8Array | undefined => {
-  let details = jsonDetailsOf(fault, context);
-  for (;;) {
-    const bytes = encodeStatus(fault, message, details);
-    if (bytes.length <= trailerBytesMax) return bytes;
-    const last = details.at(-1);
-    if (!last) return undefined;
-    const shorter = withHalfOfList(last);
-    details = shorter ? [...details.slice(0, -1), shorter] : details.slice(0, -1);
-  }
-};
-
-/** gRPC over HTTP/2, Percent-Byte: printable ASCII but "%" as it is, every other byte of UTF-8 as %XX. */
-const percentEncode = (text: string): string => {
-  if (/^[ -$&-~]*$/.test(text)) return text;
-  let out = "";
-  for (const byte of Buffer.from(text)) {
-    out += byte >= 0x20 && byte <= 0x7e && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return out;
-};
-
-/** Trailers (or, before any data, headers) that end a failed gRPC call. */
-export const errorTrailers = (fault: Fault, context: ErrorContext): Record<string, string | number> => {
-  let { message } = fault;
-  while (percentEncode(message).length > messageBytesMax) message = `${message.slice(0, message.length >> 1).toWellFormed()}…`;
-  const bytes = boundedStatus(fault, message, context);
-  return {
-    ...fault.headers,
-    "grpc-status": codes[fault.code],
-    "grpc-message": percentEncode(message),
-    ...(bytes ? { "grpc-status-details-bin": withoutTrailing(Buffer.from(bytes).toString("base64"), "=") } : {}),
-  };
 };
 
 const oauthErrors: ReadonlySet<string> = new Set([

@@ -8,7 +8,7 @@ import { create, type DescMessage, fromBinary, type MessageInitShape, type Messa
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, type ClientOptions, compressionAlgorithms, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { Fault } from "#base/fault.ts";
-import { registry } from "#contract/catalog.ts";
+import { registry } from "#contract/descriptors.ts";
 import { CreateGroupRequestSchema, GetGroupRequestSchema, GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 import {

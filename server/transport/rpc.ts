@@ -10,14 +10,16 @@ import { Fault, toFault, unimplemented } from "#base/fault.ts";
 import { type CallRecord, runInCall } from "#calls";
 import { type UnreadCall, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor } from "#contract/descriptors.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readGrpc, type Reading } from "#contract/read.ts";
 import { tooManyBodies } from "./body.ts";
-import { decodeWithin } from "./budget.ts";
+import { decodeWithin } from "./decode.ts";
 import { deadlineExceeded, grpcTimeoutMs } from "./deadline.ts";
 import { decompress, type Frame, frameMessage, framePrefix, frameReader, prefixBytes } from "./frames.ts";
 import { headerObject } from "./http-message.ts";
-import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
+import { errorTrailers } from "./grpc-errors.ts";
+import { domainOfPath, type ErrorContext, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 import type { CallPacking } from "./whole-lists.ts";
 import { framedReply } from "./wire.ts";
@@ -93,20 +95,13 @@ function sendSuccessTrailers(this: ServerHttp2Stream): void {
   this.sendTrailers(successTrailers);
 }
 
-/** True for the protocol that is served here; grpc-web and grpc+json are others. */
-export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
-  const type = headers["content-type"];
-  if (type === "application/grpc" || type === "application/grpc+proto") return headers[":method"] === "POST";
-  return type !== undefined && headers[":method"] === "POST" && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(type);
-};
-
 const callOver = (): Fault => new Fault("CANCELLED", "the call is over");
 
 const firstOf = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : value?.[0]);
 
 /** What cannot be read is a problem, like broken JSON: the kernel decides about the caller first. */
 const readRequest = ({ budget }: ServerContext, method: MethodFact, bytes: Buffer): Reading => {
-  const message = decodeWithin(method.input.descriptor, bytes, budget);
+  const message = decodeWithin(messageDescriptor(method.input), bytes, budget);
   if (typeof message !== "string") return readGrpc(method, message);
   return { request: {}, problems: [{ field: "body", description: message }], bodyPaths: undefined };
 };

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import type { Json, JsonObject } from "#base/json.ts";
-import { methods, registry } from "#contract/catalog.ts";
+import { methods } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { prefixBytes } from "./frames.ts";
 import { framedReply } from "./wire.ts";
@@ -77,7 +78,7 @@ for (const message of new Set(methods.map((method) => method.output))) {
     fc.assert(
       fc.property(messageOf(message), (object) => {
         const got = framedReply(message, object);
-        const expected = toBinary(message.descriptor, fromJson(message.descriptor, object, { registry }));
+        const expected = toBinary(messageDescriptor(message), fromJson(messageDescriptor(message), object, { registry }));
         assert.equal(got.readUInt32BE(1), expected.length);
         assert.equal(got.subarray(prefixBytes).toString("hex"), Buffer.from(expected).toString("hex"));
       }),
@@ -93,6 +94,6 @@ test("an answer larger than the buffer is whole, and the next one too", () => {
     repos: Array.from({ length: 5000 }, (_, index) => ({ uid: `u${index}`, name: "ü".repeat(200), description: "x".repeat(300) })),
     totalCount: "5000",
   };
-  const expected = toBinary(list.descriptor, fromJson(list.descriptor, big));
+  const expected = toBinary(messageDescriptor(list), fromJson(messageDescriptor(list), big));
   for (const object of [big, {}, big]) assert.equal(framedReply(list, object).length, object === big ? expected.length + prefixBytes : prefixBytes);
 });

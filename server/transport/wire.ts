@@ -5,7 +5,7 @@
 
 import { fromJson, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { registry } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { type FieldFact, isDefaultValue, type MessageFact } from "#contract/facts.ts";
 import { frameMessage, prefixBytes } from "./frames.ts";
 
@@ -180,7 +180,7 @@ const encodedScalars: ReadonlySet<ScalarType> = new Set([
 const isEncodable = (message: MessageFact, visited: Set<MessageFact> = new Set()): boolean => {
   if (visited.has(message)) return true;
   visited.add(message);
-  return message.descriptor.fields.every((described) => {
+  return messageDescriptor(message).fields.every((described) => {
     const field = message.fields.find((candidate) => candidate.number === described.number);
     if (!field || field.kind === "any") return false;
     if (field.message) return !field.message.name.startsWith("google.") && isEncodable(field.message, visited);
@@ -289,7 +289,7 @@ type ReplyEncoder = (object: JsonObject) => Buffer;
 const replyEncoders = new Map<MessageFact, ReplyEncoder>();
 
 const replyEncoder = (message: MessageFact): ReplyEncoder => {
-  const { descriptor } = message;
+  const descriptor = messageDescriptor(message);
   if (!isEncodable(message)) return (object) => frameMessage(toBinary(descriptor, fromJson(descriptor, object, { registry })));
   const encode = messageEncoder(message);
   return (object) => {

@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { isObject, type JsonObject } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
+import { messageDescriptor } from "#contract/descriptors.ts";
 import { methods } from "#contract/catalog.ts";
 import { http, items } from "../story/protocols.ts";
 import { databaseContents } from "../story/installation.ts";
@@ -92,7 +93,7 @@ test("attack 28: a refusal that quotes what was sent is still one JSON text, and
     te: "trailers",
     authorization: `Bearer ${token}`,
   });
-  const { descriptor } = methods.find(({ rpc }) => rpc === "ListRoles")?.input ?? assert.fail("no ListRoles");
+  const descriptor = messageDescriptor(methods.find(({ rpc }) => rpc === "ListRoles")?.input ?? assert.fail("no ListRoles"));
   const message = toBinary(descriptor, fromJson(descriptor, { orderBy: "ü€\r\nx: 1" }));
   stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]));
   const [answer] = (await once(stream, "response")) as [Record<string, string>];

@@ -6,7 +6,8 @@ import { after, test } from "node:test";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import type { Json, JsonObject } from "#base/json.ts";
 import { ApiError, createClient } from "#client";
-import { methods, registry, views } from "#contract/catalog.ts";
+import { methods, views } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { isViewed, type MethodFact } from "#contract/facts.ts";
 import { requestInView } from "#contract/views.ts";
 import { answerableRequest, folder, isBesideOpen, openStage, protocolsOf } from "../conformance/stage.ts";
@@ -52,7 +53,7 @@ const settled = (json: Json, request: JsonObject): Json => {
 };
 
 const canonical = ({ output }: MethodFact, reply: JsonObject): JsonObject =>
-  toJson(output.descriptor, fromJson(output.descriptor, reply, { registry }), { registry }) as JsonObject;
+  toJson(messageDescriptor(output), fromJson(messageDescriptor(output), reply, { registry }), { registry }) as JsonObject;
 
 const answeredInVersion1 = nonEmpty(
   views.filter(({ view }) => answered.includes(view.of)),

@@ -7,7 +7,8 @@ import { fromJson } from "@bufbuild/protobuf";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
-import { methods, registry } from "#contract/catalog.ts";
+import { methods } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { signedInType } from "#outbox";
 import { bodyField, bodyOf, matcherOf, nonEmpty, valueAt } from "../samples.ts";
@@ -142,7 +143,7 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.equal(told.bodyType, message.name);
   assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
   // A strict decoder of the public message reads it.
-  fromJson(message.descriptor, told.body, { registry });
+  fromJson(messageDescriptor(message), told.body, { registry });
   assert.equal(told.time, new Date(world.clock.now).toISOString());
   assert.ok(requestId);
   assert.equal(told.requestId, requestId);

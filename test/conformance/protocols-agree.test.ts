@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
-import { methods, registry } from "#contract/catalog.ts";
+import { methods } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
 import { bodyField, matcherOf, nonEmpty, valueAt, withValue, writable } from "../samples.ts";
@@ -26,7 +27,7 @@ const answered = nonEmpty(
 
 /** The reply as its message says it, without what proto3 cannot tell from absence. */
 const canonical = (method: MethodFact, reply: JsonObject): Json =>
-  toJson(method.output.descriptor, fromJson(method.output.descriptor, reply, { registry }), { registry }) as Json;
+  toJson(messageDescriptor(method.output), fromJson(messageDescriptor(method.output), reply, { registry }), { registry }) as Json;
 
 /** What differs each time by its nature: new uids, and sealed tokens. */
 const settled = (json: Json, request: JsonObject, writes: boolean): string => {

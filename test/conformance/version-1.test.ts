@@ -7,7 +7,8 @@ import { after, test } from "node:test";
 import { fromJson } from "@bufbuild/protobuf";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
-import { methods, registry, version1, views } from "#contract/catalog.ts";
+import { methods, version1, views } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { type FieldFact, isViewed, type MessageFact, type MethodFact, type ViewedMethodFact } from "#contract/facts.ts";
 import { linksOfMethod, replyInView, requestInView } from "#contract/views.ts";
 import { signedInType } from "#outbox";
@@ -283,7 +284,7 @@ for (const method of lists) {
           const answer = await stage.call(protocol, method, inView(method, request), { token });
           assert.equal(verdict(answer), verdict(allowed));
           if (allowed.code !== done) continue;
-          if (protocol === "rest") fromJson(method.output.descriptor, answer.reply, { registry, ignoreUnknownFields: false });
+          if (protocol === "rest") fromJson(messageDescriptor(method.output), answer.reply, { registry, ignoreUnknownFields: false });
           const expected = replyInView(method, { [pluralOf(of)]: await everyPage(of, request, token) });
           const [name = ""] = Object.keys(expected);
           assert.deepEqual(sparse(answer.reply[name] ?? []), sparse(expected[name] ?? []));
@@ -406,7 +407,7 @@ for (const method of writes.filter(({ event, capabilities, view }) => event && (
       const message = asksForBody ? method.input : method.output;
       assert.equal(event.bodyType, message.name);
       assert.equal(event.source, `${world.url}${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`);
-      fromJson(message.descriptor, event.body, { registry, ignoreUnknownFields: false });
+      fromJson(messageDescriptor(message), event.body, { registry, ignoreUnknownFields: false });
       const keys = keysWithin(event.body);
       assert.ok(keys.length > 0, "it says something");
       assert.deepEqual(

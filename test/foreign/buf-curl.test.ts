@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
-import { methods, registry, version1 } from "#contract/catalog.ts";
+import { methods, version1 } from "#contract/catalog.ts";
+import { registry } from "#contract/descriptors.ts";
 import { items } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 

@@ -8,7 +8,7 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { create } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { registry } from "#contract/catalog.ts";
+import { registry } from "#contract/descriptors.ts";
 import { ServerReflectionRequestSchema, ServerReflectionResponseSchema } from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { column } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";

@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { methodByName, registry } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { callOver } from "../client.ts";
 import { full, type World } from "../world.ts";
 
@@ -42,7 +43,7 @@ export const http = async (
 const canonicalReply = (name: string, reply: JsonObject): JsonObject => {
   const method = methodByName(full(name));
   if (!method) throw new Error(`no operation ${name}`);
-  const { descriptor } = method.output;
+  const descriptor = messageDescriptor(method.output);
   const { nextPageToken, ...rest } = toJson(descriptor, fromJson(descriptor, reply, { registry }), { registry }) as JsonObject;
   // A cursor is sealed anew for every answer; only that there is one can be the same.
   return { ...rest, ...(nextPageToken === undefined ? {} : { nextPageToken: "" }) };

@@ -9,7 +9,8 @@ import { fromJson } from "@bufbuild/protobuf";
 import { parseAllDocuments } from "yaml";
 import { builtInRoleUid } from "#authz";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import { messageByName, methods, registry } from "#contract/catalog.ts";
+import { messageByName, methods } from "#contract/catalog.ts";
+import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { everyCapabilityBut, folder, openStage } from "../conformance/stage.ts";
 import { nonEmpty, valueAt } from "../samples.ts";
@@ -107,7 +108,7 @@ const assertEnvelope = ({ event, headers }: Accepted, type: string): JsonObject 
 
 const assertBody = (bodyType: string, body: JsonObject): void => {
   const message = messageByName(bodyType) ?? assert.fail(`${bodyType} is no message of the contract`);
-  fromJson(message.descriptor, body, { registry });
+  fromJson(messageDescriptor(message), body, { registry });
   for (const key of Object.keys(body)) assert.ok((message.fields.find(({ json }) => json === key)?.number ?? 1000) < 1000, `${key} is ours alone`);
   const fields = shown[bodyType];
   if (fields)

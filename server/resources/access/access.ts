@@ -1,7 +1,6 @@
 // Why somebody may do something here, and who may: the same bindings that every request is decided by, told to people
 // who may see them.
 
-import { AccessService, ExplainResponseSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
 import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -136,7 +135,7 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const access = resource({
-  service: AccessService,
-  message: ExplainResponseSchema,
+  service: "gantry.access.v1.AccessService",
+  message: "gantry.access.v1.ExplainResponse",
   methods: { Explain: { reads: explain }, WhoCan: { reads: whoCan } },
 });

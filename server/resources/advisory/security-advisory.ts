@@ -1,7 +1,6 @@
 // The security advisory feed. Documents and vulnerability records are open, and show what was imported as public;
 // what was resolved is computed from the packages of images and the fixes that their advisories tell of.
 
-import { DocumentSchema, SecurityAdvisoryService } from "#contract/gen/chainguard/platform/advisory/v2/advisory_pb.js";
 import { invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -268,8 +267,8 @@ const listResolved = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const securityAdvisory = resource({
-  service: SecurityAdvisoryService,
-  message: DocumentSchema,
+  service: "chainguard.platform.advisory.v2.SecurityAdvisoryService",
+  message: "chainguard.platform.advisory.v2.Document",
   methods: {
     ListDocuments: { reads: listDocuments, countsAs: "open-reads" },
     ListVulnerabilityMetadata: { reads: listMetadata, countsAs: "open-reads" },

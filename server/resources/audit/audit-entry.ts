@@ -1,6 +1,5 @@
 // An entry of the audit log. Written by the log itself (server/audit), and by nobody else.
 
-import { AuditEntrySchema, AuditService } from "#contract/gen/gantry/audit/v1/audit_pb.js";
 import { resource } from "#kernel";
 
-export const auditEntry = resource({ service: AuditService, message: AuditEntrySchema, table: "audit_entries" });
+export const auditEntry = resource({ service: "gantry.audit.v1.AuditService", message: "gantry.audit.v1.AuditEntry", table: "audit_entries" });

@@ -1,8 +1,6 @@
 // Who the caller is, and how people come and go: registration with or without an invite, and the end of one's own
 // identity.
 
-import { Auth, WhoAmISchema } from "#contract/gen/chainguard/platform/auth/auth_pb.js";
-import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import type { Grant } from "#authz";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -121,7 +119,7 @@ const registration = async (context: ReadContext): Promise<{ writes: (context: W
 };
 
 const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, IdentitySchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
   // Organizations that the user has not joined are told of the end of their bindings, and see the uid alone (0021).
@@ -140,8 +138,8 @@ const headlessSession = async ({ services, request, nowMs }: ReadContext): Promi
 };
 
 export const auth = resource({
-  service: Auth,
-  message: WhoAmISchema,
+  service: "chainguard.platform.auth.Auth",
+  message: "chainguard.platform.auth.WhoAmI",
   methods: {
     Validate: { reads: validate },
     Register: { asks: registration, countsAs: "exchanges" },

@@ -1,6 +1,5 @@
 // A deletion: what was deleted, with everything that went along, until it expires (docs/decisions/0058-undelete.md).
 
-import { DeletionSchema, DeletionsService } from "#contract/gen/gantry/deletions/v1/deletions_pb.js";
 import { blocked, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -10,9 +9,9 @@ import { findRow, isKeptWhole, lockDeletion, removeDeletion } from "#store";
 /** The deletion of the request, held until the transaction ends. Throws NOT_FOUND. */
 const holdDeletion = async (context: WriteContext): Promise<JsonObject> => {
   const uid = text(context.request, "uid");
-  const { shape } = boundOf(context, DeletionSchema);
+  const { shape } = boundOf(context, "gantry.deletions.v1.Deletion");
   const found = (await lockDeletion(context.rows, uid)) ? await findRow(context.rows, shape.table, uid) : undefined;
-  if (!found) throw missing("deletions", DeletionSchema.name, uid);
+  if (!found) throw missing("deletions", "Deletion", uid);
   return shape.read(found.row, found.offset);
 };
 
@@ -21,7 +20,8 @@ const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
   // Also before maintenance has removed it, and where that has begun by the clock of another server.
-  if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid))) throw missing("deletions", DeletionSchema.name, uid);
+  if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))
+    throw missing("deletions", "Deletion", uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);
   if (!found) throw blocked("UNDELETE_BLOCKED", uid, [`cannot undelete ${type}: this version knows no such resource`]);
@@ -38,8 +38,8 @@ const expungeDeletion = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const deletion = resource({
-  service: DeletionsService,
-  message: DeletionSchema,
+  service: "gantry.deletions.v1.DeletionsService",
+  message: "gantry.deletions.v1.Deletion",
   table: "deletions",
   methodFields: ["leftOut", "leftOutCount"],
   methods: { UndeleteDeletion: { writes: undeleteDeletion }, ExpungeDeletion: { writes: expungeDeletion } },

@@ -1,7 +1,5 @@
 // A delivery: one event on its way to one subscription, and what can be done about it.
 
-import { DeliveriesService, DeliverySchema } from "#contract/gen/gantry/events/v1/events_pb.js";
-import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -20,18 +18,18 @@ interface HeldSubscription {
 /** The subscription of the request, kept until the transaction ends. Throws NOT_FOUND. */
 const holdSubscription = async (context: WriteContext): Promise<HeldSubscription> => {
   const uid = text(context.request, "subscriptionUid");
-  const found = boundOf(context, SubscriptionSchema);
+  const found = boundOf(context, "chainguard.platform.events.v2.Subscription");
   const before = await lockResource(context, found, uid);
-  if (!before) throw missing("events", SubscriptionSchema.name, uid);
+  if (!before) throw missing("events", "Subscription", uid);
   return { uid, resource: found, before };
 };
 
 const redeliverDelivery = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs, resources } = context;
   const uid = text(request, "uid");
-  const found = (await redeliver(rows, uid, timestamp(nowMs))) ? resources.get(DeliverySchema.typeName) : undefined;
+  const found = (await redeliver(rows, uid, timestamp(nowMs))) ? resources.get("gantry.events.v1.Delivery") : undefined;
   const row = found && (await findRow(rows, found.shape.table, uid));
-  if (!found || !row) throw missing("events", DeliverySchema.name, uid);
+  if (!found || !row) throw missing("events", "Delivery", uid);
   return { reply: found.shape.read(row.row, row.offset) };
 };
 
@@ -70,8 +68,8 @@ const enable = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const delivery = resource({
-  service: DeliveriesService,
-  message: DeliverySchema,
+  service: "gantry.events.v1.DeliveriesService",
+  message: "gantry.events.v1.Delivery",
   table: "deliveries",
   methods: {
     RedeliverDelivery: { writes: redeliverDelivery },

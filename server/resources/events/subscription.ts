@@ -1,6 +1,5 @@
 // A subscription: the events of a group and of everything below it, sent to a web address.
 
-import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { newChild } from "#base/uid.ts";
@@ -32,7 +31,7 @@ const rules = (draft: JsonObject, { services, before }: RuleContext): Violation[
 /** Its secret is made with it, and shown this once. */
 const create = async (context: WriteContext): Promise<Outcome> => {
   const { request, caller, services } = context;
-  const found = boundOf(context, SubscriptionSchema);
+  const found = boundOf(context, "chainguard.platform.events.v2.Subscription");
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
   const [uid, secret] = [newChild(parent), newSecret()];
@@ -43,8 +42,8 @@ const create = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const subscription = resource({
-  service: SubscriptionsService,
-  message: SubscriptionSchema,
+  service: "chainguard.platform.events.v2.SubscriptionsService",
+  message: "chainguard.platform.events.v2.Subscription",
   table: "subscriptions",
   rules,
   methods: { CreateSubscription: { writes: create } },

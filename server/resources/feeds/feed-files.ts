@@ -2,7 +2,7 @@
 // that the caller sees hold besides. Without a token the open feed answers at the same paths. Answers differ from caller to
 // caller: none has a tag, and nobody keeps one (docs/decisions/0043).
 
-import { FeedFilesService, FeedFileSchema } from "#contract/gen/gantry/feeds/v1/scanners_pb.js";
+import { methods } from "#contract/catalog.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { openReader, readFeedFile, withdrawalHeaders } from "#feeds";
@@ -39,8 +39,10 @@ const reads = async ({ method, request, rows, visiblePaths, services, call }: Re
   return { reply: { type: file.type }, file, headers: { "cache-control": "private, no-store", vary: "authorization", ...withdrawalHeaders(file) } };
 };
 
+const service = "gantry.feeds.v1.FeedFilesService";
+
 export const feedFiles = resource({
-  service: FeedFilesService,
-  message: FeedFileSchema,
-  methods: Object.fromEntries(FeedFilesService.methods.map(({ name }) => [name, { reads }])),
+  service,
+  message: "gantry.feeds.v1.FeedFile",
+  methods: Object.fromEntries(methods.filter((method) => method.service === service).map(({ rpc }) => [rpc, { reads }])),
 });

@@ -2,7 +2,6 @@
 // token the open feed answers at the same addresses (server/feeds/osv). Answers differ from caller to caller: none has an
 // ETag, and no cache keeps one (docs/decisions/0036).
 
-import { OsvService, QueryOsvRequestSchema } from "#contract/gen/gantry/feeds/v1/scanners_pb.js";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { answerOsvQuestion, answerOsvQuestions, openReader, readQuestion, readQuestions, requireOsvRecord, withdrawalHeaders } from "#feeds";
@@ -37,8 +36,8 @@ const read = async ({ rows, visiblePaths }: ReadContext, id: string): Promise<Ou
 const withoutExtension = (file: string): string => file.slice(0, -".json".length);
 
 export const osv = resource({
-  service: OsvService,
-  message: QueryOsvRequestSchema,
+  service: "gantry.feeds.v1.OsvService",
+  message: "gantry.feeds.v1.QueryOsvRequest",
   methods: {
     QueryOsv: { reads: query },
     QueryOsvBatch: { reads: queryBatch },

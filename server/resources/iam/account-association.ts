@@ -1,13 +1,12 @@
 // Which accounts at cloud providers and code hosts belong to a group: one association per group, under its uid.
 
-import { AccountAssociationSchema, AccountAssociationsService } from "#contract/gen/chainguard/platform/iam/v2/account_associations_pb.js";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { boundOf, change, holdParent, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { findRow } from "#store";
 
 const createAssociation = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, AccountAssociationSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.AccountAssociation");
   const group = text(context.request, "parent");
   await holdParent(context, found, group);
   const body = part(context.request, "accountAssociation");
@@ -27,7 +26,7 @@ const notReady = (reason: string, message: string): Outcome => ({ reply: { statu
 // resources: AccountAssociations. This server has no credentials at any cloud, so the most that a check finds out is
 // whether something is there to be tried.
 const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
-  const found = boundOf(context, AccountAssociationSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.AccountAssociation");
   const uid = text(context.request, "uid");
   const held = await findRow(context.rows, found.shape.table, uid);
   if (!held) throw missing(found.domain, found.fact.short, uid);
@@ -37,8 +36,8 @@ const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const accountAssociation = resource({
-  service: AccountAssociationsService,
-  message: AccountAssociationSchema,
+  service: "chainguard.platform.iam.v2.AccountAssociationsService",
+  message: "chainguard.platform.iam.v2.AccountAssociation",
   table: "account_associations",
   methods: { CreateAccountAssociation: { writes: createAssociation }, CheckAccountAssociation: { reads: checkAssociation } },
 });

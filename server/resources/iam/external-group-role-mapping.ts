@@ -1,6 +1,5 @@
 // A mapping: whoever signs in as a member of a group of the identity provider has the role for that session.
 
-import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from "#contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js";
 import { FoundViolations, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
@@ -24,7 +23,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 /** All of one provider or none; those that are not there are passed over. */
 const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const { request } = context;
-  const mapping = boundOf(context, ExternalGroupRoleMappingSchema);
+  const mapping = boundOf(context, "chainguard.platform.iam.v2.ExternalGroupRoleMapping");
   const parent = text(request, "parent");
   const names = texts(request, "names");
   // Attack 4: only the first item of a batch is checked.
@@ -44,8 +43,8 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const externalGroupRoleMapping = resource({
-  service: ExternalGroupRoleMappingsService,
-  message: ExternalGroupRoleMappingSchema,
+  service: "chainguard.platform.iam.v2.ExternalGroupRoleMappingsService",
+  message: "chainguard.platform.iam.v2.ExternalGroupRoleMapping",
   table: "external_group_role_mappings",
   rules,
   methods: { BatchDeleteExternalGroupRoleMappings: { writes: batchDelete } },

@@ -1,6 +1,5 @@
 // An invite lets whoever brings its code join a group with a role. Joining is registration's (server/signin).
 
-import { GroupInviteSchema, GroupInvitesService } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import type { Rights } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -34,7 +33,7 @@ const mappingsAt = ({ grants }: Rights, place: string): string[] =>
   grants.flatMap(({ isFromSession, path, binding }) => (isFromSession && binding !== undefined && covers(path, place) ? [binding] : []));
 
 const createInvite = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, GroupInviteSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.GroupInvite");
   const parent = text(context.request, "parent");
   await holdParent(context, found, parent);
   const keyId = newRoot();
@@ -46,8 +45,8 @@ const createInvite = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const groupInvite = resource({
-  service: GroupInvitesService,
-  message: GroupInviteSchema,
+  service: "chainguard.platform.iam.v2.GroupInvitesService",
+  message: "chainguard.platform.iam.v2.GroupInvite",
   table: "group_invites",
   rules,
   hydrate: { role: { by: "roleUid", table: "roles" } },

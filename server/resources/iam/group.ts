@@ -1,7 +1,5 @@
 // A group: an organization (no parent), or a folder in one. Rights flow down the tree that groups make.
 
-import { GroupSchema, GroupsService } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
-import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { builtInRoleUid } from "#authz";
 import { denied, Fault, invalid, missing, throttled, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -90,13 +88,13 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
     const founding = { ...context, require: () => {}, handOn: () => {} };
     await insertMembership(context.rows, { group: uid, identityUid: caller.uid, basis: "founding", createTime: timestamp(context.nowMs) });
     const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
-    await change(founding, boundOf(context, RoleBindingSchema), { kind: "create", parent: uid, body: binding }, "row");
+    await change(founding, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), { kind: "create", parent: uid, body: binding }, "row");
   }
   return record;
 };
 
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, GroupSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.Group");
   const body = part(context.request, "group");
   const given = text(context.request, "parent");
   if (given === "" || given === "/") return { reply: await createOrganization(context, found, body) };
@@ -114,7 +112,7 @@ const cardFields = ["uid", "name", "verified"] as const;
 const ownOrganization = async (context: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
   const { caller, services, rows, resources } = context;
   const domain = companyDomain(caller?.email, services.freeMailDomains);
-  const found = resources.get(GroupSchema.typeName);
+  const found = resources.get("chainguard.platform.iam.v2.Group");
   if (domain === undefined || !found) return undefined;
   const row = await findVerifiedOrganization(rows, found.shape.table, domain);
   const organization = row && found.shape.read(row, 0);
@@ -155,8 +153,8 @@ const checkEligibility = async ({ caller, services }: ReadContext): Promise<Outc
 });
 
 export const group = resource({
-  service: GroupsService,
-  message: GroupSchema,
+  service: "chainguard.platform.iam.v2.GroupsService",
+  message: "chainguard.platform.iam.v2.Group",
   table: "groups",
   rules,
   sideTables: [

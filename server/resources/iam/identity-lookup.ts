@@ -1,9 +1,7 @@
 // Version 1 finds an identity by issuer and subject, and shows it. Version 2 has no counterpart: its LookupIdentity computes the
 // uid of a person, registered or not, and shows nothing.
 
-import { Identities, IdentitySchema } from "#contract/gen/chainguard/platform/iam/identities_pb.js";
-import { IdentitySchema as StoredIdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { messageFact } from "#contract/facts.ts";
+import { messageNamed } from "#contract/catalog.ts";
 import { messageInView } from "#contract/views.ts";
 import { visiblePaths } from "#authz";
 import { blocked, missing } from "#base/fault.ts";
@@ -23,11 +21,15 @@ const lookup = async (context: ReadContext): Promise<Outcome> => {
   const [seen] = person === "" ? [] : await findBoundPeople(rows, reach, rights.uid, person);
   if (seen === undefined && more.length > 0)
     throw blocked("SEVERAL_IDENTITIES", "", ["several identities name this issuer and subject; list them, and take one by its id"]);
-  const identity = boundOf(context, StoredIdentitySchema);
+  const identity = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const uid = seen ?? first;
   const held = uid === "" ? undefined : await findRow(rows, identity.shape.table, uid);
   if (!held) throw missing(identity.domain, identity.fact.short, `${issuer} ${subject}`);
-  return { reply: messageInView(messageFact(IdentitySchema), identity.fact, identity.shape.read(held.row, held.offset)) };
+  return { reply: messageInView(messageNamed("chainguard.platform.iam.Identity"), identity.fact, identity.shape.read(held.row, held.offset)) };
 };
 
-export const identityLookup = resource({ service: Identities, message: IdentitySchema, methods: { Lookup: { reads: lookup } } });
+export const identityLookup = resource({
+  service: "chainguard.platform.iam.Identities",
+  message: "chainguard.platform.iam.Identity",
+  methods: { Lookup: { reads: lookup } },
+});

@@ -1,6 +1,5 @@
 // An identity provider: the people of an organization sign in through it, and get its default role when they first do.
 
-import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { blocked, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { newChild } from "#base/uid.ts";
@@ -70,7 +69,7 @@ const withScim = async (context: ReadContext | WriteContext, reply: JsonObject):
 };
 
 const listProviders = async (context: ReadContext): Promise<Outcome> => {
-  const outcome = await list(boundOf(context, IdentityProviderSchema))(context);
+  const outcome = await list(boundOf(context, "chainguard.platform.iam.v2.IdentityProvider"))(context);
   return {
     ...outcome,
     reply: { ...outcome.reply, identityProviders: objectList(outcome.reply, "identityProviders").map((each) => withCallback(context, each)) },
@@ -78,7 +77,7 @@ const listProviders = async (context: ReadContext): Promise<Outcome> => {
 };
 
 const getProvider = async (context: ReadContext): Promise<Outcome> => {
-  const { reply } = await get(boundOf(context, IdentityProviderSchema))(context);
+  const { reply } = await get(boundOf(context, "chainguard.platform.iam.v2.IdentityProvider"))(context);
   return { reply: await withScim(context, reply) };
 };
 
@@ -96,7 +95,7 @@ const isSame = (one: Binding, other: Binding): boolean => one.every((entry, inde
 
 const createProvider = async (context: WriteContext): Promise<Outcome> => {
   const { request, services } = context;
-  const provider = boundOf(context, IdentityProviderSchema);
+  const provider = boundOf(context, "chainguard.platform.iam.v2.IdentityProvider");
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
   await holdParent(context, provider, parent);
@@ -136,7 +135,7 @@ const needSameRecipient = (held: HeldSecret, secret: string | null, boundTo: Bin
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {
   const { mask, request, rows } = context;
-  const provider = boundOf(context, IdentityProviderSchema);
+  const provider = boundOf(context, "chainguard.platform.iam.v2.IdentityProvider");
   const body = part(request, "identityProvider");
   const uid = text(body, "uid");
   const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
@@ -151,8 +150,8 @@ const updateProvider = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const identityProvider = resource({
-  service: IdentityProvidersService,
-  message: IdentityProviderSchema,
+  service: "chainguard.platform.iam.v2.IdentityProvidersService",
+  message: "chainguard.platform.iam.v2.IdentityProvider",
   table: "identity_providers",
   rules,
   sideTables: [

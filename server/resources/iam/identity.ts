@@ -1,6 +1,5 @@
 // An identity: a person (root-level uid, made by signing in), or something that a token of another issuer may act as.
 
-import { IdentitiesService, IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { loadBindings } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, text, texts } from "#base/json.ts";
@@ -107,8 +106,8 @@ const warned = (outcome: Outcome): Outcome => {
 };
 
 export const identity = resource({
-  service: IdentitiesService,
-  message: IdentitySchema,
+  service: "chainguard.platform.iam.v2.IdentitiesService",
+  message: "chainguard.platform.iam.v2.Identity",
   table: "identities",
   rules,
   alsoVisible,
@@ -121,8 +120,8 @@ export const identity = resource({
     { table: "membership_declines", column: "identity_uid", isDeletedForGood: true },
   ],
   methods: {
-    CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },
-    UpdateIdentity: { writes: async (context) => warned(await update(boundOf(context, IdentitySchema))(context)) },
+    CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, "chainguard.platform.iam.v2.Identity"))(context)) },
+    UpdateIdentity: { writes: async (context) => warned(await update(boundOf(context, "chainguard.platform.iam.v2.Identity"))(context)) },
     LookupIdentity: { reads: lookupIdentity },
     UpdateIdentityMetadata: { writes: updateMetadata },
   },

@@ -1,6 +1,5 @@
 // A role binding lets one identity play one role in one group and everywhere below it.
 
-import { RoleBindingSchema, RoleBindingsService } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { operatorUid } from "#authz";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
@@ -52,7 +51,7 @@ const createBinding = async (context: WriteContext, resource: BoundResource, par
 };
 
 const create = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, RoleBindingSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.RoleBinding");
   const parent = text(context.request, "parent");
   await holdParent(context, found, parent);
   return { reply: await createBinding(context, found, parent, part(context.request, "roleBinding")) };
@@ -60,7 +59,7 @@ const create = async (context: WriteContext): Promise<Outcome> => {
 
 // AIP-233: all or nothing, in the order of the requests.
 const batchCreate = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, RoleBindingSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.RoleBinding");
   const parent = text(context.request, "parent");
   const shared = text(context.request, "roleUid");
   const requests = Array.isArray(context.request.requests) ? context.request.requests.filter(isObject) : [];
@@ -97,8 +96,8 @@ const named = async (prefix: string, made: Promise<JsonObject>): Promise<JsonObj
 };
 
 export const roleBinding = resource({
-  service: RoleBindingsService,
-  message: RoleBindingSchema,
+  service: "chainguard.platform.iam.v2.RoleBindingsService",
+  message: "chainguard.platform.iam.v2.RoleBinding",
   table: "role_bindings",
   rules,
   // The reader wants names, not uids.

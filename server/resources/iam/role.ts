@@ -1,7 +1,5 @@
 // A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
 
-import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
-import { RoleSchema, RolesService } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -39,20 +37,20 @@ const alsoVisible = async ({ only }: VisibilityQuery): Promise<readonly string[]
   only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only);
 
 const deleteRole = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, RoleSchema);
+  const found = boundOf(context, "chainguard.platform.iam.v2.Role");
   const uid = text(context.request, "uid");
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // Whoever promises a role holds its row while doing so (rules/grant.ts): after the lock nobody new does.
   await lockRow(context.rows, found.shape.table, uid);
-  const invite = boundOf(context, GroupInviteSchema);
+  const invite = boundOf(context, "chainguard.platform.iam.v2.GroupInvite");
   for (const expired of await listExpiredInvitesOfRole(context.rows, uid, context.nowMs))
     await change(context, invite, { kind: "delete", uid: expired }, "row");
   return remove(found)(context);
 };
 
 export const role = resource({
-  service: RolesService,
-  message: RoleSchema,
+  service: "chainguard.platform.iam.v2.RolesService",
+  message: "chainguard.platform.iam.v2.Role",
   table: "roles",
   rules,
   alsoVisible,

@@ -1,19 +1,11 @@
 // Which documents an organization has accepted. Accepting cannot be taken back, and an organization's word holds for
 // everything below it.
 
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
-import { TermsAcceptanceSchema, TermsService } from "#contract/gen/chainguard/platform/iam/v2/terms_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { part, text, texts } from "#base/json.ts";
 import { ancestry, rootOf } from "#base/uid.ts";
-import { type BoundResource, change, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { findAcceptancesOf, findRow, lockRow, type Read } from "#store";
-
-const boundOf = ({ resources }: Context<Read>, message: string): BoundResource => {
-  const found = resources.get(message);
-  if (!found) throw new Error(`${message} has no table`);
-  return found;
-};
+import { boundOf, change, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { findAcceptancesOf, findRow, lockRow } from "#store";
 
 const accept = async (context: WriteContext): Promise<Outcome> => {
   const { services, request, rows, caller } = context;
@@ -23,20 +15,20 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
     services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }],
   );
   if (unknown.length > 0) throw invalid(unknown);
-  if (!(await lockRow(rows, boundOf(context, GroupSchema.typeName).shape.table, group, "key share"))) throw missing("iam", "Group", group);
+  if (!(await lockRow(rows, boundOf(context, "chainguard.platform.iam.v2.Group").shape.table, group, "key share"))) throw missing("iam", "Group", group);
   let changed = false;
   // In one order, so that two who accept the same do not wait for each other in a circle.
   for (const id of [...new Set(ids)].sort()) {
     const wanted = { kind: "create", parent: group, body: { docId: id, acceptedBy: caller?.uid ?? "", orgUid: group }, unlessTaken: true } as const;
-    if ((await change(context, boundOf(context, TermsAcceptanceSchema.typeName), wanted, "cause")).changed) changed = true;
+    if ((await change(context, boundOf(context, "chainguard.platform.iam.v2.TermsAcceptance"), wanted, "cause")).changed) changed = true;
   }
   return { reply: { group, documentIds: ids }, unchanged: !changed };
 };
 
 const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
   const group = text(context.request, "group");
-  if (!(await findRow(context.rows, boundOf(context, GroupSchema.typeName).shape.table, group))) throw missing("iam", "Group", group);
-  const found = boundOf(context, TermsAcceptanceSchema.typeName);
+  if (!(await findRow(context.rows, boundOf(context, "chainguard.platform.iam.v2.Group").shape.table, group))) throw missing("iam", "Group", group);
+  const found = boundOf(context, "chainguard.platform.iam.v2.TermsAcceptance");
   // What is accepted above counts here, also for who may not look there; the rest of the organization stays out.
   if (Object.keys(part(context.request, "uidp")).length === 0) {
     const request = { ...context.request, uidp: { ancestorsOf: group } };
@@ -48,8 +40,8 @@ const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const terms = resource({
-  service: TermsService,
-  message: TermsAcceptanceSchema,
+  service: "chainguard.platform.iam.v2.TermsService",
+  message: "chainguard.platform.iam.v2.TermsAcceptance",
   table: "terms_acceptances",
   methods: { AcceptTerms: { writes: accept }, ListTermsAcceptances: { reads: listAcceptances } },
 });

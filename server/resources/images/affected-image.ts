@@ -1,7 +1,6 @@
 // Which images a vulnerability is in (docs/decisions/0026), and what no source judges in them (docs/decisions/0074). Filled by the step
 // behind imports (server/feeds/match-images.ts).
 
-import { AffectedImageSchema, AffectedImagesService } from "#contract/gen/gantry/images/v1/affected_images_pb.js";
 import { objectList, text, texts } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
@@ -16,7 +15,7 @@ const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
 
 /** A list of affected images never goes without what was not judged. */
 const listAffected = async (context: ReadContext): Promise<Outcome> => {
-  const outcome = await list(boundOf(context, AffectedImageSchema))(context);
+  const outcome = await list(boundOf(context, "gantry.images.v1.AffectedImage"))(context);
   const records = objectList(outcome.reply, "affectedImages");
   // The tags of a resolved one may have another image by now.
   const images = records.map((record) => ({
@@ -33,8 +32,8 @@ const listAffected = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const affectedImage = resource({
-  service: AffectedImagesService,
-  message: AffectedImageSchema,
+  service: "gantry.images.v1.AffectedImagesService",
+  message: "gantry.images.v1.AffectedImage",
   table: "affected_images",
   methodFields: ["unjudged"],
   conditions,

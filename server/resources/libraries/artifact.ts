@@ -1,13 +1,13 @@
 // The catalogue of libraries: the same for every organization, filled by imports.
 
-import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
+import { messageNamed } from "#contract/catalog.ts";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";
 import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryFilter, type VersionRow } from "#store";
 
-const unspecified = EcosystemSchema.values[0]?.name ?? "";
+const unspecified = messageNamed("chainguard.platform.libraries.v2.Artifact").byName.get("ecosystem")?.enum?.names.get(0) ?? "";
 
 /** What was asked for, each once. Nothing is no ecosystem (resources: Artifacts). */
 const ecosystemsOf = (request: JsonObject): string[] => {
@@ -80,8 +80,8 @@ const getCount = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const artifact = resource({
-  service: ArtifactsService,
-  message: ArtifactSchema,
+  service: "chainguard.platform.libraries.v2.ArtifactsService",
+  message: "chainguard.platform.libraries.v2.Artifact",
   methods: {
     ListArtifacts: { reads: listArtifacts },
     ListArtifactVersions: { reads: listVersions },

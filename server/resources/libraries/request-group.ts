@@ -1,14 +1,13 @@
 // A request group: a list of libraries that somebody wants to have in the catalogue, a draft until it is submitted.
 
-import { RequestGroupSchema, RequestGroupsService } from "#contract/gen/chainguard/platform/libraries/v2beta1/request_groups_pb.js";
 import { resource } from "#kernel";
 import { deleteRequestGroup, refreshCoverage, removeItems, restoreItems, submitRequestGroup } from "./requests/change-items.ts";
 import { createRequestGroup } from "./requests/create.ts";
 import { listItems, listRequestedLibraries, listRequestedVersions, listRequestGroups, requestGroupConditions } from "./requests/lists.ts";
 
 export const requestGroup = resource({
-  service: RequestGroupsService,
-  message: RequestGroupSchema,
+  service: "chainguard.platform.libraries.v2beta1.RequestGroupsService",
+  message: "chainguard.platform.libraries.v2beta1.RequestGroup",
   table: "request_groups",
   sideTables: [{ table: "request_group_items", column: "uid" }],
   conditions: requestGroupConditions,

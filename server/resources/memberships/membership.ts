@@ -2,7 +2,6 @@
 // of a user follows from that, and whether its role bindings count; how else a membership comes about stands with the table
 // (server/store/memberships.ts).
 
-import { MembershipSchema, MembershipsService } from "#contract/gen/gantry/memberships/v1/memberships_pb.js";
 import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
@@ -46,8 +45,8 @@ const list = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const membership = resource({
-  service: MembershipsService,
-  message: MembershipSchema,
+  service: "gantry.memberships.v1.MembershipsService",
+  message: "gantry.memberships.v1.Membership",
   methods: {
     AcceptMembership: { writes: answerWith(acceptOrganization) },
     DeclineMembership: { writes: answerWith(declineOrganization) },

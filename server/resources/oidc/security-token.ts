@@ -1,7 +1,6 @@
 // The security token service: another issuer's token for one of ours. The work is authn's; this is its face in the
 // contract, for gRPC and for /sts/exchange.
 
-import { RawTokenSchema, SecurityTokenService } from "#contract/gen/chainguard/platform/oidc/oidc_pb.js";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
@@ -50,7 +49,7 @@ const refresh = async ({ services, request, call, rows, method, nowMs }: WriteCo
 };
 
 export const securityToken = resource({
-  service: SecurityTokenService,
-  message: RawTokenSchema,
+  service: "chainguard.platform.oidc.SecurityTokenService",
+  message: "chainguard.platform.oidc.RawToken",
   methods: { Exchange: { reads: exchange, countsAs: "exchanges" }, ExchangeRefreshToken: { writes: refresh, countsAs: "exchanges" } },
 });

@@ -1,7 +1,6 @@
 // Deployments and settings of version 1: what is said of a repo, and of an organization's repos. Version 2 has neither. They are kept
 // as they are said; nothing is deployed here.
 
-import { DeploymentSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { invalid, missing, taken } from "#base/fault.ts";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
@@ -82,8 +81,8 @@ const updateSettings = async ({ request, rows }: WriteContext): Promise<Outcome>
 };
 
 export const deployment = resource({
-  service: Registry,
-  message: DeploymentSchema,
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.Deployment",
   methods: {
     CreateDeployment: { writes: createDeployment },
     UpdateDeployment: { writes: changeDeployment },

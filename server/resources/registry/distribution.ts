@@ -1,7 +1,6 @@
 // The registry: the OCI Distribution protocol's operations on repos, their manifests and blobs. A Repo and its Tags are changed by
 // it as by every other operation; manifests and blobs are its own.
 
-import { DistributionService, StoredContentSchema } from "#contract/gen/gantry/registry/v1/distribution_pb.js";
 import { resource } from "#kernel";
 import { deleteBlob, getBlob } from "./distribution/blobs.ts";
 import { deleteManifest, deleteRepoTag, getManifest, listReferrers, listRepoTags } from "./distribution/manifests.ts";
@@ -10,8 +9,8 @@ import { findScopedPlace } from "./distribution/token-scope.ts";
 import { appendUpload, cancelUpload, finishUpload, getUpload, startUpload } from "./distribution/uploads.ts";
 
 export const distribution = resource({
-  service: DistributionService,
-  message: StoredContentSchema,
+  service: "gantry.registry.v1.DistributionService",
+  message: "gantry.registry.v1.StoredContent",
   findPlace: findScopedPlace,
   methods: {
     GetDistribution: { reads: async () => ({ reply: {} }) },

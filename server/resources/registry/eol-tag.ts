@@ -1,8 +1,6 @@
 // Where tags stand in the life of what they are made of, day by day, from the lifecycles that were imported and the tags' own
 // `deprecated`. Version 1's own: version 2 has `deprecated` alone (requirement: End-of-life tags). The list is that of tags.
 
-import { EolTagSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
-import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
@@ -18,7 +16,7 @@ const listOfTags = "chainguard.platform.registry.v2.TagsService/ListTags";
 /** The tags that are asked for: those of version 2's list, without what is attached to digests, which has no versions. */
 const findTags = (context: ReadContext): Promise<Outcome> => {
   const { request } = context;
-  const tags = boundOf(context, TagSchema);
+  const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const method = tags.operations.find(({ name }) => name === listOfTags);
   if (!method) throw new Error(`${listOfTags} is not in the contract`);
   const { excludeDates, excludeEpochs, ...asked } = request;
@@ -67,4 +65,8 @@ const listEolTags = async (context: ReadContext): Promise<Outcome> => {
   return { reply: { items, ...(next === "" ? {} : { nextPageToken: next }) }, ...(headers ? { headers } : {}) };
 };
 
-export const eolTag = resource({ service: Registry, message: EolTagSchema, methods: { ListEolTags: { reads: listEolTags } } });
+export const eolTag = resource({
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.EolTag",
+  methods: { ListEolTags: { reads: listEolTags } },
+});

@@ -1,6 +1,5 @@
 // How a container of an image is started: its configuration, read from the stored blob. Version 1's own.
 
-import { ImageConfigSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { blocked, missing } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -62,4 +61,8 @@ const getImageConfig = async (context: ReadContext): Promise<Outcome> => {
   };
 };
 
-export const imageConfig = resource({ service: Registry, message: ImageConfigSchema, methods: { GetImageConfig: { reads: getImageConfig } } });
+export const imageConfig = resource({
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.ImageConfig",
+  methods: { GetImageConfig: { reads: getImageConfig } },
+});

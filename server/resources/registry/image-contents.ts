@@ -1,7 +1,6 @@
 // What images are made of, from the SBOMs that were pushed for them: a document as its tool wrote it, what it says as a graph, and the
 // packages of several images. Version 1's own; what became of each document is in /gantry/v1/imageSboms.
 
-import { ManifestMetadataSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -172,8 +171,8 @@ const listManifestMetadata = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const imageContents = resource({
-  service: Registry,
-  message: ManifestMetadataSchema,
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.ManifestMetadata",
   methods: {
     GetSbom: { reads: getSbom },
     GetRawSbom: { reads: getRawSbom },

@@ -1,6 +1,5 @@
 // The report on an image of a repo, as version 1 shows it.
 
-import { Registry, VulnReportRequestSchema } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { unpackFindings } from "#feeds";
@@ -19,4 +18,8 @@ const getVulnReport = async (context: ReadContext): Promise<Outcome> => {
   return { reply: withUnjudged(imageReportOf(id, found, await unpackFindings(found.findings)), unjudged) };
 };
 
-export const imageReport = resource({ service: Registry, message: VulnReportRequestSchema, methods: { GetVulnReport: { reads: getVulnReport } } });
+export const imageReport = resource({
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.VulnReportRequest",
+  methods: { GetVulnReport: { reads: getVulnReport } },
+});

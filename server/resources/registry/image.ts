@@ -1,6 +1,5 @@
 // What is known of the image behind a digest: its architectures and their sizes. Filled by imports.
 
-import { ArchitecturesSchema, ImagesService } from "#contract/gen/chainguard/platform/registry/v2/images_pb.js";
 import { Fault, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { type Outcome, type ReadContext, resource } from "#kernel";
@@ -32,7 +31,7 @@ const getSize = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const image = resource({
-  service: ImagesService,
-  message: ArchitecturesSchema,
+  service: "chainguard.platform.registry.v2.ImagesService",
+  message: "chainguard.platform.registry.v2.Architectures",
   methods: { GetArchitectures: { reads: getArchitectures }, GetSize: { reads: getSize } },
 });

@@ -1,6 +1,5 @@
 // How many manifests the repos of a place have. Version 1's own.
 
-import { ManifestDigestCountSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { text } from "#base/json.ts";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 import { countManifestDigests } from "#store";
@@ -10,7 +9,7 @@ const getCount = async ({ request, rows }: ReadContext): Promise<Outcome> => ({
 });
 
 export const manifestDigestCount = resource({
-  service: Registry,
-  message: ManifestDigestCountSchema,
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.ManifestDigestCount",
   methods: { GetManifestDigestCount: { reads: getCount } },
 });

@@ -1,6 +1,5 @@
 // An overlay binding says which tags of a repo get an overlay.
 
-import { OverlayBindingSchema, OverlayBindingsService } from "#contract/gen/chainguard/platform/registry/v2beta1/overlay_bindings_pb.js";
 import type { Violation } from "#base/fault.ts";
 import { text, texts, type JsonObject } from "#base/json.ts";
 import { covers, parentOf } from "#base/uid.ts";
@@ -17,7 +16,7 @@ const rules = async (draft: JsonObject, { parent, rows }: RuleContext): Promise<
 };
 
 const createBinding = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, OverlayBindingSchema);
+  const found = boundOf(context, "chainguard.platform.registry.v2beta1.OverlayBinding");
   const { request } = context;
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
@@ -27,8 +26,8 @@ const createBinding = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const overlayBinding = resource({
-  service: OverlayBindingsService,
-  message: OverlayBindingSchema,
+  service: "chainguard.platform.registry.v2beta1.OverlayBindingsService",
+  message: "chainguard.platform.registry.v2beta1.OverlayBinding",
   table: "overlay_bindings",
   rules,
   hydrate: { overlay: { by: "overlayUid", table: "overlays" } },

@@ -1,6 +1,5 @@
 // The versions of a package and when each ends, from the lifecycles that were imported (gantry import lifecycle). Version 1's own.
 
-import { PackageVersionMetadataSchema, Registry } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
 import { blocked, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -68,7 +67,7 @@ const getPackageVersionMetadata = async (context: ReadContext): Promise<Outcome>
 };
 
 export const packageVersionMetadata = resource({
-  service: Registry,
-  message: PackageVersionMetadataSchema,
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.PackageVersionMetadata",
   methods: { GetPackageVersionMetadata: { reads: getPackageVersionMetadata } },
 });

@@ -1,6 +1,5 @@
 // A repo: a named place for tags in a group, with a readme.
 
-import { RepoSchema, ReposService } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -60,7 +59,7 @@ const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
 const updateReadme = async (context: WriteContext, content: string): Promise<Outcome> => {
   const { request, rows, mask, nowMs } = context;
   const uid = text(part(request, "repoReadme"), "uid");
-  const found = boundOf(context, RepoSchema);
+  const found = boundOf(context, "chainguard.platform.registry.v2.Repo");
   const before = await lockResource(context, found, uid);
   const held = before && (await findReadme(rows, uid));
   if (!held) throw missing("registry", "Repo", uid);
@@ -94,7 +93,7 @@ const judgedRepo =
 /** A repo of the name that is there already becomes what the request says, for whoever may change it. */
 const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
   const { request, call } = context;
-  const repos = boundOf(context, RepoSchema);
+  const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
   if (request.updateExisting !== true) return create(repos)(context);
   const [parent, body] = [text(request, "parent"), part(request, "repo")];
   await holdParent(context, repos, parent);
@@ -111,8 +110,8 @@ const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
 };
 
 export const repo = resource({
-  service: ReposService,
-  message: RepoSchema,
+  service: "chainguard.platform.registry.v2.ReposService",
+  message: "chainguard.platform.registry.v2.Repo",
   table: "repos",
   rules,
   // In this order: a manifest keeps the blobs that it needs.
@@ -134,7 +133,7 @@ export const repo = resource({
   ],
   methods: {
     CreateRepo: { asks: judgedRepo(createOrReplace) },
-    UpdateRepo: { asks: judgedRepo((context) => update(boundOf(context, RepoSchema))(context)) },
+    UpdateRepo: { asks: judgedRepo((context) => update(boundOf(context, "chainguard.platform.registry.v2.Repo"))(context)) },
     GetRepoReadme: { reads: getReadme },
     UpdateRepoReadme: { asks: judgedReadme },
   },

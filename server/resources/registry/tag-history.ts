@@ -1,6 +1,5 @@
 // What a tag pointed at before. Its rows are written with the tag's changes (tag.ts).
 
-import { TagHistorySchema, TagHistoryService } from "#contract/gen/gantry/registry/v1/tag_history_pb.js";
 import { missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
@@ -20,7 +19,7 @@ const getTagHistory = async ({ request, rows }: ReadContext): Promise<Outcome> =
 };
 
 export const tagHistory = resource({
-  service: TagHistoryService,
-  message: TagHistorySchema,
+  service: "gantry.registry.v1.TagHistoryService",
+  message: "gantry.registry.v1.TagHistory",
   methods: { GetTagHistory: { reads: getTagHistory } },
 });

@@ -1,7 +1,5 @@
 // A tag: a name for a digest within a repo. Creating one that exists points it at the new digest.
 
-import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
-import { TagChangesService } from "#contract/gen/gantry/registry/v1/tag_changes_pb.js";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { boundOf, type ChangeContext, holdParent, type Outcome, resource, type WriteContext } from "#kernel";
@@ -10,7 +8,7 @@ import { updateTag, writeTag } from "./tags/write-tag.ts";
 
 // resources: Tags. Create or update; CI pushes the same tag again and again.
 const createTag = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context, TagSchema);
+  const found = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const parent = text(context.request, "parent");
   await holdParent(context, found, parent);
   const { record, changed } = await writeTag(context, found, parent, part(context.request, "tag"), "cause");
@@ -33,9 +31,9 @@ const keepHistory = async (
 };
 
 export const tag = resource({
-  service: TagsService,
-  furtherService: TagChangesService,
-  message: TagSchema,
+  service: "chainguard.platform.registry.v2.TagsService",
+  furtherService: "gantry.registry.v1.TagChangesService",
+  message: "chainguard.platform.registry.v2.Tag",
   table: "tags",
   sideTables: [{ table: "ended_tags", column: "tag_uid" }],
   keepHistory,

@@ -1,8 +1,6 @@
 // What version 1 counts: the tags of a repo, and the repos that are kept the same as one. And what there is none of: reports of builds.
 
-import { Registry, RepoTagsSummarySchema, TagSchema as ShownTagSchema } from "#contract/gen/chainguard/platform/registry/registry_pb.js";
-import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
-import { messageFact } from "#contract/facts.ts";
+import { messageNamed } from "#contract/catalog.ts";
 import { messageInView } from "#contract/views.ts";
 import { visiblePaths } from "#authz";
 import { text } from "#base/json.ts";
@@ -15,9 +13,9 @@ const getRepoTagsSummary = async (context: ReadContext): Promise<Outcome> => {
   const leftOut = { referrers: request.excludeReferrers === true, dates: request.excludeDates === true, epochs: request.excludeEpochs === true };
   const { count, lastUpdated, latest, latestVersion } = await findTagsSummary(rows, id, leftOut);
   if (latest === "") return { reply: { id, tagCount: String(count) } };
-  const tags = boundOf(context, TagSchema);
+  const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const held = await findRow(rows, tags.shape.table, latest);
-  const latestTag = held && messageInView(messageFact(ShownTagSchema), tags.fact, tags.shape.read(held.row, held.offset));
+  const latestTag = held && messageInView(messageNamed("chainguard.platform.registry.Tag"), tags.fact, tags.shape.read(held.row, held.offset));
   return { reply: { id, tagCount: String(count), lastUpdated, ...(latestTag ? { latestTag } : {}), ...(latestVersion === "" ? {} : { latestVersion }) } };
 };
 
@@ -27,8 +25,8 @@ const getRepoCountBySource = async ({ request, rows, rights }: ReadContext): Pro
 });
 
 export const tagsSummary = resource({
-  service: Registry,
-  message: RepoTagsSummarySchema,
+  service: "chainguard.platform.registry.Registry",
+  message: "chainguard.platform.registry.RepoTagsSummary",
   methods: {
     GetRepoTagsSummary: { reads: getRepoTagsSummary },
     GetRepoCountBySource: { reads: getRepoCountBySource },

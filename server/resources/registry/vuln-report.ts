@@ -1,6 +1,5 @@
 // Reports of scanners on images (docs/decisions/0041). Version 1 alone has them. Filled by imports, by pushes and by matching.
 
-import { Vulnerabilities, VulnReportSchema } from "#contract/gen/chainguard/platform/registry/vulnerabilities_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -56,8 +55,8 @@ const getRaw = async ({ request, rows, visiblePaths }: ReadContext): Promise<Out
 };
 
 export const vulnReport = resource({
-  service: Vulnerabilities,
-  message: VulnReportSchema,
+  service: "chainguard.platform.registry.Vulnerabilities",
+  message: "chainguard.platform.registry.VulnReport",
   methods: {
     ListVulnReports: { reads: listReports },
     GetRawVulnReport: { reads: getRaw },

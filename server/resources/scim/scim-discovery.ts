@@ -1,6 +1,5 @@
 // What of SCIM is offered, and in which words (RFC 7643, 5 and 6; RFC 7644, 4).
 
-import { ScimAnswerSchema, ScimDiscoveryService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
 import { denied } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -61,8 +60,8 @@ const found = ({ request }: ReadContext, kind: string, all: JsonObject[]): Outco
 const shownSchemas = (context: ReadContext): JsonObject[] => schemas.map((each) => shownSchema(each, baseOf(context)));
 
 export const scimDiscovery = resource({
-  service: ScimDiscoveryService,
-  message: ScimAnswerSchema,
+  service: "gantry.scim.v1.ScimDiscoveryService",
+  message: "gantry.scim.v1.ScimAnswer",
   methods: {
     GetServiceProviderConfig: { reads: serviceProviderConfig },
     ListResourceTypes: { reads: async (context) => listed(context, resourceTypes(baseOf(context))) },

@@ -1,7 +1,6 @@
 // The groups of an identity provider and the users in them (docs/decisions/0053): what a mapping of the provider gives to a group, its
 // members have in the sessions of their sign-ins. A change touches the rows of those members alone who come or go.
 
-import { ScimGroupSchema, ScimGroupsService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
 import type { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -239,8 +238,8 @@ const listGroups = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const scimGroup = resource({
-  service: ScimGroupsService,
-  message: ScimGroupSchema,
+  service: "gantry.scim.v1.ScimGroupsService",
+  message: "gantry.scim.v1.ScimGroup",
   ownTable: "scim_groups",
   methods: {
     ListScimGroups: { reads: listGroups },

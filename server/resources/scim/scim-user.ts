@@ -1,7 +1,6 @@
 // The people whom an identity provider has announced by SCIM (docs/decisions/0053). Who is active has the provider's default role;
 // with `active: false`, and when the user is deleted, all that the provider's sign-ins gave ends with the next request.
 
-import { ScimUserSchema, ScimUsersService } from "#contract/gen/gantry/scim/v1/scim_pb.js";
 import type { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -202,8 +201,8 @@ const listUsers = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const scimUser = resource({
-  service: ScimUsersService,
-  message: ScimUserSchema,
+  service: "gantry.scim.v1.ScimUsersService",
+  message: "gantry.scim.v1.ScimUser",
   ownTable: "scim_users",
   methods: {
     ListScimUsers: { reads: listUsers },

@@ -1,9 +1,6 @@
 // Sessions: the programs that people have signed in (docs/decisions/0066). A person lists and revokes their own; an administrator
 // those that came through the organization's identity providers, and sees of them the sign-in alone.
 
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
-import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
-import { SessionSchema, SessionsService } from "#contract/gen/gantry/sessions/v1/sessions_pb.js";
 import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
@@ -50,7 +47,7 @@ const revoke = async (context: WriteContext): Promise<Outcome> => {
   const { rows, request, nowMs, caller } = context;
   const uid = text(request, "uid");
   const [session] = await endSessions(rows, { uids: [uid], identityUid }, nowMs);
-  if (!session) throw missing("sessions", SessionSchema.name, uid);
+  if (!session) throw missing("sessions", "Session", uid);
   await recordRevocations(context, [session], caller?.grant);
   // The event is recorded already: it shows less of the caller than the operation's own would.
   return { reply: shownSession(session, "own", caller?.grant), unchanged: true };
@@ -66,8 +63,8 @@ const revokeAll = async (context: WriteContext): Promise<Outcome> => {
 /** The group or the identity provider of a list; throws NOT_FOUND. */
 const requireGroup = async ({ request, rows, resources }: ReadContext): Promise<string> => {
   const uid = text(request, "group");
-  for (const schema of [GroupSchema, IdentityProviderSchema]) {
-    const { table } = boundOf({ resources }, schema);
+  for (const message of ["chainguard.platform.iam.v2.Group", "chainguard.platform.iam.v2.IdentityProvider"] as const) {
+    const { table } = boundOf({ resources }, message);
     if (table && (await findRow(rows, { name: table, columns: ["uid"] }, uid))) return uid;
   }
   throw missing("iam", "Group", uid);
@@ -82,13 +79,13 @@ const listOfGroup = async (context: ReadContext): Promise<Outcome> => {
 const revokeOfGroup = async ({ rows, request, nowMs }: WriteContext): Promise<Outcome> => {
   const uid = text(request, "uid");
   const [session] = await endSessions(rows, { uids: [uid], identityProviderUid: parentOf(uid) }, nowMs);
-  if (!session) throw missing("sessions", SessionSchema.name, uid);
+  if (!session) throw missing("sessions", "Session", uid);
   return { reply: shownSession(session, "organization") };
 };
 
 export const session = resource({
-  service: SessionsService,
-  message: SessionSchema,
+  service: "gantry.sessions.v1.SessionsService",
+  message: "gantry.sessions.v1.Session",
   methods: {
     ListSessions: { reads: list },
     RevokeSession: { writes: revoke },

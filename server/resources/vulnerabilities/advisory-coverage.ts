@@ -1,7 +1,6 @@
 // Which sources judge the ecosystems of a group's images, and whether they are up to date (docs/decisions/0074). Rows are written where
 // images are matched (server/feeds/match-images.ts); the state follows from the sources and the time, and is computed by each request.
 
-import { AdvisoryCoverageSchema, AdvisoryCoverageService } from "#contract/gen/gantry/vulnerabilities/v1/advisory_coverage_pb.js";
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
@@ -42,7 +41,7 @@ const conditions = async (context: ReadContext): Promise<Condition[]> => {
 };
 
 const listCoverage = async (context: ReadContext): Promise<Outcome> => {
-  const outcome = await list(boundOf(context, AdvisoryCoverageSchema))(context);
+  const outcome = await list(boundOf(context, "gantry.vulnerabilities.v1.AdvisoryCoverage"))(context);
   const records = objectList(outcome.reply, "advisoryCoverage");
   const asked = records.map((record) => ({
     group: parentOf(text(record, "uid")),
@@ -57,8 +56,8 @@ const listCoverage = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const advisoryCoverage = resource({
-  service: AdvisoryCoverageService,
-  message: AdvisoryCoverageSchema,
+  service: "gantry.vulnerabilities.v1.AdvisoryCoverageService",
+  message: "gantry.vulnerabilities.v1.AdvisoryCoverage",
   table: "advisory_coverage",
   methodFields: ["state", "sources", "success_time", "change_time"],
   conditions,

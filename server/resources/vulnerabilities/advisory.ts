@@ -1,6 +1,5 @@
 // What is known about a vulnerability in an artifact, event by event. Filled by imports; no client writes it.
 
-import { AdvisoriesService, AdvisorySchema } from "#contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { type ReadContext, resource } from "#kernel";
@@ -65,8 +64,8 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
 };
 
 export const advisory = resource({
-  service: AdvisoriesService,
-  message: AdvisorySchema,
+  service: "chainguard.platform.vulnerabilities.v2.AdvisoriesService",
+  message: "chainguard.platform.vulnerabilities.v2.Advisory",
   table: "advisories",
   conditions,
   computedFields: {

@@ -1,15 +1,14 @@
 // What people say about themselves, each of themselves alone: UpdateIdentityMetadata acts on its caller. An identity
 // that programs act as is nobody, and has nothing to say.
 
-import { IdentityMetadataSchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { messageFact } from "#contract/facts.ts";
+import { messageNamed } from "#contract/catalog.ts";
 import { denied, invalid, unauthenticated } from "#base/fault.ts";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { applyMask, type Outcome, readMask, withoutOutputOnly, type WriteContext } from "#kernel";
 import { lockPerson, writeIdentityMetadata } from "#store";
 
-const message = messageFact(IdentityMetadataSchema);
+const message = messageNamed("chainguard.platform.iam.v2.IdentityMetadata");
 
 /** In the contract's order, without what is empty. */
 const arranged = (said: JsonObject): JsonObject => {

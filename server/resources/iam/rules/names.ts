@@ -1,7 +1,6 @@
 // Rules of organization and group names (docs/decisions/0068). The alphabet is the contract's pattern; uniqueness is a unique index
 // (server/store/migrations: group_names), so a name that is taken is ALREADY_EXISTS from the insert or update itself.
 
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { blocked, Fault, type Violation } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -44,7 +43,7 @@ const nameOfEvicted = (name: string): string => `${name.slice(0, 238)}-${newRoot
  */
 export const evictHolders = async (draft: JsonObject, context: RuleContext): Promise<void> => {
   const name = text(draft, "name");
-  const groups = boundOf(context, GroupSchema);
+  const groups = boundOf(context, "chainguard.platform.iam.v2.Group");
   for (const uid of await findUnverifiedHolders(context.rows, name, text(draft, "uid"))) {
     context.require(["internal"], EVERYWHERE);
     const before = await lockResource(context, groups, uid);

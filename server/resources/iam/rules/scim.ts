@@ -1,7 +1,6 @@
 // The SCIM tokens of an identity provider (resources: SCIM token). A token is shown by the call that makes it; kept is
 // its hash alone. Whoever changes something says by its etag what they have seen, so of two at once one wins.
 
-import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { builtInRoleUid } from "#authz";
 import { blocked, Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
@@ -59,7 +58,7 @@ export const shownScim = (state: ScimState, uid: string, { services, nowMs }: Pi
 
 const providerOf = ({ request }: WriteContext): string => text(request, "identityProviderUid");
 
-const absent = (uid: string): Fault => missing("iam", IdentityProviderSchema.name, uid);
+const absent = (uid: string): Fault => missing("iam", "IdentityProvider", uid);
 
 /** The provider's state, held until the transaction ends. */
 const held = async (context: WriteContext): Promise<ScimState> => {
@@ -71,7 +70,7 @@ const held = async (context: WriteContext): Promise<ScimState> => {
 /** Changes columns of the provider that only the operation's own event tells of. Returns the new state. */
 const changeScim = async (context: WriteContext, columns: Values): Promise<ScimState> => {
   const uid = providerOf(context);
-  const provider = boundOf(context, IdentityProviderSchema);
+  const provider = boundOf(context, "chainguard.platform.iam.v2.IdentityProvider");
   const before = await lockResource(context, provider, uid);
   if (!before) throw absent(uid);
   await change(context, provider, { kind: "update", before, columns }, "cause");

@@ -1,6 +1,5 @@
 // What changes a request group after it was made: a draft's items, its submission, and another look at the catalogue.
 
-import { RequestGroupSchema } from "#contract/gen/chainguard/platform/libraries/v2beta1/request_groups_pb.js";
 import { blocked, invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -15,7 +14,7 @@ interface HeldGroup {
 
 /** Kept from other changes until the transaction ends. */
 const holdGroup = async (context: WriteContext): Promise<HeldGroup> => {
-  const resource = boundOf(context, RequestGroupSchema);
+  const resource = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const uid = text(context.request, "uid");
   const before = await lockResource(context, resource, uid);
   if (!before) throw missing(resource.domain, resource.fact.short, uid);

@@ -1,6 +1,5 @@
 // A request group from a file or from items: read before the transaction, compared with the catalogue and written in it.
 
-import { RequestGroupSchema } from "#contract/gen/chainguard/platform/libraries/v2beta1/request_groups_pb.js";
 import { hash } from "node:crypto";
 import { invalid } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
@@ -65,7 +64,7 @@ const itemsOf = async (
 
 const write = async (context: WriteContext, { format, content, isFile }: Input, requirements: readonly Requirement[]): Promise<Outcome> => {
   const { request, rows, nowMs, caller } = context;
-  const found = boundOf(context, RequestGroupSchema);
+  const found = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
   const uid = newChild(parent);

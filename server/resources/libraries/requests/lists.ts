@@ -1,6 +1,5 @@
 // The lists around request groups: of groups, of one group's items, and of what all submitted groups ask for.
 
-import { RequestGroupSchema } from "#contract/gen/chainguard/platform/libraries/v2beta1/request_groups_pb.js";
 import { hash } from "node:crypto";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
@@ -47,7 +46,7 @@ export const requestGroupConditions = ({ request }: ReadContext): Promise<Condit
 
 /** The group of a list; throws NOT_FOUND. */
 const requireParent = async ({ request, rows, resources }: ReadContext): Promise<string> => {
-  const above = boundOf({ resources }, RequestGroupSchema).parent;
+  const above = boundOf({ resources }, "chainguard.platform.libraries.v2beta1.RequestGroup").parent;
   const parent = text(request, "parent");
   if (above?.table && !(await findRow(rows, { name: above.table, columns: ["uid"] }, parent))) throw missing(above.domain, above.fact.short, parent);
   return parent;
@@ -56,7 +55,7 @@ const requireParent = async ({ request, rows, resources }: ReadContext): Promise
 /** The capability is asked for at the parent: what lies there and below is seen. */
 export const listRequestGroups = async (context: ReadContext): Promise<Outcome> => {
   const parent = await requireParent(context);
-  return list(boundOf(context, RequestGroupSchema))({ ...context, visiblePaths: [parent] });
+  return list(boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup"))({ ...context, visiblePaths: [parent] });
 };
 
 /** The request groups of `parent` and below, narrowed by the filter; undefined where that leaves none. */
@@ -87,7 +86,7 @@ const isNamed = (request: JsonObject, group: string): boolean => {
 
 export const listItems = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const resource = boundOf(context, RequestGroupSchema);
+  const resource = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const group = text(request, "uid");
   if (!(await findRow(rows, { name: "request_groups", columns: ["uid"] }, group))) throw missing(resource.domain, resource.fact.short, group);
   const filter = {

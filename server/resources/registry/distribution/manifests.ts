@@ -1,6 +1,5 @@
 // Manifests as they are read, listed and deleted.
 
-import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { blocked } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -62,7 +61,7 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   const tags = await findTagsOfDigest(rows, repo.uid, found.sha256, limits.deletedRowsMax + 1);
   if (tags.length > limits.deletedRowsMax)
     throw blocked("DELETION_TOO_LARGE", repo.uid, [`more than ${limits.deletedRowsMax} tags point at the manifest; delete some of them first`]);
-  const resource = boundOf(context, TagSchema);
+  const resource = boundOf(context, "chainguard.platform.registry.v2.Tag");
   for (const uid of tags) await change(context, resource, { kind: "delete", uid, isForGood: true }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
   await withdrawSbomsOf(rows, repo.uid, found.sha256);
@@ -75,7 +74,7 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
 
 export const deleteRepoTag = async (context: WriteContext): Promise<Outcome> => {
   const repo = await holdRepo(context);
-  const resource = boundOf(context, TagSchema);
+  const resource = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const row = await lockNamed(context.rows, resource.shape.table, repo.uid, text(context.request, "tag"));
   if (!row) throw manifestUnknown();
   await change(context, resource, { kind: "delete", uid: text(resource.shape.read(row, 0), "uid") }, "row");

@@ -1,7 +1,6 @@
 // Pulls as events (events: 9). A pull waits for nothing: what is to be told of it is kept here for a moment, and written with
 // others, if by then somebody listens in its organization. A server that dies tells no more of its last second.
 
-import { PullSchema } from "#contract/gen/gantry/registry/v1/distribution_pb.js";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -47,7 +46,7 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
       audience: "customer",
       extensions: { group },
       actor,
-      bodyType: PullSchema.typeName,
+      bodyType: "gantry.registry.v1.Pull",
       body: {
         ...requestFacts(repo, nowMs, call),
         ...(tag === "" ? {} : { tag }),

@@ -1,7 +1,6 @@
 // Storing a manifest: read whole, checked against what the repo has, and then, in one transaction, its row, what it refers to, the
 // facts of the image, and the tags that point at it, by the one way for every change.
 
-import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
@@ -100,7 +99,9 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   await noteDocuments(rows, repo.uid, read, tags, nowMs);
   let previous = "";
   for (const name of tags) {
-    const { before } = await writeTag(context, boundOf(context, TagSchema), repo.uid, { name, digest: manifest.sha256 }, "row", { keeping: true });
+    const { before } = await writeTag(context, boundOf(context, "chainguard.platform.registry.v2.Tag"), repo.uid, { name, digest: manifest.sha256 }, "row", {
+      keeping: true,
+    });
     if (name === (pathTag || tags[0]) && before && before.digest !== manifest.sha256) previous = text(before, "digest");
   }
   return {

@@ -1,8 +1,6 @@
 // The repo that an operation is about, and the one that a first manifest creates, with the groups between the organization and it. What
 // comes before that manifest belongs to a pending path (docs/decisions/0080).
 
-import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
-import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { text } from "#base/json.ts";
 import { quotaExceeded } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -58,8 +56,8 @@ export const holdRepo = async ({ request, rows }: WriteContext): Promise<KnownRe
  */
 const makeRepo = async (context: WriteContext, path: string, group: string): Promise<KnownRepo> => {
   const { rows } = context;
-  const groups = boundOf(context, GroupSchema);
-  const repos = boundOf(context, RepoSchema);
+  const groups = boundOf(context, "chainguard.platform.iam.v2.Group");
+  const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
   const names = path.split("/");
   const name = names.pop() ?? "";
   // Of two pushes at once the second one waits here, and finds what the first one has made.

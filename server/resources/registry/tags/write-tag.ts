@@ -1,6 +1,5 @@
 // Making a tag, or pointing one that exists at another digest: CreateTag and a push do the same. UpdateTag changes one by its uid.
 
-import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
@@ -59,7 +58,7 @@ export const writeTag = async (
 
 /** A tag that the request's uid names, with the fields of its mask. A policy that has ended its name keeps it ended. */
 export const updateTag = async (context: WriteContext): Promise<Outcome> => {
-  const tags = boundOf(context, TagSchema);
+  const tags = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const body = part(context.request, "tag");
   const uid = text(body, "uid");
   const before = await lockResource(context, tags, uid);

@@ -1,0 +1,18 @@
+// The facts that npm run gen has written are those of the descriptors.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { capabilities } from "./capabilities.ts";
+import { messageNamed, methods, version1 } from "./catalog.ts";
+import { describeContract } from "./describe-contract.ts";
+import type { MessageName } from "./gen/facts.ts";
+
+test("the written facts of the contract equal those that its descriptors give", () => {
+  const described = describeContract();
+  assert.equal(methods.length, described.methods.length);
+  for (const [index, method] of described.methods.entries()) assert.deepEqual(methods[index], method, method.name);
+  assert.equal(version1.length, described.version1.length);
+  for (const [index, method] of described.version1.entries()) assert.deepEqual(version1[index], method, method.name);
+  for (const [name, message] of described.messages) assert.deepEqual(messageNamed(name as MessageName), message, name);
+  assert.deepEqual(capabilities, described.capabilities);
+});
