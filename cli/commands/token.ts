@@ -3,7 +3,7 @@
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { mintToken, readSettings } from "#application";
+import { mintOperatorToken, mintToken, readSettings } from "#application";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { isUid } from "#base/uid.ts";
@@ -44,8 +44,12 @@ const requireDatabase = async ({ environment }: Terminal): Promise<void> => {
 const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
   if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
   await requireDatabase(terminal);
+  if (identity === undefined) {
+    const { environment, log, err } = terminal;
+    return mintOperatorToken({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) }, audience);
+  }
   return withApplication(terminal, async ({ services, call }) => {
-    if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
+    await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
     return mintToken(services, identity, audience);
   });
 };

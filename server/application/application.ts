@@ -2,21 +2,17 @@
 // and what runs by itself (server.ts); a command works in it directly, beside a running server or without one.
 
 import { openAudit } from "#audit";
-import { checkAuthnOptions, openAuthn } from "#authn";
 import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
-import type { Log } from "#base/log.ts";
-import { type Clock, systemClock, timestamp } from "#base/time.ts";
-import { capabilities } from "#contract/capabilities.ts";
+import { systemClock, timestamp } from "#base/time.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
-import { type Metrics, unmeasured } from "#metrics";
+import { unmeasured } from "#metrics";
 import { resources } from "#resources";
-import { bindSealed, findRestores, openVault, type Vault } from "#store";
+import { findRestores } from "#store";
 import { openOwnBlobPlace } from "./blob-place.ts";
-import { openDatabase } from "./database.ts";
+import { type FoundationOptions, openFoundation } from "./foundation.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
-import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
 export interface Application {
@@ -30,16 +26,7 @@ export interface Application {
   close(): Promise<void>;
 }
 
-export interface ApplicationOptions {
-  readonly settings: Settings;
-  readonly log: Log;
-  /** What its parts count with; absent: nothing is counted. */
-  readonly metrics?: Metrics;
-  readonly clock?: Clock;
-  readonly progress?: (line: string) => void;
-  /** Beside a running server: share its embedded database. */
-  readonly join?: boolean;
-}
+export type ApplicationOptions = FoundationOptions;
 
 export const openApplication = async ({
   settings,
@@ -49,31 +36,8 @@ export const openApplication = async ({
   progress = () => {},
   join = false,
 }: ApplicationOptions): Promise<Application> => {
-  // What is wrong in a setting is told before anything is made, migrated or waited for.
-  checkAuthnOptions(settings);
-  const ownVault = (): Promise<Vault> =>
-    openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
-  const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
-  const store = await openDatabase({ settings, log, metrics, progress, join });
+  const { store, vault, authn } = await openFoundation({ settings, log, metrics, clock, progress, join });
   try {
-    // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
-    const vault = given ?? (await ownVault());
-    await bindSealed(store, vault);
-    const authn = await openAuthn({
-      store,
-      vault,
-      clock,
-      log,
-      metrics,
-      issuer: settings.publicUrl,
-      audiences: settings.audiences,
-      egressAllow: settings.egressAllow,
-      caFile: settings.caFile,
-      issuerHosts: settings.issuerHosts,
-      mailIssuers: settings.mailIssuers,
-      awsStsUrl: settings.awsStsUrl,
-      knownCapabilities: new Set(capabilities.map(({ name }) => name)),
-    });
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const blobs = await openOwnBlobPlace({ store, clock, settings, join });

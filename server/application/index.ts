@@ -22,6 +22,7 @@ export {
   listQuotas,
   listTagPolicies,
   migrateDatabase,
+  mintOperatorToken,
   mintToken,
   openApplication,
   readQuotaValue,

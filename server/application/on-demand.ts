@@ -14,6 +14,7 @@ import type { AuditVerification, AuditVerdictOfAll } from "./audit-verification.
 import type { BackupWork, RestoreSummary } from "./backups.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DoctorOptions, Finding } from "./doctor.ts";
+import type { FoundationOptions } from "./foundation.ts";
 import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
@@ -42,6 +43,9 @@ export const registerPerson = async (kernel: Kernel, person: Person): Promise<st
 
 export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintToken(services, identity, audience);
+
+export const mintOperatorToken = async (options: FoundationOptions, audience: string | undefined): Promise<string> =>
+  (await import("./token.ts")).mintOperatorToken(options, audience);
 
 export const setSuspended = async (application: Application, uidOrName: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
   (await import("./organization.ts")).setSuspended(application, uidOrName, suspended);

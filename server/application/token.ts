@@ -1,14 +1,15 @@
 // A token minted for an identity on the operator's word, and its entry in the audit log.
 
 import { operatorUid } from "#authz";
-import { timestamp } from "#base/time.ts";
+import { systemClock, timestamp } from "#base/time.ts";
 import type { Services } from "#kernel";
 import { recordSignIn } from "#outbox";
 import { commandOrigin } from "./command-record.ts";
+import { type FoundationOptions, openFoundation } from "./foundation.ts";
 
 /** Mints a token for this identity, the operator without one, and returns its text. It lives as long as any access token. */
 export const mintToken = async (
-  { authn, store, clock, publicUrl }: Services,
+  { authn, store, clock, publicUrl }: Pick<Services, "authn" | "store" | "clock" | "publicUrl">,
   identity: string = operatorUid,
   audience: string = publicUrl,
 ): Promise<string> => {
@@ -17,4 +18,15 @@ export const mintToken = async (
     recordSignIn(rows, publicUrl, { identity, caller: operatorUid, act: undefined, operation: "gantry token", requestSource, time: timestamp(clock()) }),
   );
   return authn.mint({ uid: identity, audience: [audience] });
+};
+
+/** Mints the operator's token, which names no row, without opening the application: that takes ten times as long. */
+export const mintOperatorToken = async (options: FoundationOptions, audience: string | undefined): Promise<string> => {
+  const { store, authn } = await openFoundation(options);
+  try {
+    return await mintToken({ store, authn, clock: systemClock, publicUrl: options.settings.publicUrl }, undefined, audience);
+  } finally {
+    await authn.close();
+    await store.close();
+  }
 };

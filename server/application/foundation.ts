@@ -1,0 +1,68 @@
+// What everything in the database stands on: the store, the vault and authn. A command that needs no operation of the API works with
+// these alone, without loading the rest.
+
+import { type Authn, checkAuthnOptions, openAuthn } from "#authn";
+import type { Log } from "#base/log.ts";
+import { type Clock, systemClock } from "#base/time.ts";
+import { capabilities } from "#contract/capabilities.ts";
+import { type Metrics, unmeasured } from "#metrics";
+import { bindSealed, openVault, type Store, type Vault } from "#store";
+import { openDatabase } from "./database.ts";
+import type { Settings } from "./settings.ts";
+
+export interface FoundationOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  /** What its parts count with; absent: nothing is counted. */
+  readonly metrics?: Metrics;
+  readonly clock?: Clock;
+  readonly progress?: (line: string) => void;
+  /** Beside a running server: share its embedded database. */
+  readonly join?: boolean;
+}
+
+export interface Foundation {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly authn: Authn;
+}
+
+export const openFoundation = async ({
+  settings,
+  log,
+  metrics = unmeasured,
+  clock = systemClock,
+  progress = () => {},
+  join = false,
+}: FoundationOptions): Promise<Foundation> => {
+  // What is wrong in a setting is told before anything is made, migrated or waited for.
+  checkAuthnOptions(settings);
+  const ownVault = (): Promise<Vault> =>
+    openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+  const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
+  const store = await openDatabase({ settings, log, metrics, progress, join });
+  try {
+    // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
+    const vault = given ?? (await ownVault());
+    await bindSealed(store, vault);
+    const authn = await openAuthn({
+      store,
+      vault,
+      clock,
+      log,
+      metrics,
+      issuer: settings.publicUrl,
+      audiences: settings.audiences,
+      egressAllow: settings.egressAllow,
+      caFile: settings.caFile,
+      issuerHosts: settings.issuerHosts,
+      mailIssuers: settings.mailIssuers,
+      awsStsUrl: settings.awsStsUrl,
+      knownCapabilities: new Set(capabilities.map(({ name }) => name)),
+    });
+    return { store, vault, authn };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+};
