@@ -28,7 +28,7 @@ export const openAudit = (services: AuditServices): Audit => {
   const { store, vault, clock, log, numberEvents } = services;
   const refusals = openRefusals(services);
   const sealNext = openSealing(store, vault, log);
-  const looks = openLooks(store, limits.idleLookMs);
+  const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.restLookMs });
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -37,7 +37,7 @@ export const openAudit = (services: AuditServices): Audit => {
 
   const tick = async (): Promise<void> => {
     await refusals.flush(false);
-    if (!looks.begin()) return;
+    if (!(await looks.begin())) return;
     // By itself: the log waits neither for who sends events nor for a server that does.
     const numbering = (async () => {
       while (!stopping && (await numberEvents(now())));

@@ -176,9 +176,9 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const isIdle = (): boolean => inFlight === 0 && inTurn === 0 && completed.length === 0 && full.paused(clock()).length === 0;
 
   const runSending = async (): Promise<void> => {
-    const looks = openLooks(store, limits.idleLookMs);
+    const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.idleLookMs });
     while (!stopping) {
-      if (isIdle() && !looks.begin()) {
+      if (isIdle() && !(await looks.begin())) {
         await waitForAttempt();
         continue;
       }
@@ -193,10 +193,10 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   };
 
   const runEnqueuing = async (): Promise<void> => {
-    const looks = openLooks(store, limits.idleLookMs);
+    const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.restLookMs });
     while (!stopping) {
       const isMore =
-        looks.begin() &&
+        (await looks.begin()) &&
         (await enqueueSome().catch((cause: unknown) => {
           log("delivery.tick.failed", { cause });
           looks.again();
