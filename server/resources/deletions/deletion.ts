@@ -20,8 +20,7 @@ const undeleteDeletion = async (context: WriteContext): Promise<Outcome> => {
   const deletion = await holdDeletion(context);
   const uid = text(deletion, "uid");
   // Also before maintenance has removed it, and where that has begun by the clock of another server.
-  if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid)))
-    throw missing("deletions", "Deletion", uid);
+  if (Date.parse(text(deletion, "expireTime")) <= nowMs || !(await isKeptWhole(rows, uid))) throw missing("deletions", "Deletion", uid);
   const type = text(deletion, "resourceType");
   const found = resources.get(type);
   if (!found) throw blocked("UNDELETE_BLOCKED", uid, [`cannot undelete ${type}: this version knows no such resource`]);
