@@ -8,7 +8,7 @@ import type { CapabilityFact, MethodFact, ViewedMethodFact } from "./facts.ts";
 import { CapabilitySchema } from "./gen/chainguard/capabilities/capabilities_pb.js";
 import { capability, CapabilityFactSchema } from "./gen/gantry/annotations/v1/annotations_pb.js";
 import { messageOption } from "./options.ts";
-import { linksOfMethod, scopeInView } from "./views.ts";
+import { linksOfMethod, scopeInView } from "./links.ts";
 
 const services = files.flatMap((file) => file.services);
 /** A package is of one version: a service that has no counterpart at all is version 1 beside services that have. */

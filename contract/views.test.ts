@@ -5,7 +5,8 @@ import { test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { methodByName, views } from "./catalog.ts";
 import { isViewed, type ViewedMethodFact } from "./facts.ts";
-import { linksOfMethod, readingInward, replyInView, requestInView, violationInView } from "./views.ts";
+import { linksOfMethod } from "./links.ts";
+import { readingInward, replyInView, requestInView, violationInView } from "./views.ts";
 
 const viewNamed = (name: string): ViewedMethodFact => {
   const method = methodByName(`chainguard.platform.${name}`);

@@ -2,7 +2,7 @@
 
 import type { FieldFact, MethodFact } from "../facts.ts";
 import { isViewed } from "../facts.ts";
-import { linksOfMethod } from "../views.ts";
+import { linksOfMethod } from "../links.ts";
 import { uidPattern } from "./schemas.ts";
 
 type Links = ReturnType<typeof linksOfMethod>["request"];

@@ -22,7 +22,7 @@ const readFeedTime = (text: string): number | undefined => {
 };
 
 /** Whether Field.required() takes it. */
-const isName = (value: Json): boolean =>
+const isNameText = (value: Json): boolean =>
   typeof value === "string" && value.length <= limits.feedNameLengthMax && value.trim() !== "" && value.isWellFormed() && !inNames.test(value);
 
 const noteNothing = (): void => {};
@@ -130,7 +130,7 @@ export class Field {
   requireNames(): void {
     if (this.missing) return;
     if (!Array.isArray(this.value)) return this.refuse("must be a list");
-    for (const [index, entry] of this.value.entries()) if (!isName(entry)) new Field(entry, index, this).required();
+    for (const [index, entry] of this.value.entries()) if (!isNameText(entry)) new Field(entry, index, this).required();
   }
 
   /** An address, not followed by anybody here. */

@@ -10,7 +10,8 @@ import { isObject, type Json, type JsonObject, objectList, text } from "#base/js
 import { methods, version1, views } from "#contract/catalog.ts";
 import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { type FieldFact, isViewed, type MessageFact, type MethodFact, type ViewedMethodFact } from "#contract/facts.ts";
-import { linksOfMethod, replyInView, requestInView } from "#contract/views.ts";
+import { linksOfMethod } from "#contract/links.ts";
+import { replyInView, requestInView } from "#contract/views.ts";
 import { signedInType } from "#outbox";
 import { type Answer, callHttp, restRequest } from "../client.ts";
 import { oneOrAll } from "../length.ts";

@@ -1,0 +1,110 @@
+// Which fields of version 1 stand where in version 2, by the options `view` and `counterpart` (docs/decisions/0035-version-1-is-a-view.md).
+// Of facts alone: `npm run gen` checks the links before there is anything else of the contract. Pure.
+
+import { type FieldFact, jsonPathOf, type MessageFact, type ViewedMethodFact } from "./facts.ts";
+
+/** One field of version 1 and its place in version 2. */
+export interface Link {
+  readonly field: FieldFact;
+  /** From the message of version 2 to the field; empty: the fields inside stand in that message itself. */
+  readonly path: readonly FieldFact[];
+  readonly inner: readonly Link[] | undefined;
+  /** The flag that "/" stands for. */
+  readonly atRoot: readonly FieldFact[] | undefined;
+  /** The flag there says the opposite. */
+  readonly negated: boolean;
+  /** Version 2 requires it; here it may be left out. */
+  readonly optional: boolean;
+  /** The JSON name of the field there whose value this one has as it is: most of them, and lists are long. */
+  readonly sameAs: string | undefined;
+}
+
+/** The request and the answer of an operation of version 1. */
+interface Links {
+  readonly request: readonly Link[];
+  readonly reply: readonly Link[];
+}
+
+const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefined => {
+  const fields: FieldFact[] = [];
+  let within: MessageFact | undefined = message;
+  for (const name of dotted.split(".")) {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    if (!field) return undefined;
+    fields.push(field);
+    within = field.message;
+  }
+  return fields;
+};
+
+/** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
+export const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
+  // The same message in both, such as a filter by place.
+  if (message === other)
+    return message.fields.map((field) => ({
+      field,
+      path: [field],
+      inner: undefined,
+      atRoot: undefined,
+      negated: false,
+      optional: false,
+      sameAs: field.json,
+    }));
+  return message.fields.flatMap((field): Link[] => {
+    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "", negated = false, optional = false } = field.counterpart ?? {};
+    if (absent) return [];
+    const path = said === "." ? [] : fieldsAlong(other, said || field.name);
+    if (!path) {
+      if (partial) return [];
+      throw new Error(`${message.name}.${field.name} has no counterpart in ${other.name}`);
+    }
+    const end = path.at(-1);
+    const target = end === undefined ? other : end.message;
+    if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
+    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
+    const isSame = path.length === 1 && !inner && !negated && end?.kind === field.kind && end.kind !== "enum" && end.shape === field.shape;
+    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot), negated, optional, sameAs: isSame ? end.json : undefined }];
+  });
+};
+
+const emptyMessage = "google.protobuf.Empty";
+const known = new Map<string, Links>();
+
+/** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
+const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
+  if (!requestIn?.message) return linksOf(input, of.input);
+  const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path], sameAs: undefined }));
+  const [beside, ...deeper] = (of.scope ?? []).map((name) => of.input.byName.get(name));
+  const own = below.find(({ path }) => path[1]?.name === "uid");
+  return beside && deeper.length === 0 && own ? [...below, { ...own, path: [beside] }] : below;
+};
+
+/** Throws where the contract leaves a field without its counterpart. */
+export const linksOfMethod = (method: ViewedMethodFact): Links => {
+  const found = known.get(method.name);
+  if (found) return found;
+  const { of } = method.view;
+  const links = { request: requestLinks(method), reply: method.output.name === emptyMessage ? [] : linksOf(method.output, of.output) };
+  known.set(method.name, links);
+  return links;
+};
+
+/** The scope's path in the request of version 1. */
+export const scopeInView = (method: ViewedMethodFact): readonly string[] | undefined => {
+  const { scope, input } = method.view.of;
+  if (!scope) return undefined;
+  const wanted = jsonPathOf(input, scope.join(".")).join(".");
+  const find = (links: readonly Link[], before: readonly string[], beforeOther: readonly string[]): string[] | undefined => {
+    for (const { field, path, inner } of links) {
+      const [own, other] = [
+        [...before, field.json],
+        [...beforeOther, ...path.map(({ json }) => json)],
+      ];
+      if (other.join(".") === wanted) return own;
+      const found = inner && find(inner, own, other);
+      if (found) return found;
+    }
+    return undefined;
+  };
+  return find(linksOfMethod(method).request, [], []);
+};
