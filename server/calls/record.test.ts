@@ -46,11 +46,11 @@ test("a statement's time is split where the database could begin with it", () =>
   const call = new CallRecord("a", "rest");
   const now = performance.now();
   // Sent 100 ms ago; the one before it was answered 40 ms ago.
-  countStatement(call, { text: "select", sentMs: now - 100, turnMs: now - 40, failed: false });
+  countStatement(call, { text: "select", sentMs: now - 100, turnMs: now - 40, endedMs: now, failed: false });
   assert.equal(Math.round(call.databaseWaitMs), 60);
   assert.ok(call.databaseMs >= 40);
   // Nobody was before it.
-  countStatement(call, { text: "select", sentMs: now - 10, turnMs: now - 500, failed: false });
+  countStatement(call, { text: "select", sentMs: now - 10, turnMs: now - 500, endedMs: now, failed: false });
   assert.equal(Math.round(call.databaseWaitMs), 60);
   assert.equal(call.statements, 2);
 });

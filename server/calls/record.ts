@@ -176,14 +176,14 @@ export interface StatementTime {
   readonly sentMs: number;
   /** When the database could begin with it, which is where the one before on its connection ended. */
   readonly turnMs: number;
+  readonly endedMs: number;
   readonly failed: boolean;
 }
 
 /** A statement of the call was answered. */
-export const countStatement = (call: CallRecord | undefined, { text, sentMs, turnMs, failed }: StatementTime): void => {
+export const countStatement = (call: CallRecord | undefined, { text, sentMs, turnMs, endedMs, failed }: StatementTime): void => {
   if (!call) return;
   const beganMs = Math.max(sentMs, turnMs);
-  const endedMs = performance.now();
   call.statements++;
   call.databaseWaitMs += beganMs - sentMs;
   call.databaseMs += endedMs - beganMs;

@@ -15,13 +15,13 @@ import { Fault, invalid, taken } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { newChild, parentOf } from "#base/uid.ts";
-import { type OutboxEvent, record } from "#outbox";
+import { type OutboxEvent, recordLast } from "#outbox";
 import { insertRow, insertRowUnlessTaken, lockRow, updateRow, type Values } from "#store";
 import type { ChangeContext } from "./context.ts";
 import { deleteTree } from "./delete-tree.ts";
 import { rowEventOf } from "./event.ts";
 import { hydrate } from "./hydrate.ts";
-import { namingQuota } from "./quota.ts";
+import { namingQuota, quotaFaultOf } from "./quota.ts";
 import type { BoundResource } from "./resource.ts";
 import { presented } from "./shape.ts";
 import { type LeftOut, undeleteTree } from "./undelete-tree.ts";
@@ -70,16 +70,13 @@ export interface Changed {
   readonly changed: boolean;
 }
 
-/** Runs a statement; a unique index that it breaks is ALREADY_EXISTS of this resource. */
-const namingTaken = async <T>(resource: BoundResource, record: JsonObject, statement: Promise<T>): Promise<T> => {
-  try {
-    return await statement;
-  } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS")
-      throw taken(resource.domain, resource.fact.short, text(record, "name") || text(record, "uid"));
-    throw thrown;
-  }
-};
+/** What a statement has thrown that writes this record: a unique index that it breaks is ALREADY_EXISTS of its resource, and a quota is told. */
+const writeFaultOf =
+  (resource: BoundResource, record: JsonObject, uid: string) =>
+  (thrown: unknown): unknown =>
+    thrown instanceof Fault && thrown.code === "ALREADY_EXISTS"
+      ? taken(resource.domain, resource.fact.short, text(record, "name") || text(record, "uid"))
+      : quotaFaultOf(uid, thrown);
 
 /** The resource as its row has it, kept from other changes until the transaction ends; undefined where there is none. */
 export const lockResource = async ({ rows }: Pick<ChangeContext, "rows">, { shape }: BoundResource, uid: string): Promise<JsonObject | undefined> => {
@@ -111,12 +108,14 @@ const createRow = async (
   await applyRules(context, resource, draft, parent, undefined);
   const { table } = resource.shape;
   const values = { ...resource.shape.write(draft), ...columns };
-  const inserted = unlessTaken
-    ? namingQuota(uid, insertRowUnlessTaken(context.rows, table, values))
-    : namingTaken(resource, draft, namingQuota(uid, insertRow(context.rows, table, values)));
   // Sent together: what is read sees the row, and fails with it.
+  if (!unlessTaken) {
+    insertRow(context.rows, table, values, writeFaultOf(resource, draft, uid));
+    return { record: await hydrated(context, resource, presented(resource, draft)), changed: true };
+  }
+  const inserted = namingQuota(uid, insertRowUnlessTaken(context.rows, table, values));
   const [isMade, record] = await Promise.all([inserted, hydrated(context, resource, presented(resource, draft))]);
-  return isMade === false ? { record: { uid }, changed: false } : { record, changed: true };
+  return isMade ? { record, changed: true } : { record: { uid }, changed: false };
 };
 
 /** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */
@@ -132,7 +131,7 @@ const updateRowOf = async (context: ChangeContext, resource: BoundResource, { be
     const time = resource.shape.fields.find((field) => field.json === "updateTime");
     if (time) after.updateTime = laterThan(text(before, "updateTime"), context.nowMs);
     const values = { ...resource.shape.write(after, time ? [...fields, time] : fields), ...columns };
-    await namingTaken(resource, after, namingQuota(uid, updateRow(context.rows, resource.shape.table, uid, values)));
+    updateRow(context.rows, resource.shape.table, uid, values, writeFaultOf(resource, after, uid));
   }
   return { record: await hydrated(context, resource, after), changed };
 };
@@ -145,8 +144,7 @@ const writeChange = async (context: ChangeContext, resource: BoundResource, chan
       return updateRowOf(context, resource, change);
     case "delete": {
       const events = await deleteTree(context, resource, change.uid, change.isForGood ?? context.cause.operation === "");
-      // Sent one after the other without waiting for each: their order stays.
-      await Promise.all(events.map((event) => record(context.rows, event)));
+      for (const event of events) recordLast(context.rows, event);
       return { record: { uid: change.uid }, changed: true };
     }
   }
@@ -176,7 +174,7 @@ export const change = async (context: ChangeContext, resource: BoundResource, wa
   else {
     const verb = wanted.kind === "update" && wanted.isUpsert ? "Create" : verbs[wanted.kind];
     const event = rowEventOf(context, resource, verb, done.record);
-    if (event) await record(context.rows, event);
+    if (event) recordLast(context.rows, event);
   }
   return done;
 };
@@ -195,8 +193,11 @@ export const withRows = (event: OutboxEvent, { toldByCause }: ChangeContext): Ou
  */
 export const undelete = async (context: ChangeContext, resource: BoundResource, deletion: JsonObject): Promise<readonly LeftOut[]> => {
   const named = { uid: text(deletion, "resourceUid"), name: text(deletion, "resourceName") };
-  const { record: returned, events, leftOut } = await namingTaken(resource, named, undeleteTree(context, resource, deletion));
-  await Promise.all(events.map((event) => record(context.rows, event)));
+  const returning = undeleteTree(context, resource, deletion).catch((thrown: unknown) => {
+    throw writeFaultOf(resource, named, named.uid)(thrown);
+  });
+  const { record: returned, events, leftOut } = await returning;
+  for (const event of events) recordLast(context.rows, event);
   await resource.keepHistory?.(context, { before: undefined, after: returned });
   return leftOut;
 };

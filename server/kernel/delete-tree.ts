@@ -18,6 +18,7 @@ import {
   insertDeletion,
   isReferenced,
   keepDeleted,
+  keepHeldRow,
   type KeptTable,
   lockRow,
   type Row,
@@ -96,13 +97,16 @@ export const placeOfResource = ({ fact, parentMessage }: BoundResource, uid: str
 interface Removal {
   /** Removes rows of a resource that are told of; their uids, in order. */
   take(resource: BoundResource, range: DeletedRange): Promise<string[]>;
+  /** Removes the row itself, which the transaction holds. Waits for nothing. */
+  dropHeld(resource: BoundResource, uid: string): void;
   /** Removes others. */
   drop(range: DeletedRange, resource: BoundResource | undefined, isForGood: boolean): Promise<void>;
 }
 
 const removeForGood = ({ rows }: ChangeContext): Removal => ({
+  dropHeld: ({ shape }, uid) => deleteRow(rows, shape.table.name, uid),
   take: (_, { table, column, uid, isExact }) => (isExact ? takeReferences(rows, table, column, uid) : takeBelow(rows, table, uid)),
-  drop: ({ table, column, uid, isExact }) => (isExact ? deleteRow(rows, { name: table, columns: ["uid"] }, uid) : deleteBelow(rows, table, column, uid)),
+  drop: ({ table, column, uid }) => deleteBelow(rows, table, column, uid),
 });
 
 interface Kept {
@@ -117,6 +121,12 @@ const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): 
   const forGood = removeForGood(context);
   const keepingOf = (resource: BoundResource | undefined) => ({ deletion, without: resource?.endingColumns ?? [] });
   return {
+    dropHeld: (resource, uid) => {
+      if (resource.fact.resource?.deletedForGood) return forGood.dropHeld(resource, uid);
+      const { name } = resource.shape.table;
+      keepHeldRow(rows, name, uid, keepingOf(resource));
+      kept.push({ table: name, count: 1, resource });
+    },
     take: async (resource, range) => {
       if (resource.fact.resource?.deletedForGood) return forGood.take(resource, range);
       const uids = await takeDeleted(rows, range, keepingOf(resource));
@@ -131,7 +141,7 @@ const removeKeeping = (context: ChangeContext, deletion: string, kept: Kept[]): 
 };
 
 /** Writes down what was deleted, and in which order its tables come back: what others stand on first. */
-const recordDeletion = async (context: ChangeContext, resource: BoundResource, row: Row, deletion: string, kept: readonly Kept[]): Promise<void> => {
+const recordDeletion = (context: ChangeContext, resource: BoundResource, row: Row, deletion: string, kept: readonly Kept[]): void => {
   const { rows, services, cause } = context;
   const record = resource.shape.read(row, 0);
   const uid = text(record, "uid");
@@ -149,7 +159,7 @@ const recordDeletion = async (context: ChangeContext, resource: BoundResource, r
     return of ? [{ resourceType: of.fact.name, count }] : [];
   });
   const { subject } = cause.actor ?? {};
-  await insertDeletion(rows, {
+  insertDeletion(rows, {
     uid: deletion,
     parentUid: place,
     resourceType: resource.fact.name,
@@ -204,7 +214,6 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
     await deleted;
     return [];
   };
-  const dropRow = () => untold(removal.drop({ table: table.name, column: "uid", uid, isExact: true }, resource, false));
   const dropAround = () => [
     ...below.map(async (child) => {
       const range = { table: child.shape.table.name, column: "uid", uid, isExact: false };
@@ -217,7 +226,8 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
       untold(removal.drop({ table: side, column, uid, isExact: false }, undefined, isDeletedForGood)),
     ),
   ];
-  const told = await Promise.all([...(isAlone ? [] : dropAround()), dropRow()]);
-  if (isKept) await recordDeletion(context, resource, row, deletion, kept);
+  const told = isAlone ? [] : await Promise.all(dropAround());
+  removal.dropHeld(resource, uid);
+  if (isKept) recordDeletion(context, resource, row, deletion, kept);
   return told.flat();
 };

@@ -14,21 +14,26 @@ interface Wording {
 
 const resources: Wording = { what: (name) => name.replaceAll("-", " "), advice: "delete some, or ask" };
 
+/** What a statement has thrown that makes this uid's row, or rows beside it: RESOURCE_EXHAUSTED where there is no room for them. */
+export const quotaFaultOf = (uid: string, thrown: unknown, { what, advice }: Wording = resources): unknown => {
+  const exceeded = exceededQuota(thrown);
+  if (!exceeded) return thrown;
+  const { name, value } = exceeded;
+  const organization = rootOf(uid);
+  const message =
+    `the organization ${organization} may have ${value} ${what(name)} (quota ${name}), and there is no room for more: ` +
+    `${advice} the operator of the server, who raises it with gantry admin quota`;
+  return quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
+};
+
 /**
- * Runs the statement that makes this uid's row, or rows beside it. Throws RESOURCE_EXHAUSTED where there is no room for them.
+ * Runs such a statement, and throws that.
  * @param wording for what is not a resource whose deletion makes room
  */
-export const namingQuota = async <T>(uid: string, statement: Promise<T>, { what, advice }: Wording = resources): Promise<T> => {
+export const namingQuota = async <T>(uid: string, statement: Promise<T>, wording?: Wording): Promise<T> => {
   try {
     return await statement;
   } catch (thrown) {
-    const exceeded = exceededQuota(thrown);
-    if (!exceeded) throw thrown;
-    const { name, value } = exceeded;
-    const organization = rootOf(uid);
-    const message =
-      `the organization ${organization} may have ${value} ${what(name)} (quota ${name}), and there is no room for more: ` +
-      `${advice} the operator of the server, who raises it with gantry admin quota`;
-    throw quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
+    throw quotaFaultOf(uid, thrown, wording);
   }
 };

@@ -60,7 +60,7 @@ const idempotencyKeyOf = (call: Call, caller: string | undefined): IdempotencyKe
 /**
  * One write in one transaction.
  * @param given.caller the identity's uid; undefined for open operations, which keep no keys
- * @param given.confirm proves that the caller's rights still hold
+ * @param given.confirm proves, ahead of all else in the transaction, that the caller's rights still hold
  * @param given.row the row that it changes, if it is one: others that change it wait for their turn without a connection
  * @param given.current the resource as it is now, for If-Match; undefined where the operation has none
  * @param work the write and its event
@@ -72,7 +72,7 @@ export const writeSafely = async (
     readonly caller: string | undefined;
     readonly nowMs: number;
     readonly row: string | undefined;
-    readonly confirm: (rows: Write) => Promise<void>;
+    readonly confirm: (rows: Write) => void;
     readonly current: ((rows: Write) => Promise<JsonObject>) | undefined;
   },
   work: (rows: Write) => Promise<Outcome>,
@@ -80,7 +80,7 @@ export const writeSafely = async (
   const key = idempotencyKeyOf(call, given.caller);
   try {
     return await store.write(async (rows) => {
-      await given.confirm(rows);
+      given.confirm(rows);
       const replayed = key && (await claimKey(rows, key, call, given.nowMs));
       if (replayed) return replayed;
       if (call.ifMatch !== undefined && given.current) {

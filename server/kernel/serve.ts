@@ -32,7 +32,7 @@ import { Fault, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { describeCall, refuseCall, waitForTurn } from "#calls";
 import { isRefusal, recordLast } from "#outbox";
-import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
+import { checkAccessVersion, type Read, requireAccessVersion, StaleAccess, withAccessVersionCheck, type Write } from "#store";
 import { filteredPlaceOf, namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 import { withRows } from "./change.ts";
@@ -175,14 +175,19 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   await requireTerms(services.terms, method, path, rows);
   const permitted: PermittedCapabilities[] =
     path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
-  const context: Omit<Context<Read>, "rows"> = {
+  // No spread: of an object of this size it costs as much as the rest of a request's way through here.
+  const { request, mask, order } = validate(call);
+  const context: Context<Read> = {
     services,
     method,
     call,
+    request,
+    mask,
+    order,
     caller,
     rights,
     nowMs,
-    ...validate(call),
+    rows,
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
     resources: call.view ? kernel.resourcesInVersion1 : kernel.resources,
     permitted,
@@ -200,19 +205,21 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, of
   if ("reads" in answer) {
     try {
       const reads = call.view && isWholeList(call.view) ? wholeList(call.view, answer.reads, services.listMax) : answer.reads;
-      return replyOf(call, await reads({ ...context, rows }));
+      return replyOf(call, await reads(context));
     } finally {
       // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.
       if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
     }
   }
-  const write = "asks" in answer ? await answer.asks({ ...context, rows }) : answer;
+  const write = "asks" in answer ? await answer.asks(context) : answer;
   const given = {
     caller: caller?.uid,
     nowMs,
     current: currentOf(kernel, context),
     // Before anything else, so that nobody without the right is given an earlier answer again.
-    confirm: async (fresh: Read) => (proven ? undefined : checkAccessVersion(fresh, rights.accessVersion)),
+    confirm: (fresh: Write): void => {
+      if (!proven) requireAccessVersion(fresh, rights.accessVersion);
+    },
   };
   const row = kernel.currentReads.has(method.name) ? path : undefined;
   const outcome = await writeSafely(store, call, { ...given, row }, (inside) => perform(write, context, inside));

@@ -132,7 +132,7 @@ const bringBack = async (
     if (!back.has(uid)) continue;
     const after = presented(resource, draft);
     const fields = shape.fields.filter((field) => JSON.stringify(record[field.json]) !== JSON.stringify(after[field.json]));
-    if (fields.length > 0) await updateRow(rows, shape.table, uid, shape.write(after, fields));
+    if (fields.length > 0) updateRow(rows, shape.table, uid, shape.write(after, fields));
     returned.push(after);
   }
   return hydrate(rows, resource, returned);

@@ -6,6 +6,7 @@
 // rights anew and handles the request once more.
 
 import type { Check, Param, Read, Row, StatementCost, Write } from "./handle.ts";
+import { requireRow } from "./rows.ts";
 
 /** The version of `root`'s access data that a decision was made with. */
 export interface AccessVersion {
@@ -31,11 +32,15 @@ export const growAccessVersion = async (rows: Write, root: string): Promise<void
   await rows.query("select grow_access_versions(array[$1])", [root]);
 };
 
-/** Checks the access version by a statement of its own: the first of a transaction, or beside a hand-written read. */
+/** Checks the access version by a statement of its own, beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);
   if (row?.[0] !== accessVersion.version) throw new StaleAccess();
 };
+
+/** The same of a transaction: if it finds another version, what comes behind it is not done, and the transaction throws StaleAccess. */
+export const requireAccessVersion = (rows: Write, { root, version }: AccessVersion): void =>
+  requireRow(rows, "select from access_versions where root = $1 and version = $2", [root, version], () => new StaleAccess());
 
 // A class: every request creates one, and an object literal with a getter costs ten times as much to create.
 class VersionCheckedRead implements Read, Check {

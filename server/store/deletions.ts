@@ -38,11 +38,18 @@ const keepStatement = (range: DeletedRange, from: string): string => `
 
 const keepValues = ({ table, uid }: DeletedRange, { deletion, without }: Keeping) => [uid, `${uid}0`, deletion, table, without];
 
+// With an exact place the second parameter is used nowhere, and must have a type all the same.
+const countKept = "select count(*) from kept where $2::text is not null";
+
+/** Deletes the one row of its uid, which the transaction holds, and keeps it. Waits for nothing. */
+export const keepHeldRow = (rows: Write, table: string, uid: string, keeping: Keeping): void => {
+  const range: DeletedRange = { table, column: "uid", uid, isExact: true };
+  rows.send(keepStatement(range, countKept), keepValues(range, keeping));
+};
+
 /** Deletes the rows and keeps them; how many they were. */
 export const keepDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<number> => {
-  // With an exact place the second parameter is used nowhere, and must have a type all the same.
-  const statement = keepStatement(range, "select count(*) from kept where $2::text is not null");
-  const [row] = await rows.query(statement, keepValues(range, keeping));
+  const [row] = await rows.query(keepStatement(range, countKept), keepValues(range, keeping));
   return Number(row?.[0] ?? 0);
 };
 
@@ -75,9 +82,10 @@ export interface NewDeletion {
   readonly tables: readonly KeptTable[];
 }
 
-export const insertDeletion = async (rows: Write, deletion: NewDeletion): Promise<void> => {
+/** Waits for nothing. */
+export const insertDeletion = (rows: Write, deletion: NewDeletion): void => {
   const { uid, parentUid, resourceType, resourceUid, resourceName, deleterUid, createTimeMs, expireTimeMs, kinds, tables } = deletion;
-  await rows.query(
+  rows.send(
     `insert into deletions
        (uid, parent_uid, resource_type, resource_uid, resource_name, deleter_uid, create_time, update_time, expire_time, kinds, row_count, tables)
      values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)`,

@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { freshDatabase } from "../../test/database.ts";
-import { announcedBackend, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
+import { announcedBackend, corkUntilEndOfTick, outgoing, sendStatement, sendStatements } from "./driver-internals.ts";
 import { brokenConnection } from "./faults.ts";
 
 const { version } = createRequire(import.meta.url)("pg/package.json") as { version: string };
@@ -42,6 +42,13 @@ const capture = (name: string | undefined, text: string) => {
   return { statement, result };
 };
 
+/** The types of messages, by their letters. */
+const typesOf = (bytes: Buffer): string => {
+  let types = "";
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) types += String.fromCharCode(bytes[at] ?? 0);
+  return types;
+};
+
 /** A connection that records what a query does with it. */
 const recorder = () => {
   const calls: string[] = [];
@@ -50,11 +57,9 @@ const recorder = () => {
     connection: {
       parsedStatements: {} as Record<string, string>,
       submittedNamedStatements: {} as Record<string, string>,
-      parse: () => calls.push("parse"),
-      bind: () => calls.push("bind"),
       query: () => calls.push("query"),
       describe: () => calls.push("describe"),
-      stream: { write: () => calls.push("write"), cork() {}, uncork() {} },
+      stream: { write: (bytes: Buffer) => calls.push(typesOf(bytes)), cork() {}, uncork() {} },
     },
   };
 };
@@ -68,13 +73,13 @@ const rowsOf = (name: string, text: string, more: readonly string[] = []): Promi
 
 /** Each part by its name in the driver, what leans on it, and whether it is as it was. */
 const parts: readonly (readonly [part: string, use: string, isKept: () => boolean | Promise<boolean>])[] = [
-  ["Query", "statements are subclasses of it, so that pipeline mode takes them", () => capture("s", "select 1").statement instanceof pg.Query],
+  ["Query", "statements have its prototype, so that pipeline mode takes them", () => capture("s", "select 1").statement instanceof pg.Query],
   [
     "Query.submit(connection)",
     "it calls prepare() of a statement, and sends nothing by itself",
     () => {
       const { calls, connection } = recorder();
-      return submit(capture("s", "select 1").statement, connection) === null && calls.join(" ") === "parse bind write";
+      return submit(capture("s", "select 1").statement, connection) === null && calls.join(" ") === "PBES";
     },
   ],
   [
@@ -82,14 +87,14 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
     "it decides whether submit() calls prepare() or sends the text alone, also of a statement without a name",
     () => {
       const { calls, connection } = recorder();
-      return submit(capture(undefined, "select 1").statement, connection) === null && calls.join(" ") === "parse bind write";
+      return submit(capture(undefined, "select 1").statement, connection) === null && calls.join(" ") === "PBES";
     },
   ],
   ["Query.text", "submit() refuses a statement without it", () => fieldOf(capture("s", "select 1").statement, "text") === "select 1"],
   ["Query.name", "the driver keeps account of prepared statements by it", () => fieldOf(capture("s", "select 1").statement, "name") === "s"],
   [
     "Query.handleError(error)",
-    "it hands an error to the statement's callback",
+    "it is called on a statement, with the error that it has failed with",
     async () => {
       const { statement, result } = capture("s", "select 1");
       const method = fieldOf(statement, "handleError");
@@ -102,8 +107,16 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
   ],
   [
     "Query.handleRowDescription(), Query.handleCommandComplete()",
-    "they are called on a statement, which ignores them",
-    () => ["handleRowDescription", "handleCommandComplete"].every((name) => typeof fieldOf(pg.Query.prototype, name) === "function"),
+    "they are called on a statement, which ignores the first; the second ends its rows and has PostgreSQL's tag",
+    async () => {
+      const tags: string[] = [];
+      await new Promise<void>((resolve, reject) => {
+        const answered = (_: unknown, tag: string): void => void tags.push(tag);
+        const end = (_: unknown, tag: string): void => resolve(answered(_, tag));
+        sendStatements(client, [outgoing("t1", "select 1", [], answered, reject), outgoing("t2", "set application_name = gantry", [], end, reject)]);
+      });
+      return tags.join() === "SELECT 1,SET" && typeof fieldOf(pg.Query.prototype, "handleRowDescription") === "function";
+    },
   ],
   [
     "Query.handleDataRow({ fields })",
@@ -118,11 +131,7 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
       return JSON.stringify(await Promise.all(texts)) === '[[["1"]],[["2"]],[["3"]]]';
     },
   ],
-  [
-    "Connection.parse(), Connection.bind(), Connection.stream.write()",
-    "a statement writes its messages with them",
-    () => ["parse", "bind"].every((name) => typeof fieldOf(client.connection, name) === "function") && typeof client.connection.stream.write === "function",
-  ],
+  ["Connection.stream.write()", "a statement writes its messages with it", () => typeof client.connection.stream.write === "function"],
   [
     "Connection.parsedStatements",
     "a name is in it, with its text, once PostgreSQL has parsed the statement",
@@ -139,7 +148,13 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
       const sent = [rowsOf("submitted", "select 6"), rowsOf("failed", "select nothing from nowhere").catch(() => [])];
       const during = fieldOf(names(), "submitted") === "select 6" && fieldOf(names(), "failed") !== undefined;
       await Promise.all(sent);
-      return during && fieldOf(names(), "submitted") === undefined && fieldOf(names(), "failed") === undefined;
+      // One that was passed over, too.
+      await new Promise((resolve) => {
+        const ignore = (): void => {};
+        const passed = outgoing("passed", "select 8", [], resolve, resolve);
+        sendStatements(client, [outgoing("failed", "select nothing from nowhere", [], ignore, ignore), passed]);
+      });
+      return during && fieldOf(names(), "passed") === undefined && fieldOf(names(), "submitted") === undefined && fieldOf(names(), "failed") === undefined;
     },
   ],
   [
@@ -213,6 +228,16 @@ for (const [part, use, isKept] of parts)
       .catch(() => false);
     assert.ok(kept, `pg ${version} has changed ${part}, which its documentation does not promise and the store leans on: ${use}.`);
   });
+
+test("statements that are sent together are one message that ends with one Sync", () => {
+  let sent: unknown;
+  const ignore = (): void => {};
+  const statements = ["a", "b", "c"].map((name) => outgoing(name, `select '${name}'`, [null, "é", 3, true, ['"']], ignore, ignore));
+  sendStatements({ query: (batch: unknown) => (sent = batch) } as unknown as pg.ClientBase, statements);
+  const { calls, connection } = recorder();
+  submit(sent, connection);
+  assert.deepEqual(calls, ["PBEPBEPBES"]);
+});
 
 test("every method of the driver that a statement overrides is in this contract", () => {
   const { statement } = capture("s", "select 1");

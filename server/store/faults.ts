@@ -57,6 +57,9 @@ export const stalePlan = (thrown: unknown): boolean => {
   return state === "26000" || (state === "0A000" && String(asDriverError(thrown).message).startsWith("cached plan"));
 };
 
+/** A number was divided by zero: so a statement says that it has not found the row without which its transaction may not go on (rows.ts). */
+export const foundNoRow = (thrown: unknown): boolean => sqlState(thrown) === "22012";
+
 /** UNAVAILABLE: no database answers. */
 export const unreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the database is not reachable", { cause });
 

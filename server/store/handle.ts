@@ -2,6 +2,7 @@
 // so that a list cannot write.
 
 import type { Party } from "#base/fair-queue.ts";
+import type { Fault } from "#base/fault.ts";
 
 /** One row: every column as PostgreSQL's own text, null for NULL. columns.ts turns texts into values. */
 export type Row = readonly (string | null)[];
@@ -56,10 +57,12 @@ export interface Read {
 export interface Write extends Read {
   readonly writes: true;
   /**
-   * Sends a statement whose rows nobody reads and returns at once: the commit goes out behind it, and commits nothing if it
-   * has failed. So the last statement of a transaction costs no wait of its own.
+   * Takes down a statement whose rows nobody reads, and returns at once. It is sent before the transaction's next statement
+   * that is waited for, or before its commit, in one message with it: so it costs no wait of its own. If it fails, nothing
+   * behind it is done, and the transaction throws its fault, whatever `work` throws.
+   * @param faultOf what to throw in the place of this fault
    */
-  send(statement: string, values: readonly Param[]): void;
+  send(statement: string, values: readonly Param[], faultOf?: (fault: Fault) => unknown): void;
 }
 
 /** Statements and transactions, in the share of one party. */

@@ -424,6 +424,7 @@ export {
   insertDeletion,
   isKeptWhole,
   keepDeleted,
+  keepHeldRow,
   type Keeping,
   type KeptTable,
   lockDeletion,
@@ -714,6 +715,7 @@ export {
   findRows,
   holdsBelow,
   insertRow,
+  requireHeldRow,
   insertRowUnlessTaken,
   isReferenced,
   lockNamed,
@@ -775,6 +777,7 @@ export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
 export {
   checkAccessVersion,
+  requireAccessVersion,
   growAccessVersion,
   insertAccessVersion,
   raiseAccessVersions,

@@ -5,8 +5,9 @@ import { after, before, test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
-import { openStore, type Store, violatedConstraint } from "#store";
+import { openStore, type Store, violatedConstraint, type Write } from "#store";
 import { freshDatabase } from "../../test/database.ts";
+import { requireRow } from "./rows.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
@@ -144,6 +145,58 @@ test("a statement that nothing waits for is committed with its transaction, and 
   // Nothing of it is left on its connection.
   await Promise.all(Array.from({ length: 20 }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [1600 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id between 1600 and 1699"), [["20"]]);
+});
+
+test("a transaction that waits for nothing is thrown the fault of its first statement that fails, in the words of whoever sent it", async () => {
+  class Named extends Error {}
+  const failing = (work: () => Promise<void> | void) =>
+    store.write(async (rows) => {
+      rows.send("insert into notes (id, text) values ($1, 'lost')", [30]);
+      rows.send("insert into notes (id) values ($1)", [20], (fault) => new Named(fault.code));
+      rows.send("insert into notes (id) values ($1)", [20], () => new Error("not the first"));
+      await work();
+    });
+  const isNamed = (thrown: unknown): boolean => thrown instanceof Named && thrown.message === "ALREADY_EXISTS";
+  await assert.rejects(
+    failing(() => {}),
+    isNamed,
+  );
+  // Also where its work ends by itself, before anything was sent.
+  await assert.rejects(
+    failing(() => {
+      throw new Error("what the work has found");
+    }),
+    isNamed,
+  );
+  assert.deepEqual(await noted(30), []);
+});
+
+test("behind a row that is required and not there nothing of a transaction is done, whatever waits for it", async () => {
+  const absent = new Fault("NOT_FOUND", "not there");
+  const requiring = (id: number, work: (rows: Write) => Promise<unknown>) =>
+    store.write(async (rows) => {
+      requireRow(rows, "select from notes where id = $1", [id], () => absent);
+      await work(rows);
+    });
+  const insert = (rows: Write): Promise<unknown> => rows.query("insert into notes (id) values (31)");
+  await assert.rejects(requiring(404, insert), (thrown) => thrown === absent);
+  await assert.rejects(
+    requiring(404, async (rows) => {
+      await insert(rows).catch(() => {});
+    }),
+    (thrown) => thrown === absent,
+  );
+  assert.deepEqual(await noted(31), []);
+  await requiring(20, insert);
+  assert.deepEqual(await noted(31), [[null]]);
+});
+
+test("more statements than go out in one message keep their order", async () => {
+  await store.write(async (rows) => {
+    for (let index = 0; index < 350; index++)
+      rows.send("insert into notes (id, text) values ($1, (select count(*) from notes where id <= -1000))", [-1000 - index]);
+  });
+  assert.deepEqual(await store.read.query("select count(*), count(*) filter (where text <> (-1000 - id)::text) from notes where id <= -1000"), [["350", "0"]]);
 });
 
 test("statements of one transaction may be sent together", async () => {

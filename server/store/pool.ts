@@ -6,11 +6,11 @@ import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queu
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { countStatement, currentCall, waitForDatabase } from "#calls";
+import { waitForDatabase } from "#calls";
 import type { Metrics } from "#metrics";
 import pg from "pg";
 import { beginSession, clientConfigOf } from "./connection.ts";
-import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
+import { corkUntilEndOfTick, type OutgoingStatement, outgoing, sendStatement, sendStatements } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, MovedDatabase, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { LaggingCopy, Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
@@ -36,7 +36,9 @@ export interface Connections {
 // without end, those beyond this number are sent without a name.
 const namedStatementsMax = 2_000;
 
-const commitName = "commit";
+// Each is sent with its text until the connection knows it by this name.
+const begin = { name: "begin", text: "begin isolation level read committed read write" };
+const commit = { name: "commit", text: "commit" };
 
 /** PostgreSQL's code of a warning of no other kind; ours raise none. A commit has one alone. */
 const warningCode = "01000";
@@ -316,6 +318,145 @@ const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): Sh
   };
 };
 
+/** So many statements go out in one message: a connection is given its time for each message. */
+const statementsTogetherMax = 100;
+
+/** A transaction's first error, whatever its work has made of it. */
+interface Failure {
+  /** The driver's. */
+  readonly error: unknown;
+  readonly fault: unknown;
+  /** Nobody waited for the statement: it is told where the transaction ends. */
+  readonly isUntold: boolean;
+}
+
+interface Transaction {
+  readonly rows: Write;
+  /** False where there was nothing to commit. Throws where a statement has failed: then nothing is committed. */
+  commit(): Promise<boolean>;
+  /** Rolls back what `thrown` has ended. `error`: the first of the driver's; `fault`: what to throw. */
+  end(thrown: unknown): Promise<{ readonly error: unknown; readonly fault: unknown; readonly isRolledBack: boolean }>;
+}
+
+/**
+ * Statements are collected, and sent together when the tick ends in which somebody waits for one; the first go out with the
+ * transaction's begin, and the last with its commit. So what waits for nothing that it has read is one exchange.
+ */
+const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string | undefined): Transaction => {
+  const collected: OutgoingStatement[] = [];
+  let failure: Failure | undefined;
+  let isRunning = true;
+  let hasBegun = false;
+  /** The first statements, while they are under way. */
+  let beginning: Promise<void> | undefined;
+  let isSendingSoon = false;
+
+  const note = (error: unknown, fault: unknown, isUntold: boolean): void => {
+    failure ??= { error, fault, isUntold };
+  };
+  const firstFailure = (): Failure | undefined => failure;
+
+  const send = (): void => {
+    // Where no transaction has begun, nothing may run outside: what comes meanwhile waits for the first.
+    while (collected.length > 0 && !beginning) {
+      const statements = collected.splice(0, statementsTogetherMax);
+      if (failure) for (const { failed } of statements) failed(failure.error);
+      else if (hasBegun) sendStatements(client, statements);
+      else beginWith(statements);
+    }
+  };
+
+  const beginWith = (statements: readonly OutgoingStatement[]): void => {
+    beginning = new Promise((resolve) => {
+      const begun = (): void => {
+        hasBegun = true;
+        beginning = undefined;
+        resolve();
+      };
+      const failed = (error: unknown): void => {
+        note(error, databaseFault(error), false);
+        begun();
+      };
+      // For no call: its time is that of the statement with which it goes out.
+      sendStatements(client, [{ ...begin, values: [], call: undefined, answered: begun, failed }, ...statements]);
+    });
+    void beginning.then(send);
+  };
+
+  const collect = (statement: OutgoingStatement): void => {
+    if (!isRunning) throw internal(new Error("a statement came after its transaction had ended"));
+    collected.push(statement);
+  };
+
+  const rows: Write = {
+    writes: true,
+    send(text, values, faultOf = databaseFault) {
+      const failed = (error: unknown): void => note(error, faultOf(databaseFault(error)), true);
+      collect(outgoing(nameOf(text), text, values, () => {}, failed));
+    },
+    query: (text, values = []) =>
+      new Promise((resolve, reject) => {
+        if (failure) throw databaseFault(failure.error);
+        const failed = (error: unknown): void => {
+          const fault = databaseFault(error);
+          note(error, fault, false);
+          reject(fault);
+        };
+        collect(outgoing(nameOf(text), text, values, resolve, failed));
+        if (isSendingSoon) return;
+        isSendingSoon = true;
+        atEndOfTick(() => {
+          isSendingSoon = false;
+          send();
+        });
+      }),
+  };
+
+  /** Resolves when what was collected has been sent. */
+  const sendAll = async (): Promise<void> => {
+    send();
+    await beginning;
+    send();
+  };
+
+  return {
+    rows,
+    async commit() {
+      isRunning = false;
+      // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer this commit with a
+      // rollback, and report no error.
+      if (failure) throw failure.fault;
+      if (!hasBegun && !beginning && collected.length === 0) return false;
+      const command = await new Promise<string>((resolve) => {
+        const failed = (error: unknown): void => {
+          note(error, databaseFault(error), false);
+          resolve("");
+        };
+        collected.push(outgoing(commit.name, commit.text, [], (_, tag) => resolve(tag), failed));
+        send();
+      });
+      // Of the commit, or of a statement before it that nobody waited for: PostgreSQL has passed over the commit, or made a rollback of it.
+      const failed = firstFailure();
+      if (failed) throw failed.fault;
+      if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+      return true;
+    },
+    async end(thrown) {
+      isRunning = false;
+      // What was sent before comes first: that the caller's rights have changed, before what its work has found.
+      await sendAll();
+      const isRolledBack =
+        !hasBegun ||
+        (await exchange(client, () => client.query("rollback")).then(
+          () => true,
+          () => false,
+        ));
+      const failed = firstFailure();
+      return { error: failed?.error, fault: failed?.isUntold ? failed.fault : thrown, isRolledBack };
+    },
+  };
+};
+
 const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
   let commits = 0;
   /** Whose transaction came with a warning. */
@@ -334,12 +475,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     max: limits.writeConnections,
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
-      await exchange(client, async () => {
-        await beginSession(client, { statementTimeoutMs: limits.statementTimeoutMs });
-        // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
-        await client.query({ name: beginName, text: "begin isolation level read committed read write" });
-        await client.query({ name: commitName, text: commitName });
-      });
+      await exchange(client, () => beginSession(client, { statementTimeoutMs: limits.statementTimeoutMs }));
     },
   });
   pool.on("error", (error) => {
@@ -370,64 +506,11 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
   /** One try of one transaction. `retry` says that another is worth it. */
   const attempt = async <T>(work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
     const client = await waitForDatabase(connect());
-    // The database's own first error, whatever `work` makes of it.
-    let failure: unknown;
-    const noteFailure = async <Answer>(sent: Promise<Answer>): Promise<Answer> => {
-      try {
-        return await sent;
-      } catch (error) {
-        failure ??= error;
-        throw databaseFault(error);
-      }
-    };
-    let running = true;
-    let first: Promise<unknown> | undefined;
-    let hasBegun = false;
-    /** Statements that `work` has not waited for, where no transaction had begun yet. */
-    const early: Promise<unknown>[] = [];
-    const rows: Write = {
-      writes: true,
-      send(text, values) {
-        if (!hasBegun) early.push(rows.query(text, values).catch(() => {}));
-        else if (running && failure === undefined) {
-          corkUntilEndOfTick(client);
-          noteFailure(sendStatement(client, nameOf(text), text, values)).catch(() => {});
-        }
-      },
-      async query(text, values = []) {
-        // Statements that come along with the first wait for it: where no transaction has begun, nothing may run outside.
-        if (first !== undefined) await first;
-        if (failure !== undefined) throw databaseFault(failure);
-        if (!running) throw internal(new Error("a statement came after its transaction had ended"));
-        // What is sent together is written at once.
-        corkUntilEndOfTick(client);
-        const sent = noteFailure(sendStatement(client, nameOf(text), text, values, first === undefined));
-        first ??= sent.then(
-          () => {
-            hasBegun = true;
-          },
-          () => {},
-        );
-        return sent;
-      },
-    };
+    const transaction = openTransaction(client, nameOf);
     try {
-      const result = await work(rows);
-      await Promise.all(early);
-      running = false;
+      const result = await work(transaction.rows);
       warned.delete(client);
-      // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
-      // this commit with a rollback, and report no error.
-      if (failure !== undefined) throw databaseFault(failure);
-      if (first !== undefined) {
-        const call = currentCall();
-        const sentMs = performance.now();
-        corkUntilEndOfTick(client);
-        const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
-        // Of a statement that was sent and not waited for. PostgreSQL has made a rollback of the commit.
-        if (failure !== undefined) throw databaseFault(failure);
-        countStatement(call, { text: commitName, sentMs, turnMs: sentMs, failed: false });
-        if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+      if (await transaction.commit()) {
         commits++;
         // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
@@ -435,20 +518,13 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
       client.release();
       return { result };
     } catch (thrown) {
-      running = false;
-      const isUnusable = brokenConnection(failure) || stalePlan(failure) || readOnly(failure);
-      const rolledBack =
-        !isUnusable &&
-        (first === undefined ||
-          (await exchange(client, () => client.query("rollback")).then(
-            () => true,
-            () => false,
-          )));
-      client.release(!rolledBack);
+      const { error, isRolledBack, fault } = await transaction.end(thrown);
+      const isUnusable = brokenConnection(error) || stalePlan(error) || readOnly(error);
+      client.release(isUnusable || !isRolledBack);
       if (isUnusable) primary.doubt();
-      if (readOnly(failure)) return { thrown: unreachable(failure), retry: false };
+      if (readOnly(error)) return { thrown: unreachable(error), retry: false };
       // A plan that another server's migration has outdated is gone with its connection.
-      return { thrown, retry: lostRace(failure) || stalePlan(failure) };
+      return { thrown: fault, retry: lostRace(error) || stalePlan(error) };
     }
   };
 

@@ -1,7 +1,9 @@
 // Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
 // resource files and the contract, checked against the database at start; values are always parameters.
 
+import type { Fault } from "#base/fault.ts";
 import { type BatchLoad, makeBatchLoad } from "./batch-load.ts";
+import { foundNoRow } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 
 /** A resource's table; the first column is `uid`. */
@@ -66,23 +68,29 @@ export const lockRow = async (rows: Write, table: Table, uid: string, mode: "upd
   return row;
 };
 
-/** Inserts one row. A violated unique index is an ALREADY_EXISTS (faults.ts). */
-export const insertRow = async (rows: Write, table: Table, values: Values): Promise<void> => {
+/** Ends the transaction with `absent` where `statement` finds no row. Waits for nothing (handle.ts: send). */
+export const requireRow = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
+  rows.send(`select 1 / count(*) from (${statement}) as required`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
+
+/** The same of the row of this uid, which is kept from being deleted until the transaction ends. */
+export const requireHeldRow = (rows: Write, table: string, uid: string, absent: () => unknown): void =>
+  requireRow(rows, `select from ${table} where uid = $1 for key share`, [uid], absent);
+
+/** Inserts one row, and waits for nothing. A violated unique index is an ALREADY_EXISTS (faults.ts). */
+export const insertRow = (rows: Write, table: Table, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const columns = Object.keys(values);
   const parameters = columns.map((_, index) => `$${index + 1}`);
-  await rows.query(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values));
+  rows.send(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values), faultOf);
 };
 
-/** Sets columns of one row. */
-export const updateRow = async (rows: Write, table: Table, uid: string, values: Values): Promise<void> => {
+/** Sets columns of one row, and waits for nothing. */
+export const updateRow = (rows: Write, table: Table, uid: string, values: Values, faultOf?: (fault: Fault) => unknown): void => {
   const sets = Object.keys(values).map((column, index) => `${column} = $${index + 2}`);
-  await rows.query(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)]);
+  rows.send(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)], faultOf);
 };
 
-/** Deletes one row. */
-export const deleteRow = async (rows: Write, table: Table, uid: string): Promise<void> => {
-  await rows.query(`delete from ${table.name} where uid = $1`, [uid]);
-};
+/** Deletes one row, and waits for nothing. */
+export const deleteRow = (rows: Write, table: string, uid: string): void => rows.send(`delete from ${table} where uid = $1`, [uid]);
 
 /** True where `table` holds a row strictly below `uid`. */
 export const holdsBelow = async (rows: Read, table: string, uid: string): Promise<boolean> => {

@@ -2,18 +2,16 @@
 
 import { missing } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
-import { lockRow } from "#store";
+import { requireHeldRow } from "#store";
 import { change } from "../change.ts";
 import type { ChangeContext, Outcome, WriteContext } from "../context.ts";
 import { resourceField } from "../field-behavior.ts";
 import type { BoundResource } from "../resource.ts";
 
-/** Keeps the parent from being deleted until the transaction ends. Throws NOT_FOUND where there is none. */
-export const holdParent = async ({ rows }: Pick<ChangeContext, "rows">, resource: BoundResource, parent: string): Promise<void> => {
+/** Keeps the parent from being deleted until the transaction ends, which throws NOT_FOUND where there is none. Waits for nothing. */
+export const holdParent = ({ rows }: Pick<ChangeContext, "rows">, resource: BoundResource, parent: string): void => {
   const above = resource.parent;
-  if (!above?.table) return;
-  const row = await lockRow(rows, { name: above.table, columns: ["uid"] }, parent, "key share");
-  if (!row) throw missing(above.domain, above.fact.short, parent);
+  if (above?.table) requireHeldRow(rows, above.table, parent, () => missing(above.domain, above.fact.short, parent));
 };
 
 export const create =
@@ -21,7 +19,7 @@ export const create =
   async (context: WriteContext): Promise<Outcome> => {
     const field = resourceField(context.method);
     const parent = text(context.request, "parent");
-    await holdParent(context, resource, parent);
+    holdParent(context, resource, parent);
     const { record } = await change(context, resource, { kind: "create", parent, body: part(context.request, field?.json ?? "") }, "cause");
     return { reply: record };
   };

@@ -33,7 +33,7 @@ const create = async (context: WriteContext): Promise<Outcome> => {
   const { request, caller, services } = context;
   const found = boundOf(context, "chainguard.platform.events.v2.Subscription");
   const parent = text(request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const [uid, secret] = [newChild(parent), newSecret()];
   const body = { ...part(request, "subscription"), enabled: true };
   const columns = { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(subscriptionSecretPurpose, secret, subscriptionSecretBinding(uid)) };

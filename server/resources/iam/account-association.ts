@@ -8,7 +8,7 @@ import { findRow } from "#store";
 const createAssociation = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.AccountAssociation");
   const group = text(context.request, "parent");
-  await holdParent(context, found, group);
+  holdParent(context, found, group);
   const body = part(context.request, "accountAssociation");
   const { record } = await change(context, found, { kind: "create", parent: group, uid: group, body }, "cause");
   return { reply: record };

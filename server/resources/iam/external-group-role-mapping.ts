@@ -30,7 +30,7 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const found = new FoundViolations();
   for (const [index, name] of names.entries()) if (parentOf(name) !== parent) found.add(`names[${index}]`, "is not a mapping of the batch's parent");
   if (found.list.length > 0) throw invalid(found.list);
-  await holdParent(context, mapping, parent);
+  holdParent(context, mapping, parent);
   const deleted: JsonObject[] = [];
   // In one order, so that two who delete the same do not wait for each other in a circle.
   for (const uid of [...new Set(names)].sort()) {

@@ -35,7 +35,7 @@ const mappingsAt = ({ grants }: Rights, place: string): string[] =>
 const createInvite = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.GroupInvite");
   const parent = text(context.request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const keyId = newRoot();
   const code = makeInviteCode(parent, keyId);
   const body = { ...part(context.request, "groupInvite"), keyId };

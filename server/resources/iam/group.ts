@@ -100,7 +100,7 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   if (given === "" || given === "/") return { reply: await createOrganization(context, found, body) };
   const parent = await findParent(context, given);
   context.require(["groups.create"], parent);
-  await holdParent(context, { ...found, parent: found }, parent);
+  holdParent(context, { ...found, parent: found }, parent);
   const { record } = await change(context, found, { kind: "create", parent, body }, "cause");
   return { reply: record };
 };

@@ -98,7 +98,7 @@ const createProvider = async (context: WriteContext): Promise<Outcome> => {
   const provider = boundOf(context, "chainguard.platform.iam.v2.IdentityProvider");
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
-  await holdParent(context, provider, parent);
+  holdParent(context, provider, parent);
   const [uid, secret] = [newChild(parent), text(part(body, "oidc"), "clientSecret")];
   const columns = secret === "" ? {} : { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret, bindingOf(uid, body)) };
   const { record } = await change(context, provider, { kind: "create", parent, uid, body, columns }, "cause");

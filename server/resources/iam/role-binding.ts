@@ -53,7 +53,7 @@ const createBinding = async (context: WriteContext, resource: BoundResource, par
 const create = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.RoleBinding");
   const parent = text(context.request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   return { reply: await createBinding(context, found, parent, part(context.request, "roleBinding")) };
 };
 
@@ -78,7 +78,7 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
     return { identityUid: text(binding, "identityUid"), roleUid: role || shared, ...(ends === "" ? {} : { expireTime: ends }) };
   });
   if (violations.length > 0) throw invalid(violations);
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const made: JsonObject[] = [];
   for (const [index, body] of bodies.entries()) made.push(await named(`requests[${index}].roleBinding`, createBinding(context, found, parent, body)));
   return { reply: { roleBindings: made } };

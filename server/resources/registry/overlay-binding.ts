@@ -19,7 +19,7 @@ const createBinding = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.registry.v2beta1.OverlayBinding");
   const { request } = context;
   const parent = text(request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const body = { repo: parent, overlayUid: text(request, "overlay"), tags: texts(request, "tags") };
   const { record } = await change(context, found, { kind: "create", parent, body }, "cause");
   return { reply: record };

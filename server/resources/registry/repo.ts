@@ -96,7 +96,7 @@ const createOrReplace = async (context: WriteContext): Promise<Outcome> => {
   const repos = boundOf(context, "chainguard.platform.registry.v2.Repo");
   if (request.updateExisting !== true) return create(repos)(context);
   const [parent, body] = [text(request, "parent"), part(request, "repo")];
-  await holdParent(context, repos, parent);
+  holdParent(context, repos, parent);
   const made = await change(context, repos, { kind: "create", parent, body, unlessTaken: true }, "cause");
   if (made.changed) return { reply: made.record };
   const row = await lockNamed(context.rows, repos.shape.table, parent, text(body, "name"));

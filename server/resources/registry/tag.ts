@@ -10,7 +10,7 @@ import { updateTag, writeTag } from "./tags/write-tag.ts";
 const createTag = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.registry.v2.Tag");
   const parent = text(context.request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const { record, changed } = await writeTag(context, found, parent, part(context.request, "tag"), "cause");
   return { reply: record, unchanged: !changed };
 };

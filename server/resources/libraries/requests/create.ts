@@ -66,7 +66,7 @@ const write = async (context: WriteContext, { format, content, isFile }: Input, 
   const { request, rows, nowMs, caller } = context;
   const found = boundOf(context, "chainguard.platform.libraries.v2beta1.RequestGroup");
   const parent = text(request, "parent");
-  await holdParent(context, found, parent);
+  holdParent(context, found, parent);
   const uid = newChild(parent);
   const ecosystem = ecosystemOf(format);
   const filename = text(request, "filename");

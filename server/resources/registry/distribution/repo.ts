@@ -69,7 +69,7 @@ const makeRepo = async (context: WriteContext, path: string, group: string): Pro
     const { record } = await change(context, groups, { kind: "create", parent, body: { name: missing } }, "row");
     parent = text(record, "uid");
   }
-  await holdParent(context, repos, parent);
+  holdParent(context, repos, parent);
   const made = await change(context, repos, { kind: "create", parent, body: { name }, unlessTaken: true }, "row");
   if (made.changed) return { uid: text(made.record, "uid"), name };
   const row = await lockNamed(rows, repos.shape.table, parent, name);
