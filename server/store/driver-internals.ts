@@ -38,7 +38,7 @@ const initialBytes = 16 * 1024;
 let buffer = Buffer.allocUnsafe(initialBytes);
 let position = 0;
 
-const ensureRoom = (bytes: number): void => {
+const ensureBytes = (bytes: number): void => {
   if (position + bytes <= buffer.length) return;
   const larger = Buffer.allocUnsafe(Math.max(buffer.length * 2, position + bytes));
   buffer.copy(larger, 0, 0, position);
@@ -46,25 +46,25 @@ const ensureRoom = (bytes: number): void => {
 };
 
 const addBytes = (bytes: Buffer): void => {
-  ensureRoom(bytes.length);
+  ensureBytes(bytes.length);
   position += bytes.copy(buffer, position);
 };
 
 const addInt16 = (value: number): void => {
-  ensureRoom(2);
+  ensureBytes(2);
   position = buffer.writeInt16BE(value, position);
 };
 
 /** A text up to its zero byte. */
 const addName = (text: string): void => {
-  ensureRoom(text.length * 3 + 1);
+  ensureBytes(text.length * 3 + 1);
   position += buffer.write(text, position, "utf8");
   buffer[position++] = 0;
 };
 
 /** A message's length counts itself, and is known at its end. */
 const addMessage = (type: number, content: () => void): void => {
-  ensureRoom(5);
+  ensureBytes(5);
   buffer[position++] = type;
   const start = position;
   position += 4;
@@ -80,12 +80,12 @@ const parameterText = (value: Param): string => {
 
 const addParameter = (value: Param): void => {
   if (value === null) {
-    ensureRoom(4);
+    ensureBytes(4);
     position = buffer.writeInt32BE(-1, position);
     return;
   }
   const text = parameterText(value);
-  ensureRoom(text.length * 3 + 4);
+  ensureBytes(text.length * 3 + 4);
   const length = buffer.write(text, position + 4, "utf8");
   buffer.writeInt32BE(length, position);
   position += 4 + length;
