@@ -15,9 +15,9 @@ export interface Bound {
 export const bounds = {
   get: { of: "anchor", most: 0.95, today: 1.65 },
   "list-50": { of: "anchor", most: 0.95, today: 1.25 },
-  create: { of: "anchor", most: 0.8, today: 1.3 },
+  create: { of: "anchor", most: 0.8, today: 1.2 },
   update: { of: "anchor", most: 0.8, today: 1 },
-  delete: { of: "anchor", most: 0.9, today: 1.75 },
+  delete: { of: "anchor", most: 0.9, today: 1.45 },
   "grpc-get": { of: "anchor", most: 0.7, today: 1.2 },
   "grpc-list": { of: "anchor", most: 0.7, today: 1.15 },
   start: { of: "anchor", most: 0.9 },
