@@ -5,9 +5,10 @@ import type { Mutant } from "../mutant.ts";
 const frames = "server/transport/frames.ts";
 const body = "server/transport/body.ts";
 const budget = "server/transport/budget.ts";
+const decode = "server/transport/decode.ts";
 
 export const transport: readonly Mutant[] = [
-  { attack: 47, file: budget, find: "if (values > valuesMax) throw new BudgetExceeded", replace: "if (false) throw new BudgetExceeded" },
+  { attack: 47, file: decode, find: "if (values > valuesMax) throw new BudgetExceeded", replace: "if (false) throw new BudgetExceeded" },
   { attack: 47, file: frames, find: "if (length > maxBytes) throw new Fault(", replace: "if (false) throw new Fault(" },
   {
     attack: 48,
