@@ -76,9 +76,9 @@ interface Addresses {
 
 /** @param joins an embedded server that runs is used; without it that is refused */
 const withAddresses = async <T>({ settings, log, report }: BackupWork, joins: boolean, work: (addresses: Addresses) => Promise<T>): Promise<T> => {
-  const { databaseUrl, migrateUrl, dataDirectory } = settings;
+  const { databaseUrl, migrateUrl, dataDirectory, tuning } = settings;
   if (databaseUrl !== undefined) return work({ ownerUrl: migrateUrl ?? databaseUrl, serverUrl: databaseUrl });
-  const embedded = await startEmbedded({ dataDirectory, log, progress: report, join: joins });
+  const embedded = await startEmbedded({ dataDirectory, tuning, log, progress: report, join: joins });
   try {
     return await work({ ownerUrl: databaseUrlOf(embedded.ownerAddress), serverUrl: databaseUrlOf(embedded.address) });
   } finally {

@@ -23,12 +23,12 @@ const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): { databaseUrl
 
 /** Migrates the database and nothing else, beside running servers or without one. Whatever prevents it is thrown as a Fault of one line. */
 export const migrateDatabase = async ({ settings, log, progress }: Omit<DatabaseOptions, "join">): Promise<void> => {
-  const { databaseUrl, migrateUrl, dataDirectory, auditMonths } = settings;
+  const { databaseUrl, migrateUrl, dataDirectory, tuning, auditMonths } = settings;
   if (databaseUrl) {
     await prepareDatabase({ databaseUrl, migrateUrl, auditMonths, progress });
     return;
   }
-  const embedded = await startEmbedded({ dataDirectory, log, progress, join: true });
+  const embedded = await startEmbedded({ dataDirectory, tuning, log, progress, join: true });
   try {
     await prepareDatabase({ ...addressesOf(embedded), auditMonths, progress });
   } finally {
@@ -38,8 +38,8 @@ export const migrateDatabase = async ({ settings, log, progress }: Omit<Database
 
 /** Works in the database as the role that owns it, migrated, beside running servers or without one. */
 export const withOwnersStore = async <T>({ settings, log, progress }: Omit<DatabaseOptions, "join">, work: (store: Store) => Promise<T>): Promise<T> => {
-  const { databaseUrl, migrateUrl, dataDirectory } = settings;
-  const embedded = databaseUrl === undefined ? await startEmbedded({ dataDirectory, log, progress, join: true }) : undefined;
+  const { databaseUrl, migrateUrl, dataDirectory, tuning } = settings;
+  const embedded = databaseUrl === undefined ? await startEmbedded({ dataDirectory, tuning, log, progress, join: true }) : undefined;
   try {
     const server = embedded ? addressesOf(embedded) : { databaseUrl: databaseUrl ?? "", migrateUrl };
     await prepareDatabase({ ...server, progress });
@@ -56,12 +56,12 @@ export const withOwnersStore = async <T>({ settings, log, progress }: Omit<Datab
 
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
 export const openDatabase = async ({ settings, log, metrics, progress, join }: DatabaseOptions): Promise<Store> => {
-  const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory } = settings;
+  const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory, tuning } = settings;
   // A command that has not been told how long the log is kept changes nothing about that.
   const auditMonths = join ? undefined : settings.auditMonths;
   // Nor does one need what spares the primary a server's lists.
   if (databaseUrl) return openStore({ databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl, auditMonths, log, metrics, progress });
-  const embedded = await startEmbedded({ dataDirectory, log, progress, join });
+  const embedded = await startEmbedded({ dataDirectory, tuning, log, progress, join });
   try {
     const store = await openStore({ ...addressesOf(embedded), auditMonths, log, metrics, progress });
     let closing: Promise<void> | undefined;

@@ -337,13 +337,13 @@ async function* examineApplication(application: Application, settings: Settings)
 
 /** The database as it is: nothing is made in it, and nothing migrated. */
 const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Promise<{ readonly finding: Finding; readonly isCurrent: boolean }> => {
-  const { databaseUrl, dataDirectory } = settings;
+  const { databaseUrl, dataDirectory, tuning } = settings;
   const isEmbedded = databaseUrl === undefined;
   if (isEmbedded && !(await exists(join(dataDirectory, "postgres"))))
     return { finding: { is: "good", subject: "database", says: `there is none in ${dataDirectory} yet; the first start makes it` }, isCurrent: false };
   let embedded: EmbeddedPostgres | undefined;
   try {
-    embedded = isEmbedded ? await startEmbedded({ dataDirectory, log, progress, join: true }) : undefined;
+    embedded = isEmbedded ? await startEmbedded({ dataDirectory, tuning, log, progress, join: true }) : undefined;
     const state = await readMigrationState(embedded ? databaseUrlOf(embedded.ownerAddress) : (databaseUrl ?? ""));
     return { finding: migrationFinding(state), isCurrent: state.missing.length === 0 };
   } catch (thrown) {

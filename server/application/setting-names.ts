@@ -16,6 +16,10 @@ export const settingTexts = {
   GANTRY_LISTEN: { says: "address and port", byDefault: "127.0.0.1:8080" },
   GANTRY_DATA: { says: "data directory", byDefault: "./gantry-data" },
   DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one: an address, with one host or several" },
+  GANTRY_POSTGRES_SETTINGS: {
+    says: "memory and disk of the embedded PostgreSQL: shared_buffers, work_mem, maintenance_work_mem, max_wal_size, as NAME=SIZE",
+    byDefault: "by the machine's size",
+  },
   GANTRY_MIGRATE_URL: { says: "the connection of the role that owns that database, for migrations", byDefault: "DATABASE_URL" },
   GANTRY_READ_REPLICA_URL: { says: "a standby of that database, which lists may be read from", byDefault: "none" },
   GANTRY_PUBLIC_URL: { says: "the address that clients use; also the issuer of tokens", byDefault: "from GANTRY_LISTEN" },

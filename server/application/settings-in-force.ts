@@ -1,5 +1,6 @@
 // Every setting as it holds, and where it came from: what `gantry config` shows. Without what is secret in it.
 
+import { tuningText } from "#postgres";
 import type { Settings } from "./settings.ts";
 import { type Environment, settingNames, type SettingName, type SettingText, settingTexts } from "./setting-names.ts";
 
@@ -22,6 +23,11 @@ const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings)
   GANTRY_SECURITY_EXPIRES: ({ securityContact }) => (securityContact.contacts.length > 0 ? settingTexts.GANTRY_SECURITY_EXPIRES.byDefault : ""),
 };
 
+/** What holds of settings that may be set in part. */
+const completed: typeof derivedDefaults = {
+  GANTRY_POSTGRES_SETTINGS: ({ databaseUrl, tuning }) => (databaseUrl === undefined && tuning ? tuningText(tuning) : ""),
+};
+
 /** A connection's address without its password, wherever in it that stands. */
 const withoutPassword = (value: string): string =>
   value.replace(/^([a-z]+:\/\/[^:@/?]*:).*@/, "$1***@").replaceAll(/([?&](?:password|sslpassword)=)[^&]*/g, "$1***");
@@ -31,6 +37,6 @@ export const settingsInForce = (settings: Settings, environment: Environment): S
   settingNames.map((name) => {
     const set = environment[name];
     const { byDefault = "" }: SettingText = settingTexts[name];
-    const value = set || (derivedDefaults[name]?.(settings) ?? (byDefault === "none" ? "" : byDefault));
+    const value = completed[name]?.(settings) ?? (set || (derivedDefaults[name]?.(settings) ?? (byDefault === "none" ? "" : byDefault)));
     return { name, value: withoutPassword(value), from: set ? "environment" : "default" };
   });

@@ -10,6 +10,7 @@ import type { LogLevel } from "#base/log-events.ts";
 import { isRedirectAddress } from "#base/redirect-address.ts";
 import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
+import { readMachine, readTuning, type Tuning, tuningFor } from "#postgres";
 import type { RetentionPeriods } from "#base/retention-periods.ts";
 import { type Certificate, type CertificateFiles, readCertificate } from "./certificate.ts";
 import { type MetricsSettings, readLogLevel, readMetrics, readTraces } from "./monitoring-settings.ts";
@@ -24,6 +25,8 @@ import { readCaFile } from "./trusted-authorities.ts";
 export interface DatabaseSettings {
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
+  /** How much memory and disk the embedded PostgreSQL uses; undefined: as little as on a small machine. */
+  readonly tuning?: Tuning | undefined;
   /** The connection of the database's owner; undefined: DATABASE_URL is that one. */
   readonly migrateUrl: string | undefined;
   /** A standby of the database that lists may be read from; undefined: there is none. */
@@ -172,14 +175,27 @@ const publicUrlOf = (given: Given): string => {
 /** The address under which clients know the server: all that a command needs which is a client itself. */
 export const readPublicUrl = (environment: Environment): string => publicUrlOf(readGiven(environment));
 
+/** By rule from the machine, except for what is set. */
+const tuningOf = ({ GANTRY_POSTGRES_SETTINGS: entries, DATABASE_URL: databaseUrl }: Given, dataDirectory: string): Tuning => {
+  if (entries !== undefined && databaseUrl !== undefined)
+    throw settingFault("GANTRY_POSTGRES_SETTINGS", "is for the embedded PostgreSQL: set the parameters of DATABASE_URL in that database");
+  try {
+    return { ...tuningFor(readMachine(dataDirectory)), ...readTuning(splitList(entries)) };
+  } catch (error) {
+    throw settingFault("GANTRY_POSTGRES_SETTINGS", error instanceof Error ? error.message : String(error));
+  }
+};
+
 const databaseSettingsOf = (given: Given): DatabaseSettings => {
   const { DATABASE_URL: databaseUrl, GANTRY_MIGRATE_URL: migrateUrl, GANTRY_READ_REPLICA_URL: readReplicaUrl } = given;
   if (migrateUrl !== undefined && databaseUrl === undefined)
     throw settingFault("GANTRY_MIGRATE_URL", "is for a database of your own: set DATABASE_URL, the connection that the server works with, too");
   if (readReplicaUrl !== undefined && databaseUrl === undefined)
     throw settingFault("GANTRY_READ_REPLICA_URL", "is for a database of your own: set DATABASE_URL, whose standby it is, too");
+  const dataDirectory = resolve(given.GANTRY_DATA ?? settingTexts.GANTRY_DATA.byDefault);
   return {
-    dataDirectory: resolve(given.GANTRY_DATA ?? settingTexts.GANTRY_DATA.byDefault),
+    dataDirectory,
+    tuning: tuningOf(given, dataDirectory),
     databaseUrl,
     migrateUrl,
     readReplicaUrl,

@@ -476,3 +476,9 @@ test("a process that forgets to close its store ends all the same, and PostgreSQ
   assert.equal(run.status, 0, run.stderr);
   await until(() => !existsSync(join(data, "postgres", "postmaster.pid")));
 });
+
+test("the server uses the memory and disk that it is given", async (t) => {
+  const tuning = { shared_buffers: "48MB", work_mem: "6MB", maintenance_work_mem: "80MB", max_wal_size: "320MB" };
+  const store = await open(t, used(t), { tuning, durable: false });
+  for (const [name, value] of Object.entries(tuning)) assert.deepEqual(await store.read.query("select current_setting($1)", [name]), [[value]]);
+});

@@ -22,6 +22,7 @@ import type { Installation } from "./installation.ts";
 import { clearStaleLockFiles, isAlive, isServerOf, readPostmasterFile } from "./postmaster-file.ts";
 import { hasCluster, makeCluster, pollMs, type ServerProcess, startProcess, stopProcess } from "./server-process.ts";
 import { errorText, startFailure } from "./start-failure.ts";
+import { defaultTuning, type Tuning } from "./tuning.ts";
 
 export interface EmbeddedPostgres {
   /** For serving: as a role that may do nothing but that. */
@@ -41,6 +42,8 @@ export interface EmbeddedOptions {
   readonly progress: (line: string) => void;
   /** Use the server of a running Gantry, if there is one, instead of refusing. */
   readonly join?: boolean;
+  /** How much memory and disk it uses; of a server that is joined nothing changes. */
+  readonly tuning?: Tuning | undefined;
   /** False for tests alone: loses everything with a crash, and is quicker. */
   readonly durable?: boolean;
   /** For tests alone: programs elsewhere than npm has put them. */
@@ -133,7 +136,7 @@ const inUse = (dataDirectory: string, holder: number) =>
 /** Becomes the owner of a running server, started by us, or returns who is. `earlier` is a process that we started before. */
 const takeOwnership = async (
   data: DataDirectory,
-  { log, progress, durable = true }: EmbeddedOptions,
+  { log, progress, durable = true, tuning = defaultTuning }: EmbeddedOptions,
   earlier: ServerProcess | undefined,
 ): Promise<Owned | { holder: number; socketDirectory: string }> => {
   const { directory } = data;
@@ -167,7 +170,7 @@ const takeOwnership = async (
     }
     if (!server && (!postmaster || !(await isServerOf(postmaster.pid, directory)))) {
       await clearStaleLockFiles(data);
-      server = await startProcess(data, durable, log);
+      server = await startProcess(data, durable, tuning, log);
       continue;
     }
     // Recovery after a crash takes as long as it takes; only the silence of a process that is not ours ends the wait.

@@ -12,6 +12,7 @@ import { type DataDirectory, port } from "./data-directory.ts";
 import { fileExists } from "./file-status.ts";
 import { isAlive } from "./postmaster-file.ts";
 import { startFailure } from "./start-failure.ts";
+import type { Tuning } from "./tuning.ts";
 
 /** How long each kind of stop may take before the next harder one: SIGINT, SIGQUIT, SIGKILL. */
 const stopStepMs = 10_000;
@@ -22,8 +23,9 @@ export const pollMs = 5;
 /** Nothing of our own environment: PG* variables would change how the server behaves. */
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
 
-const serverSettings = (socketDirectory: string, durable: boolean): string[] => {
+const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tuning): string[] => {
   const values: Record<string, string> = {
+    ...tuning,
     listen_addresses: "",
     port: String(port),
     // Who started it; see claimOwnership in embedded.ts.
@@ -32,7 +34,6 @@ const serverSettings = (socketDirectory: string, durable: boolean): string[] => 
     unix_socket_permissions: "0700",
     // Several servers under test share one.
     max_connections: durable ? "60" : "200",
-    shared_buffers: "128MB",
     // Nothing copies from this server as it writes: the write-ahead log is for crashes alone.
     wal_level: "minimal",
     max_wal_senders: "0",
@@ -132,9 +133,9 @@ export interface ServerProcess {
 }
 
 /** Starts the process. It gets a session of its own, so that Ctrl-C reaches us and not it. */
-export const startProcess = async (data: DataDirectory, durable: boolean, log: Log): Promise<ServerProcess> => {
+export const startProcess = async (data: DataDirectory, durable: boolean, tuning: Tuning, log: Log): Promise<ServerProcess> => {
   await completeAccessRules(data);
-  const child = spawn(data.installation.postgres, ["-D", data.directory, ...serverSettings(data.socketDirectory, durable)], {
+  const child = spawn(data.installation.postgres, ["-D", data.directory, ...serverSettings(data.socketDirectory, durable, tuning)], {
     ...userOptions(data),
     cwd: "/",
     env: environment,

@@ -84,10 +84,11 @@ for (const [protocol, ask] of [
     assert.equal(Number(answer.headers["content-length"]), answer.text.length);
     const [call] = echo.calls;
     assert.ok(call);
-    const { method, requestId, origin, ...rest } = call;
+    const { method, requestId, requestInUrl, origin, ...rest } = call;
     assert.equal(method.rpc, "UpdateGroup");
     assert.equal(requestId, answer.headers["x-request-id"]);
     assert.equal(origin().address, "127.0.0.1");
+    assert.deepEqual(requestInUrl().group, { uid: "abc/def" });
     assert.deepEqual(rest, {
       request: { group: { name: "new", uid: "abc/def" }, updateMask: "name" },
       problems: [],

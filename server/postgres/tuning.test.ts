@@ -1,0 +1,30 @@
+// The rule that sizes the embedded PostgreSQL.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultTuning, readMachine, readTuning, tuningFor, tuningText } from "./tuning.ts";
+
+const gib = 1024;
+
+const machines = [
+  ["a small container", { memoryMb: 256, diskMb: 5 * gib }, "shared_buffers=32MB,work_mem=4MB,maintenance_work_mem=64MB,max_wal_size=256MB"],
+  ["a small machine", { memoryMb: gib, diskMb: 50 * gib }, "shared_buffers=128MB,work_mem=4MB,maintenance_work_mem=64MB,max_wal_size=1024MB"],
+  ["a common machine", { memoryMb: 8 * gib, diskMb: 100 * gib }, "shared_buffers=1024MB,work_mem=16MB,maintenance_work_mem=256MB,max_wal_size=2048MB"],
+  ["a large machine", { memoryMb: 256 * gib, diskMb: 10_000 * gib }, "shared_buffers=1024MB,work_mem=32MB,maintenance_work_mem=512MB,max_wal_size=4096MB"],
+] as const;
+
+for (const [name, machine, expected] of machines) {
+  test(`the parameters of ${name} follow its memory and disk`, () => assert.equal(tuningText(tuningFor(machine)), expected));
+}
+
+test("parameters read what they write, and refuse every other name and unit", () => {
+  assert.deepEqual(readTuning(tuningText(defaultTuning).split(",")), defaultTuning);
+  assert.deepEqual(readTuning(["work_mem=8MB"]), { work_mem: "8MB" });
+  for (const wrong of ["fsync=off", "work_mem", "work_mem=8", "work_mem=8mb", "work_mem=-8MB", "work_mem=8MB -c fsync=off"])
+    assert.throws(() => readTuning([wrong]), { message: /^must hold parameters such as shared_buffers=2GB/ });
+});
+
+test("the machine has memory, and a directory that does not exist yet the disk of its parent", () => {
+  const { memoryMb, diskMb } = readMachine("/nowhere/at/all");
+  assert.ok(memoryMb > 0 && diskMb > 0);
+});
