@@ -1,6 +1,6 @@
 // Every setting as it holds, and where it came from: what `gantry config` shows. Without what is secret in it.
 
-import { tuningText } from "#postgres";
+import { tuningText } from "./postgres-tuning.ts";
 import type { Settings } from "./settings.ts";
 import { type Environment, settingNames, type SettingName, type SettingText, settingTexts } from "./setting-names.ts";
 

@@ -3,4 +3,4 @@
 export { databaseUrlOf } from "./address.ts";
 export { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./embedded.ts";
 export { prepareInstalledPrograms } from "./installation.ts";
-export { readMachine, readTuning, type Tuning, tuningFor, tuningText } from "./tuning.ts";
+export type { Tuning } from "./tuning.ts";

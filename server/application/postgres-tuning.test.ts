@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultTuning, readMachine, readTuning, tuningFor, tuningText } from "./tuning.ts";
+import { readMachine, readTuning, tuningFor, tuningText } from "./postgres-tuning.ts";
 
 const gib = 1024;
 
@@ -18,7 +18,8 @@ for (const [name, machine, expected] of machines) {
 }
 
 test("parameters read what they write, and refuse every other name and unit", () => {
-  assert.deepEqual(readTuning(tuningText(defaultTuning).split(",")), defaultTuning);
+  const tuning = tuningFor({ memoryMb: gib, diskMb: 50 * gib });
+  assert.deepEqual(readTuning(tuningText(tuning).split(",")), tuning);
   assert.deepEqual(readTuning(["work_mem=8MB"]), { work_mem: "8MB" });
   for (const wrong of ["fsync=off", "work_mem", "work_mem=8", "work_mem=8mb", "work_mem=-8MB", "work_mem=8MB -c fsync=off"])
     assert.throws(() => readTuning([wrong]), { message: /^must hold parameters such as shared_buffers=2GB/ });

@@ -1,0 +1,67 @@
+// How much memory and disk the embedded PostgreSQL uses: by rule from the machine, unless the operator sets it.
+
+import { statfsSync } from "node:fs";
+import { totalmem } from "node:os";
+import { dirname } from "node:path";
+import type { Tuning } from "#postgres";
+
+const tunedNames = ["shared_buffers", "work_mem", "maintenance_work_mem", "max_wal_size"] as const satisfies (keyof Tuning)[];
+
+export interface Machine {
+  /** What this process may use, MiB. */
+  readonly memoryMb: number;
+  /** Size of the file system of the data directory, MiB. */
+  readonly diskMb: number;
+}
+
+const mib = 1024 * 1024;
+
+const between = (least: number, value: number, most: number): string => `${Math.floor(Math.min(Math.max(value, least), most))}MB`;
+
+/**
+ * Returns the parameters for a machine. Node and the registry share it: shared_buffers takes an eighth of the memory up to 1 GiB, and
+ * work_mem for each of 60 connections together another eighth at most. With 1 GiB of memory and 50 GiB of disk they are
+ * PostgreSQL's own defaults.
+ */
+export const tuningFor = ({ memoryMb, diskMb }: Machine): Tuning => ({
+  // Each megabyte costs memory and time at the start, too.
+  shared_buffers: between(32, memoryMb / 8, 1024),
+  work_mem: between(4, memoryMb / 512, 32),
+  maintenance_work_mem: between(64, memoryMb / 32, 512),
+  // More means fewer checkpoints, and a longer recovery after a crash.
+  max_wal_size: between(256, diskMb / 50, 4096),
+});
+
+const sizeOfFileSystem = (directory: string): number => {
+  try {
+    const { blocks, bsize } = statfsSync(directory);
+    return blocks * bsize;
+  } catch {
+    // It is created later.
+    const parent = dirname(directory);
+    return parent === directory ? 0 : sizeOfFileSystem(parent);
+  }
+};
+
+/** Reads the machine's size; in a container, its memory limit. */
+export const readMachine = (dataDirectory: string): Machine => {
+  const limitBytes = process.constrainedMemory();
+  const memoryBytes = limitBytes > 0 ? Math.min(limitBytes, totalmem()) : totalmem();
+  return { memoryMb: memoryBytes / mib, diskMb: sizeOfFileSystem(dataDirectory) / mib };
+};
+
+const isTunedName = (name: string): name is keyof Tuning => tunedNames.some((each) => each === name);
+
+/** Reads parameters such as `shared_buffers=2GB`. Throws an Error that completes "the setting …". */
+export const readTuning = (entries: readonly string[]): Partial<Tuning> =>
+  Object.fromEntries(
+    entries.map((entry) => {
+      const [, name = "", value = ""] = /^(\w+)=(\d{1,7}(?:kB|MB|GB))$/.exec(entry) ?? [];
+      if (!isTunedName(name))
+        throw new Error(`must hold parameters such as shared_buffers=2GB, of ${tunedNames.join(", ")}, in kB, MB or GB, not ${JSON.stringify(entry)}`);
+      return [name, value];
+    }),
+  );
+
+/** Writes parameters as readTuning reads them. */
+export const tuningText = (tuning: Tuning): string => tunedNames.map((name) => `${name}=${tuning[name]}`).join(",");
