@@ -24,7 +24,7 @@ export const bounds = {
   idle: { of: "core", most: 0.5, today: 5 },
   // 120 and 250 ms on a machine where `node -e 0` takes 40.
   help: { of: "node", most: 3, today: 4 },
-  command: { of: "node", most: 6.25, today: 8.5 },
+  command: { of: "node", most: 6.25, today: 9.5 },
   token: { of: "node", most: 6.25, today: 18 },
   // As many requests a second as the peer, and 1.3 times as many: of a machine that has nothing else to do, in CPU time.
   "get-peer": { of: "peer", most: 1, today: 1.25 },

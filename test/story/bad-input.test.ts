@@ -466,7 +466,7 @@ test("every hostile text in every text field of every write is refused by its fi
   for (const write of await writes())
     await t.test(`${write.name}${write.without ? ` (${Object.keys(write.base("x")).at(-1)})` : ""}`, async () => {
       const cases = casesOf(write);
-      assert.ok(cases.length > 20);
+      assert.ok(cases.length > (existsSync(naughty) ? 20 : 5));
       const before = await rowsAndEvents();
       const answers = await sendAll(
         world.url,
@@ -609,7 +609,8 @@ test("every hostile text in every query parameter of every operation is answered
 
 test("every operation that gives a file answers hostile texts in its path and its query below 500, and tells nothing of how it is built", async () => {
   const before = await databaseContents(world);
-  const texts = strings.filter((text, index) => index % 24 === 0 && text.isWellFormed() && text.length < 2000);
+  const every = existsSync(naughty) ? 24 : 1;
+  const texts = strings.filter((text, index) => index % every === 0 && text.isWellFormed() && text.length < 2000);
   assert.ok(texts.length > 10);
   for (const method of methods.filter(({ givesFile }) => givesFile))
     for (const { template } of method.http)
