@@ -146,9 +146,11 @@ for (const method of shareOf(needing, 3)) {
 }
 
 test("these checks see an operation that asks for another capability than its facts say", async () => {
-  // A list is refused by being empty, which proves little where nothing is to be shown.
+  // A list is refused by being empty, which proves little where nothing is to be shown; a blob of a hidden repo is as absent as one that
+  // does not exist.
+  const isHidden = (method: MethodFact): boolean => method.distribution !== undefined && method.input.byName.has("digest");
   const isSwappable = (method: MethodFact): boolean =>
-    method.capabilities.length === 1 && !method.writes && !isList(method) && ownerHolds.has(method.capabilities[0] ?? "");
+    method.capabilities.length === 1 && !method.writes && !isList(method) && !isHidden(method) && ownerHolds.has(method.capabilities[0] ?? "");
   const swappable = needing.filter(isSwappable);
   for (const method of shareOf(swappable, shortOrLong(12, 4))) {
     const [own = ""] = method.capabilities;
