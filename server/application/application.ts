@@ -28,15 +28,9 @@ export interface Application {
 
 export type ApplicationOptions = FoundationOptions;
 
-export const openApplication = async ({
-  settings,
-  log,
-  metrics = unmeasured,
-  clock = systemClock,
-  progress = () => {},
-  join = false,
-}: ApplicationOptions): Promise<Application> => {
-  const { store, vault, authn } = await openFoundation({ settings, log, metrics, clock, progress, join });
+export const openApplication = async (options: ApplicationOptions): Promise<Application> => {
+  const { settings, log, metrics = unmeasured, clock = systemClock, join = false } = options;
+  const { store, vault, authn } = await openFoundation(options);
   try {
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
