@@ -76,6 +76,13 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     callOver(protocol, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
   const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;
   const organization = Array.isArray(groups) ? String((groups[0] as JsonObject).uid) : "";
+  // The last number behind each name: whoever comes next does not try those before it again.
+  const lastNumbers = new Map<string, number>();
+  const numberedName = (name: string): string => {
+    const number = (lastNumbers.get(name) ?? 1) + 1;
+    lastNumbers.set(name, number);
+    return `${name}-${number}`;
+  };
   return {
     url,
     server,
@@ -87,8 +94,8 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     async ok(name, request, options) {
       let answer = await call(name, request, options);
       const { group } = request;
-      for (let number = 2; name === "iam.GroupsService/CreateGroup" && answer.code === codes.ALREADY_EXISTS && isObject(group); number++)
-        answer = await call(name, { ...request, group: { ...group, name: `${text(group, "name")}-${number}` } }, options);
+      while (name === "iam.GroupsService/CreateGroup" && answer.code === codes.ALREADY_EXISTS && isObject(group))
+        answer = await call(name, { ...request, group: { ...group, name: numberedName(text(group, "name")) } }, options);
       if (answer.code !== 0) throw new Error(`${name}: ${answer.code} ${answer.message}`);
       return answer.reply;
     },
