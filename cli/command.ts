@@ -21,9 +21,14 @@ const indent = (text: string, columns: number): string => text.replaceAll(/^(?=.
 const termOf = ({ flags }: Option): string => flags.replaceAll(/[<>]/g, "");
 
 /** A line for each option; what goes on in a second line is set below the first. */
-const optionLines = (options: readonly Option[]): string => {
+const optionLines = (options: readonly Option[], width: number): string =>
+  options.map((option) => `    ${termOf(option).padEnd(width)}  ${option.description.replaceAll("\n", `\n${" ".repeat(width + 6)}`)}\n`).join("");
+
+/** The options by their groups, in the order in which these first stand. */
+const optionParts = (options: readonly Option[]): string[] => {
   const width = Math.max(...options.map((option) => termOf(option).length));
-  return options.map((option) => `    ${termOf(option).padEnd(width)}  ${option.description.replaceAll("\n", `\n${" ".repeat(width + 6)}`)}\n`).join("");
+  const groups = Map.groupBy(options, ({ helpGroupHeading }) => helpGroupHeading);
+  return [...groups].map(([heading, own]) => (heading === undefined ? "" : `  ${heading}:\n`) + optionLines(own, width));
 };
 
 /** The words that call it: "gantry events tail". */
@@ -34,7 +39,7 @@ const commandHelp = (command: Command, { usage = "", notes }: CommandText): stri
   return [
     `${commandPath(command)} ${usage}`.trimEnd().concat("\n"),
     `${indent(command.description(), 2)}\n`,
-    ...(options.length > 0 ? [optionLines(options)] : []),
+    ...optionParts(options),
     `${indent(notes, 2)}\n`,
   ].join("\n");
 };

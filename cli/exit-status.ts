@@ -52,6 +52,15 @@ const reasoned = (code: Code, reason: string, message: string, cause?: unknown):
 /** The arguments mean nothing: 64. */
 export const wrongUsage = (message: string, cause?: unknown): Fault => reasoned("INVALID_ARGUMENT", "USAGE", message, cause);
 
+/** Values that have to be given are not: 64. Each with its path in the request. */
+export const missingValues = (fields: readonly string[]): Fault =>
+  new Fault("INVALID_ARGUMENT", `${fields.join(", ")} required`, {
+    details: [
+      { kind: "reason", reason: "USAGE" },
+      { kind: "fields", violations: fields.map((field) => ({ field, description: "is required" })) },
+    ],
+  });
+
 /** Somebody said no, or had to be asked and is not there: 3. */
 export const declined = (message: string): Fault => reasoned("CANCELLED", "DECLINED", message);
 

@@ -51,6 +51,12 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   admin: { summary: "work in the database, beside the server or without it", load: async () => (await import("./commands/admin.ts")).adminCommand },
   config: { summary: "show the settings, and where they come from", load: async () => (await import("./commands/config.ts")).configCommand },
   doctor: { summary: "check whether this installation works", load: async () => (await import("./commands/doctor.ts")).doctorCommand },
+  version: {
+    isClient: true,
+    summary: "print the versions of this command and of the server",
+    load: async () => (await import("./commands/version.ts")).versionCommand,
+  },
+  open: { isClient: true, summary: "open the server's pages in a browser", load: async () => (await import("./commands/open.ts")).openCommand },
   health: { summary: "ask the running server whether it is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 

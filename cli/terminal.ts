@@ -9,6 +9,8 @@ export interface Terminal {
   readonly err: NodeJS.WriteStream;
   /** What somebody types, or pipes in; the process's own where it is left out. */
   readonly input?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  /** Milliseconds since 1970; the machine's clock where it is left out. */
+  readonly now?: () => number;
   /** The exit status: 0 all done, 1 failed, 2 done but some records refused (decisions: Command line). */
   status: number;
 }

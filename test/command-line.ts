@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly input?: string;
   /** Streams are a terminal of so many columns. */
   readonly columns?: number;
+  /** Milliseconds since 1970, from which times are told; the machine's clock without it. */
+  readonly nowMs?: number;
 }
 
 interface Sink {
@@ -34,7 +36,7 @@ const openSink = (columns: number | undefined): Sink => {
 };
 
 /** Runs `gantry` with these arguments. What it throws is told as to a process (cli/run-to-status.ts). */
-export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns }: RunOptions = {}): Promise<Run> => {
+export const runGantry = async (args: readonly string[], { environment = {}, input = "", columns, nowMs }: RunOptions = {}): Promise<Run> => {
   const [out, err] = [openSink(columns), openSink(columns)];
   const typed = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
   typed.end(input);
@@ -44,6 +46,7 @@ export const runGantry = async (args: readonly string[], { environment = {}, inp
     out: out.stream,
     err: err.stream,
     input: typed,
+    ...(nowMs === undefined ? {} : { now: () => nowMs }),
     status: 0,
   });
   return { status, out: out.text(), err: err.text() };

@@ -1,6 +1,5 @@
 // Signing in through the browser of this machine, which is redirected with the tokens to a port of it (RFC 8252, 7.3).
 
-import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
@@ -9,23 +8,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { layoutPage, pageStyle, paragraphsHtml } from "#base/html.ts";
 import { limits } from "#base/limits.ts";
+import { openInBrowser } from "../open-browser.ts";
 import { startCountdown } from "./countdown.ts";
 import { printable } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
 import { fetchPerson } from "./person.ts";
-
-const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
-  darwin: ["open"],
-  win32: ["rundll32", "url.dll,FileProtocolHandler"],
-};
-
-/** Without a browser nothing happens: the person has read the address. */
-const openInBrowser = (address: string): void => {
-  const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
-  spawn(program, [...args, address], { stdio: "ignore", detached: true })
-    .on("error", () => {})
-    .unref();
-};
 
 /** The server's own look (base/html.ts), from a port of this machine. */
 const respondWithPage = (response: ServerResponse, status: number, title: string, paragraphs: readonly string[]): void => {

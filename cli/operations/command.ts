@@ -1,6 +1,6 @@
 // The command of an operation: its help from the contract, its arguments and flags, and what it does with them.
 
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import type { Json, JsonObject } from "#base/json.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
@@ -140,15 +140,41 @@ const addOwnOptions = (command: Command, shape: CommandShape): void => {
   command.addOption(new Option("--no-color").hideHelp());
 };
 
-const usageOf = (shape: CommandShape): string => {
+/** Asked for by the rules of a resource, where the public contract has it as optional. */
+const isNeeded = (flag: FieldFlag): boolean => flag.field.required || fieldText(flag).endsWith("Needed on create.");
+
+/** What a message needs only if it is there at all is not required of every request. */
+const isRequired = (flag: FieldFlag, { method, body, kind }: CommandShape): boolean =>
+  isNeeded(flag) && (flag.message === method.input || (flag.message === body?.message && kind !== "update"));
+
+/** `also`: flags that turned out to be required. */
+const usageOf = (shape: CommandShape, also: readonly FieldFlag[] = []): string => {
   const { kind, positionals, flags } = shape;
   const words = positionals.map((flag) => positionalName(flag, shape)).map((name) => (kind === "delete" ? `${name}…` : name));
-  const required = flags.filter(({ field, path }) => field.required && path.length === 1).map((flag) => `--${flag.name} ${placeholder(flag, shape)}`);
+  const required = flags
+    .filter((flag) => isRequired(flag, shape) || also.includes(flag))
+    .map((flag) => (isFlagOnly(flag) ? `--${flag.name}` : `--${flag.name} ${placeholder(flag, shape)}`));
   return [...words, ...required, "[OPTIONS]"].join(" ");
 };
 
-/** Asked for by the rules of a resource, where the public contract has it as optional. */
-const isNeeded = (flag: FieldFlag): boolean => flag.field.required || fieldText(flag).endsWith("Needed on create.");
+/** Flags that are there for every command, or that few calls need. */
+const furtherFlags: ReadonlySet<string> = new Set([
+  ...["--server", "--context", "--timeout", "--no-input", "--color", "--columns", "--idempotency-key", "--if-match", "--allow-missing", "--skip"],
+]);
+
+/** In the help: what is required first, then what most calls need, then the rest. */
+const helpGroups = ["Required", "Options", "More options"] as const;
+
+/** Adds these options in the order of their groups. */
+const addGrouped = (command: Command, options: readonly Option[], shape: CommandShape): void => {
+  const flags = new Map(shape.flags.map((flag) => [`--${flag.name}`, flag]));
+  const groupOf = ({ long }: Option): (typeof helpGroups)[number] => {
+    const flag = flags.get(long ?? "");
+    if (flag !== undefined && isRequired(flag, shape)) return "Required";
+    return furtherFlags.has(long ?? "") || (flag !== undefined && flag.path.length > 2) ? "More options" : "Options";
+  };
+  for (const group of helpGroups) for (const option of options) if (groupOf(option) === group) command.addOption(option.helpGroup(group));
+};
 
 /** A value that shows how one is written. */
 const exampleValue = (flag: FieldFlag, shape: CommandShape): string | undefined => {
@@ -169,9 +195,7 @@ const examplesOf = (words: string, shape: CommandShape): string[] => {
   const base = ["gantry", words, ...places].join(" ");
   const given = flags.flatMap((flag) => {
     const value = isFlagOnly(flag) ? undefined : exampleValue(flag, shape);
-    // What a message needs only if it is there at all belongs into no first example.
-    const own = flag.message === method.input || flag.message === body?.message;
-    const wanted = (own && isNeeded(flag)) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
+    const wanted = isRequired(flag, shape) || (kind === "update" && flag.field.kind === "string" && !flag.field.uid);
     return wanted && value !== undefined ? [`--${flag.name} ${value}`] : [];
   });
   const parts = [base, ...(kind === "update" ? given.slice(0, 1) : given)];
@@ -234,20 +258,25 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
     const word = positionalName(flag, shape);
     command.argument(kind === "delete" ? `<${word}...>` : kind === "update" ? `[${word}]` : `<${word}>`);
   }
-  for (const flag of flags) addFieldOption(command, flag, shape);
+  // Commander keeps options in the order in which they come: they are sorted before the command has them.
+  const draft = new Command();
+  for (const flag of flags) addFieldOption(draft, flag, shape);
   for (const { name: list } of listFlags(shape))
     for (const [word, text] of [
       ["add", "add these to the list"],
       ["remove", "take these from the list"],
     ] as const)
-      command.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collectValue));
-  if (takesPresets(method)) addPresetOptions(command);
-  for (const option of command.options) option.description = wrapped(option.description, textColumns);
-  addOwnOptions(command, shape);
+      draft.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collectValue));
+  if (takesPresets(method)) addPresetOptions(draft);
+  for (const option of draft.options) option.description = wrapped(option.description, textColumns);
+  addOwnOptions(draft, shape);
+  addGrouped(command, draft.options, shape);
   return command.action(async () => {
     const options = command.opts<CommandOptions>();
     const typed = command.args;
-    await runInSession(terminal, shape, options, async (session) => {
+    const given = options.file === undefined ? new Set(givenOf(command, shape, typed, undefined).flags.keys()) : undefined;
+    const typedUsage = (required: readonly FieldFlag[]): string => `gantry ${words} ${usageOf(shape, required)}`;
+    await runInSession(terminal, { shape, options, given, usage: typedUsage }, async (session) => {
       const reader: ValueReader = { nowMs: Date.now, readContent: contentReader(terminal.input ?? process.stdin) };
       const build = async (values: readonly string[]) =>
         buildRequest({

@@ -16,6 +16,10 @@ export interface FailureContext {
   /** The flags of the command, and where its resource stands in the request. */
   readonly flags: readonly FieldFlag[];
   readonly bodyPath: string | undefined;
+  /** The names of the flags that were given; undefined where a file may have said the rest. */
+  readonly given?: ReadonlySet<string> | undefined;
+  /** The usage line, with these flags; of commands that have flags. */
+  readonly usage?: ((required: readonly FieldFlag[]) => string) | undefined;
   /** What the call was made with: "the token of GANTRY_TOKEN, …". */
   readonly credential: string | undefined;
   readonly server: string | undefined;
@@ -25,14 +29,24 @@ export interface FailureContext {
 
 const camelOf = (path: string): string => path.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** The flag or argument that a violation is about, as it was typed; the path itself where none is. */
-const flagOfViolation = (field: string, { flags, bodyPath }: FailureContext): string => {
+const findFlag = (field: string, { flags, bodyPath }: FailureContext): FieldFlag | undefined => {
   const path = camelOf(field).split("[")[0] ?? "";
-  const found = flags.find((flag) => {
+  return flags.find((flag) => {
     const own = flag.path.join(".");
     return own === path || own === `${bodyPath}.${path}` || (flag.path[0] === "uidp" && own === `uidp.${path}`);
   });
+};
+
+/** The flag or argument that a violation is about, as it was typed; the path itself where none is. */
+const flagOfViolation = (field: string, context: FailureContext): string => {
+  const found = findFlag(field, context);
   return found === undefined ? field : `--${found.name}`;
+};
+
+/** The flag that a violation is about, if it was not given: what is refused is that there is no value. */
+const missingFlag = (field: string, context: FailureContext): FieldFlag | undefined => {
+  const found = findFlag(field, context);
+  return found === undefined || context.given === undefined || context.given.has(found.name) ? undefined : found;
 };
 
 const codeOf = (thrown: unknown): Code => {
@@ -79,16 +93,24 @@ const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   return [...asked, ...again, ...(thrown.requestId === undefined ? [] : [`request ${thrown.requestId}`])];
 };
 
+/** "--parent and --name are required". */
+const requiredText = (names: readonly string[]): string => `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} required`;
+
 /** Whatever was thrown, as the text for standard error. */
 export const failureText = (thrown: unknown, context: FailureContext): string => {
   if (context.asJson) return `${printableJson(JSON.stringify(errorJson(thrown, context)))}\n`;
   const violations = violationsOf(thrown);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const missing = new Set(violations.flatMap(({ field }) => missingFlag(field, context) ?? []));
+  const required = [...missing].map(({ name }) => `--${name}`);
+  const wrong = violations.filter(({ field }) => missingFlag(field, context) === undefined);
   // Each violation has its line, so that the first need not say one of them.
-  const first = violations.length > 0 ? "the server does not take these values" : message;
+  const first = wrong.length > 0 ? "the server does not take these values" : required.length > 0 ? requiredText(required) : message;
   const lines = [
     `gantry: ${onItsLines(first)}`,
-    ...violations.map(({ field, description }) => `  ${onOneLine(`${flagOfViolation(field, context)}: ${description}`)}`),
+    ...wrong.map(({ field, description }) => `  ${onOneLine(`${flagOfViolation(field, context)}: ${description}`)}`),
+    ...(wrong.length > 0 ? required.map((name) => `  ${requiredText([name])}`) : []),
+    ...(missing.size > 0 && context.usage ? [`  Usage: ${context.usage([...missing])}`] : []),
     ...remarksOf(thrown, context).map((line) => `  ${onOneLine(line)}`),
   ];
   return lines.map((line, index) => `${index === 0 ? red(context.colored, line) : line}\n`).join("");

@@ -4,6 +4,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { MessageFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
+import type { OutputFormat } from "../output/format.ts";
 import { openListPrinter } from "../output/print.ts";
 import { openProgressBar } from "../progress-bar.ts";
 import { coverageNote } from "./coverage-note.ts";
@@ -26,6 +27,15 @@ const readLimit = (limit: string | undefined): number => {
 const besides = (page: JsonObject, list: string): JsonObject =>
   Object.fromEntries(Object.entries(page).filter(([key]) => key !== list && key !== "nextPageToken"));
 
+/** Forms that people read. */
+const readForms: readonly OutputFormat[] = ["table", "wide", "tree", "name"];
+
+/** By name, where that is possible and nothing else is asked for: who reads a list looks for one. */
+const isByName = (request: JsonObject, { method, listed }: CommandShape, format: OutputFormat): boolean => {
+  const isPossible = method.input.byName.has("order_by") && listed?.message?.byName.get("name")?.sortable === true;
+  return isPossible && text(request, "orderBy") === "" && readForms.includes(format);
+};
+
 const totalOf = (page: JsonObject): number | undefined => (page.totalCount === undefined ? undefined : Number(page.totalCount));
 
 export const runList = async (session: Session, shape: CommandShape, request: JsonObject, { limit, watch }: ListOptions): Promise<void> => {
@@ -37,13 +47,15 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
   if (watch && !["table", "wide", "jsonl"].includes(output.format)) throw wrongUsage("--watch goes on, so that it writes lines: -o table, wide or jsonl");
   // From before the list was read: what changes meanwhile is told, and not missed.
   const changes = watch ? await watchChanges(session, shape, request) : undefined;
-  const printer = openListPrinter(output, message, listed.json);
+  const sorted = isByName(request, shape, output.format);
+  const printer = openListPrinter(output, message, listed.json, { findPaths: session.findPaths, sorted });
   const bar = openProgressBar(terminal.err);
   const startedMs = performance.now();
   let [count, total, first]: [number, number | undefined, JsonObject | undefined] = [0, undefined, undefined];
   let isCut = false;
   const paged = method.input.byName.has("page_size");
-  const asked: JsonObject = paged ? { ...request, pageSize: Math.min(most, limits.pageSizeMax) } : request;
+  const inOrder: JsonObject = sorted ? { ...request, orderBy: "name" } : request;
+  const asked: JsonObject = paged ? { ...inOrder, pageSize: Math.min(most, limits.pageSizeMax) } : inOrder;
   try {
     for await (const page of client.pages(method, asked, { signal })) {
       first ??= page;

@@ -16,14 +16,21 @@ const groupName = "chainguard.platform.iam.v2.Group";
 /** How many of the resources of one name an error lists. */
 const listedMax = 20;
 
-interface Lister {
+/** What all hierarchies begin with. */
+export const groupMessage = (): MessageFact => {
+  const message = messageByName(groupName);
+  if (message === undefined) throw new Error(`the contract has no ${groupName}`);
+  return message;
+};
+
+export interface Lister {
   readonly method: MethodFact;
   readonly list: FieldFact;
   readonly message: MessageFact;
 }
 
 /** The operation that lists these and can be narrowed to one name; undefined: they are called by their uids alone. */
-const listerOf = (message: MessageFact): Lister | undefined => {
+export const listerOf = (message: MessageFact): Lister | undefined => {
   if (!message.byName.has("name") || !message.byName.has("uid")) return undefined;
   for (const method of methods) {
     const list = method.rpc.startsWith("List") ? method.output.fields.find((field) => field.message === message && field.shape === "list") : undefined;
@@ -36,6 +43,12 @@ const listerOf = (message: MessageFact): Lister | undefined => {
 export const parentMessageOf = (message: MessageFact): MessageFact | undefined => {
   const create = methods.find(({ rpc, output }) => output === message && rpc === `Create${message.short}`);
   return messageByName(create?.input.byName.get("parent")?.refersTo ?? "");
+};
+
+/** What stands between the path of a parent and a name: `acme/team/app`, and `acme/team/app:1.2` of what lies in no group. */
+export const separatorOf = (message: MessageFact): "/" | ":" => {
+  const parent = parentMessageOf(message);
+  return parent === undefined || parent.name === groupName ? "/" : ":";
 };
 
 /** "identity_uid" is of an Identity, as far as a resource of that name is there; the domain's own comes first. */
@@ -64,6 +77,12 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
 
 /** What people call it: "role binding". */
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
+
+/** The names of a path. */
+const pathOf = (message: MessageFact, path: string): string[] => {
+  const at = separatorOf(message) === ":" ? path.lastIndexOf(":") : -1;
+  return at === -1 ? path.split("/") : [...path.slice(0, at).split("/"), path.slice(at + 1)];
+};
 
 const label = (option: string): string => (option === "" ? "" : `${option}: `);
 
@@ -128,7 +147,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
   };
 
   const look = async (option: string, message: MessageFact, value: string): Promise<string> => {
-    const path = value.startsWith("name:") ? [value.slice("name:".length)] : value.replace(/^\//, "").split("/");
+    const path = value.startsWith("name:") ? [value.slice("name:".length)] : pathOf(message, value.replace(/^\//, ""));
     const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
     const [only, ...others] = found;
     if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);

@@ -6,7 +6,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
-import { wrongUsage } from "../exit-status.ts";
+import { missingValues, wrongUsage } from "../exit-status.ts";
 import { nearestOf } from "../nearest.ts";
 import { messageReferredTo, type Names } from "./references.ts";
 import type { CommandShape, FieldFlag } from "./shape.ts";
@@ -155,13 +155,15 @@ export const buildRequest = async (building: Building): Promise<BuiltRequest> =>
     setAt(request, positional.path, await resolved("", positional, value, building));
   }
   const paths = body?.message !== undefined && kind === "update" ? leafPaths(body.message, withoutOutput(body.message, document, true)) : [];
+  const valuesOf = (flag: FieldFlag): readonly string[] | undefined =>
+    given.flags.get(flag.name) ?? (isParent(flag) && organization !== undefined ? [organization] : undefined);
+  const missing = flags.filter(
+    (flag) => flag.path.length === 1 && flag.field.required && valuesOf(flag) === undefined && request[flag.field.json] === undefined,
+  );
+  if (missing.length > 0) throw missingValues(missing.map(({ path }) => path.join(".")));
   for (const flag of flags) {
-    const values = given.flags.get(flag.name) ?? (isParent(flag) && organization !== undefined ? [organization] : undefined);
-    if (values === undefined) {
-      if (isParent(flag) && request[flag.path[0] ?? ""] === undefined)
-        throw wrongUsage("--parent is missing: say in which group, by its uid or name; a context can hold an organization");
-      continue;
-    }
+    const values = valuesOf(flag);
+    if (values === undefined) continue;
     const option = `--${flag.name}`;
     setAt(request, flag.path, await resolved(option, flag, await readValue(option, flag.field, values, reader), building));
     if (body !== undefined && flag.path[0] === body.json) paths.push(flag.path.slice(1).join("."));

@@ -12,9 +12,10 @@ import { exitStatus, exitStatusOf, wrongUsage } from "../exit-status.ts";
 import { type Interruption, openInterruption } from "../interruption.ts";
 import { type ColorChoice, hasColors } from "../output/color.ts";
 import { isForPrograms, type OutputFormat, readFormat } from "../output/format.ts";
-import type { Output } from "../output/print.ts";
+import type { FindPaths, Output } from "../output/print.ts";
 import type { Terminal } from "../terminal.ts";
-import { failureText } from "./failure.ts";
+import { type FailureContext, failureText } from "./failure.ts";
+import { openPaths } from "./paths.ts";
 import { type Names, openNames } from "./references.ts";
 import type { CommandShape } from "./shape.ts";
 
@@ -35,6 +36,7 @@ export interface Session {
   readonly context: FoundContext;
   readonly client: Client;
   readonly names: Names;
+  readonly findPaths: FindPaths;
   readonly output: Output;
   readonly signal: AbortSignal;
   /** True where somebody is there to be asked. */
@@ -91,11 +93,16 @@ const askedFormat = (options: SessionOptions, environment: Terminal["environment
 
 const isOn = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0" && value !== "false";
 
+/** What was typed. */
+export interface Invocation extends Pick<FailureContext, "given" | "usage"> {
+  readonly shape: CommandShape;
+  readonly options: SessionOptions;
+}
+
 /** Runs the command: its status is the terminal's, and its failure stands on standard error. */
 export const runInSession = async (
   terminal: Terminal,
-  shape: CommandShape,
-  options: SessionOptions,
+  { shape, options, given, usage }: Invocation,
   work: (session: Session) => Promise<void>,
 ): Promise<void> => {
   const { environment, out, err } = terminal;
@@ -111,6 +118,7 @@ export const runInSession = async (
       columns: options.columns?.split(",").filter((name) => name !== ""),
       out,
       colored: hasColors(out, environment, choice),
+      now: terminal.now ?? Date.now,
       write: (content) => writeTo(out, content),
     };
     const client = clientFor(shape.method, context, timeoutMs);
@@ -119,6 +127,7 @@ export const runInSession = async (
       context,
       client,
       names: openNames(client, interruption.signal),
+      findPaths: openPaths(client, interruption.signal),
       output,
       signal: interruption.signal,
       asks: options.input !== false && !isOn(environment.GANTRY_NO_INPUT) && input.isTTY === true && err.isTTY === true,
@@ -139,6 +148,8 @@ export const runInSession = async (
         colored: hasColors(err, environment, options.color === false ? "never" : "auto"),
         flags: [...shape.positionals, ...shape.flags],
         bodyPath: shape.body?.json,
+        given,
+        usage,
         credential: context && describeCredential(context.credential),
         server: context?.server,
         serverOrigin: context?.serverOrigin,

@@ -32,7 +32,7 @@ export interface Changes {
 
 /** Throws where the resource has no events, or the list cannot be asked for some of it. */
 export const watchChanges = async (session: Session, shape: CommandShape, request: JsonObject): Promise<Changes> => {
-  const { client, signal, output, note } = session;
+  const { client, signal, output, note, findPaths } = session;
   const { method, listed } = shape;
   const types = listed?.message === undefined ? new Map<string, MethodFact>() : typesAbout(listed.message);
   const events = methodByName(listEvents);
@@ -57,7 +57,7 @@ export const watchChanges = async (session: Session, shape: CommandShape, reques
   return {
     async follow(message) {
       const printer = (): ReturnType<typeof openListPrinter> =>
-        openListPrinter({ ...output, format: output.format === "jsonl" ? "jsonl" : output.format }, message, listed?.json ?? "");
+        openListPrinter({ ...output, format: output.format === "jsonl" ? "jsonl" : output.format }, message, listed?.json ?? "", { findPaths, sorted: false });
       const print = async (resources: readonly JsonObject[]): Promise<void> => {
         if (resources.length === 0) return;
         const lines = printer();

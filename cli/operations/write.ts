@@ -152,7 +152,7 @@ export const runDelete = async (
       const { dryRun, ifMatch, idempotencyKey } = options;
       const reply = await client.call(method, request, { signal, ifMatch, idempotencyKey, ...(dryRun ? { validateOnly: true } : {}) });
       if (isForPrograms(output.format)) await printResource(output, method.output, reply);
-      else note(dryRun ? `would be deleted: ${onOneLine(uid)}` : `deleted: ${onOneLine(uid)}`);
+      else note(`${dryRun ? "would be deleted" : "deleted"}: ${onOneLine(value === uid ? uid : `${value} (${uid})`)}`);
     } catch (thrown) {
       if (!options.allowMissing || exitStatusOf(thrown) !== exitStatus.notFound) throw thrown;
       note(`not there: ${onOneLine(value)}`);

@@ -14,8 +14,8 @@ export interface Column {
   readonly weight: number | undefined;
 }
 
-/** Columns of a table besides the name and the uid; a wide one has all. */
-const furtherColumnsMax = 4;
+/** Columns of a table besides its uid, and its name if it has one; a wide one has all. */
+const furtherColumnsMax = { named: 4, nameless: 5 };
 
 /** Letters that all values of the enum begin with: "ORG_KIND_". */
 const prefixOf = ({ numbers }: EnumFact): string => {
@@ -52,10 +52,11 @@ const isCell = (field: FieldFact): boolean =>
 
 const isText = (field: FieldFact): boolean => field.name === "description";
 
-/** The higher, the sooner it is shown. */
-const weightOf = (field: FieldFact): number => {
+/** The higher, the sooner it is shown. What has no name, such as an entry of a log, is known by its time. */
+const weightOf = (field: FieldFact, isNamed: boolean): number => {
   if (field.shownOnce) return 9;
   if (isSummary(field)) return 8;
+  if (!isNamed && field.name === "create_time") return 8;
   if (field.shape === "list") return 0;
   if (field.kind === "enum") return 7;
   if (field.sortable && field.kind !== "timestamp") return 6;
@@ -70,19 +71,20 @@ const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name
 export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
   const cells = message.fields.filter(isCell);
   const [name, uid] = [cells.find(isName), cells.find((field) => field.name === "uid") ?? cells.find((field) => field.name === "id")];
-  const others = cells.filter((field) => field !== name && field !== uid);
+  const summaries = new Set(cells.filter(isSummary).map((field) => `${field.name}_uid`));
+  const others = cells.filter((field) => field !== name && field !== uid && (wide || !summaries.has(field.name)));
   const chosen = wide
     ? others
     : others
-        .map((field) => ({ field, weight: weightOf(field) }))
+        .map((field) => ({ field, weight: weightOf(field, name !== undefined) }))
         .filter(({ weight }) => weight > 0)
         .sort((one, other) => other.weight - one.weight)
-        .slice(0, furtherColumnsMax)
+        .slice(0, name === undefined ? furtherColumnsMax.nameless : furtherColumnsMax.named)
         .map(({ field }) => field);
   // As the contract orders them.
   const ordered = others.filter((field) => chosen.includes(field));
   const whole = (field: FieldFact | undefined): Column[] => (field === undefined ? [] : [columnOf(field, undefined)]);
-  return [...whole(name), ...ordered.map((field) => columnOf(field, wide ? undefined : weightOf(field))), ...whole(uid)];
+  return [...whole(name), ...ordered.map((field) => columnOf(field, wide ? undefined : weightOf(field, name !== undefined))), ...whole(uid)];
 };
 
 /** The columns that are asked for, as `name,claimMatch.issuer`. Names that the message does not have are returned as unknown. */

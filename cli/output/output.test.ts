@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { fc, runs } from "../../test/property.ts";
 import type { Json } from "#base/json.ts";
 import { isUnprintable, onItsLines, onOneLine, printableJson } from "./escape.ts";
+import { relativeTime } from "./relative-time.ts";
 import { tableText } from "./table.ts";
 import { treeText } from "./tree.ts";
 import { parseStructured, yamlText } from "./yaml.ts";
@@ -59,8 +60,8 @@ test("a document with aliases, keys given twice or keys that are no texts is non
   for (const content of ["a: &x [1]\nb: *x\n", "a: 1\na: 2\n", "1: x\n", "{", "a: b: c"]) assert.notEqual(parseStructured(content).problem, undefined, content);
 });
 
-test("a table is aligned by what a terminal shows, and cut before its last column", () => {
-  const plain = { columns: undefined, heading: (line: string) => line };
+test("a table is aligned by what a terminal shows, and cut but for the column that is to stay whole", () => {
+  const plain = { columns: undefined, whole: 1, heading: (line: string) => line };
   assert.equal(
     tableText(
       [
@@ -83,6 +84,19 @@ test("a table is aligned by what a terminal shows, and cut before its last colum
     ),
     `${"NAME".padEnd(18)}  UID\n${"a".repeat(17)}…  0123456789\n`,
   );
+  const rows = [
+    ["NAME", "DESCRIPTION"],
+    ["acme/team/application", "b".repeat(40)],
+  ];
+  assert.equal(tableText(rows, { ...plain, columns: 35, whole: 0 }), `${"NAME".padEnd(21)}  DESCRIPTION\nacme/team/application  ${"b".repeat(11)}…\n`);
+});
+
+test("a time is told by its largest unit, before and after now", () => {
+  const nowMs = Date.parse("2026-11-23T08:00:00Z");
+  const at = (seconds: number): string => relativeTime(new Date(nowMs + seconds * 1000).toISOString(), nowMs);
+  const shown = [0, -0.9, -1, -59, -60, -3_599, -3_600, -86_399, -86_400, -364 * 86_400, -365 * 86_400, 90, 2 * 86_400].map(at);
+  assert.deepEqual(shown, ["now", "now", "1s ago", "59s ago", "1m ago", "59m ago", "1h ago", "23h ago", "1d ago", "364d ago", "1y ago", "in 1m", "in 2d"]);
+  assert.equal(relativeTime("never", nowMs), "never");
 });
 
 test("a tree puts each below the nearest one above it that is listed", () => {

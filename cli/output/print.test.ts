@@ -4,17 +4,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { messageByName } from "#contract/catalog.ts";
-import { openListPrinter } from "./print.ts";
+import { type FindPaths, openListPrinter } from "./print.ts";
 
 const organization = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567";
 const child = `${organization}/89abcdef01234567`;
 
-const printed = async (message: string, resource: JsonObject, columns: number): Promise<string> => {
+const printed = async (message: string, resource: JsonObject, columns: number, findPaths?: FindPaths): Promise<string> => {
   const fact = messageByName(message);
   assert.ok(fact !== undefined, message);
   let content = "";
   const write = async (text: string | Uint8Array): Promise<void> => void (content += String(text));
-  const printer = openListPrinter({ format: "table", columns: undefined, out: { isTTY: true, columns }, colored: false, write }, fact, "rows");
+  const now = (): number => Date.parse("2026-11-23T08:05:00Z");
+  const printer = openListPrinter(
+    { format: "table", columns: undefined, out: { isTTY: true, columns }, colored: false, now, write },
+    fact,
+    "rows",
+    findPaths && { findPaths, sorted: true },
+  );
   await printer.add([resource]);
   await printer.end({});
   return content;
@@ -31,7 +37,24 @@ test("what has no name is shown by what it says where its uid leaves no room for
 
 test("what has a name keeps its uid in a narrow terminal, and a table that fits has every column", async () => {
   const group = { uid: child, name: "team", description: "who builds it", createTime: "2026-11-23T08:00:00.000Z", updateTime: "2026-11-23T08:00:00.000Z" };
-  assert.equal(await printed("chainguard.platform.iam.v2.Group", group, 80), `NAME  UID\nteam  ${child}\n`);
+  assert.equal(await printed("chainguard.platform.iam.v2.Group", group, 70), `NAME  UID\nteam  ${child}\n`);
   const invite = { uid: child, role: { uid: organization, name: "viewer" }, email: "a@example.com" };
   assert.match(await printed("chainguard.platform.iam.v2.GroupInvite", invite, 90), /^ROLE +EMAIL +UID\n/);
+});
+
+test("what has a path of names is shown by it, needs no uid, and is never cut", async () => {
+  const group = { uid: child, name: "team", description: "d".repeat(100), createTime: "2026-11-23T08:00:00.000Z" };
+  const byPath = async (): Promise<ReadonlyMap<string, string>> => new Map([[child, "acme/a-team-with-a-long-name"]]);
+  assert.equal(
+    await printed("chainguard.platform.iam.v2.Group", group, 60, byPath),
+    "NAME                          CREATE TIME\nacme/a-team-with-a-long-name  5m ago\n",
+  );
+});
+
+test("what a column of uids names is shown by its path, and by its uid where it has none", async () => {
+  const other = `${organization}/fedcba9876543210`;
+  const entry = { uid: `${organization}/0000000000000001`, sequence: 1, callerUid: child, operation: "gantry token", subject: other };
+  const byPath: FindPaths = async ({ short }) => new Map(short === "Identity" ? [[child, "acme/bot"]] : []);
+  assert.match(await printed("gantry.audit.v1.AuditEntry", entry, 300, byPath), /^SEQUENCE +CALLER +OPERATION +SUBJECT +UID\n1 +acme\/bot +gantry token +/);
+  assert.match(await printed("gantry.audit.v1.AuditEntry", entry, 300, async () => new Map()), new RegExp(`CALLER UID.*\\n1 +${child} `));
 });

@@ -1,6 +1,7 @@
 // Writes what a server answered, in the form that is asked for. Only the resource's own data goes to standard output.
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { messageByName } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { bold } from "./color.ts";
@@ -8,7 +9,11 @@ import { cellText, type Column, columnsByName, columnsOf, valueAtPath } from "./
 import { onItsLines, onOneLine, printableJson } from "./escape.ts";
 import type { OutputFormat } from "./format.ts";
 import { gap, tableText, widthOf } from "./table.ts";
+import { relativeTime } from "./relative-time.ts";
 import { treeText } from "./tree.ts";
+
+/** The paths of names of these resources by their uids; of those without a name it is read. */
+export type FindPaths = (message: MessageFact, resources: readonly JsonObject[]) => Promise<ReadonlyMap<string, string>>;
 
 export interface Output {
   readonly format: OutputFormat;
@@ -16,6 +21,8 @@ export interface Output {
   readonly columns: readonly string[] | undefined;
   readonly out: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly colored: boolean;
+  /** What a table's times are told from. */
+  readonly now: () => number;
   /** Resolves when more may be written. */
   readonly write: (content: string | Uint8Array) => Promise<void>;
 }
@@ -36,11 +43,48 @@ const checkColumns = (output: Output, message: MessageFact): void => {
   chosenColumns(output, message);
 };
 
-const cellOf = ({ path, field }: Column, resource: JsonObject): string => cellText(field, valueAtPath(resource, path));
+const isUidColumn = ({ path }: Column): boolean => path.length === 1 && path[0] === "uid";
 
-const table = ({ out, colored }: Output, columns: readonly Column[], resources: readonly JsonObject[]): string => {
+type Paths = ReadonlyMap<string, string>;
+
+/** What a table shows in short: how long ago something was, and paths of names in place of names and uids. */
+const shortCell = ({ path, field }: Column, resource: JsonObject, paths: Paths, nowMs: number): string => {
+  const value = valueAtPath(resource, path);
+  if (field?.kind === "timestamp" && typeof value === "string") return relativeTime(value, nowMs);
+  const ownPath = path.length === 1 && path[0] === "name" ? paths.get(text(resource, "uid")) : undefined;
+  const referred = typeof value === "string" && field !== undefined && field.refersTo !== "" ? paths.get(value) : undefined;
+  return ownPath ?? referred ?? cellText(field, value);
+};
+
+/** "CALLER" of a column of uids that are shown as paths. */
+const shortHeader = ({ header, field }: Column): string => (field !== undefined && field.refersTo !== "" ? header.replace(/ UID$/, "") : header);
+
+/** The paths of what these are called, and of what their columns name. */
+const pathsOf = async (findPaths: FindPaths, message: MessageFact, columns: readonly Column[], resources: readonly JsonObject[]): Promise<Paths> => {
+  const paths = new Map(await findPaths(message, resources));
+  for (const { path, field } of columns) {
+    const referred = field === undefined ? undefined : messageByName(field.refersTo);
+    if (referred === undefined) continue;
+    const uids = new Set(resources.map((resource) => valueAtPath(resource, path)));
+    const named = [...uids].flatMap((uid) => (typeof uid === "string" && uid !== "" ? [{ uid }] : []));
+    for (const [uid, place] of await findPaths(referred, named)) paths.set(uid, place);
+  }
+  return paths;
+};
+
+const noPaths: Paths = new Map();
+
+const table = (output: Output, columns: readonly Column[], resources: readonly JsonObject[], paths = noPaths): string => {
+  const { out, colored } = output;
   if (resources.length === 0) return "";
-  const all = columns.map((column) => ({ column, cells: [column.header, ...resources.map((resource) => onOneLine(cellOf(column, resource)))] }));
+  const nowMs = output.now();
+  const isShort = output.format === "table";
+  const cellOf = (column: Column, resource: JsonObject): string =>
+    isShort ? shortCell(column, resource, paths, nowMs) : cellText(column.field, valueAtPath(resource, column.path));
+  // Who has a path needs no uid to be named.
+  const needed = resources.every((resource) => paths.has(text(resource, "uid"))) ? columns.filter((column) => !isUidColumn(column)) : columns;
+  const headerOf = (column: Column): string => (isShort && paths.size > 0 ? shortHeader(column) : column.header);
+  const all = needed.map((column) => ({ column, cells: [headerOf(column), ...resources.map((resource) => onOneLine(cellOf(column, resource)))] }));
   // A column that says nothing of any row says nothing; on a narrow terminal the least of what is left goes first.
   const telling = all.filter(({ column: { weight }, cells }) => weight === undefined || cells.some((cell, index) => index > 0 && cell !== ""));
   const fittingColumns = (chosen: typeof all, columnsMin: number): typeof all => {
@@ -59,7 +103,8 @@ const table = ({ out, colored }: Output, columns: readonly Column[], resources: 
   const isNameless = columns.filter(({ weight }) => weight === undefined).length === 1;
   if (isNameless && shown.length < 3 && shown.length < telling.length) shown = fittingColumns(telling.slice(0, -1), 1);
   const rows = (shown[0]?.cells ?? []).map((_, index) => shown.map(({ cells }) => cells[index] ?? ""));
-  return tableText(rows, { columns: out.isTTY ? out.columns : undefined, heading: (line) => bold(colored, line) });
+  const uidAt = shown.findIndex(({ column }) => isUidColumn(column));
+  return tableText(rows, { columns: out.isTTY ? out.columns : undefined, whole: uidAt === -1 ? 0 : uidAt, heading: (line) => bold(colored, line) });
 };
 
 /** RFC 4180, in full: neither enums nor times are shortened. */
@@ -151,8 +196,20 @@ export interface ListPrinter {
   readonly end: (reply: JsonObject) => Promise<void>;
 }
 
+export interface PathOptions {
+  /** The paths of names that a table shows in place of uids. */
+  readonly findPaths: FindPaths;
+  /** In their order, too. */
+  readonly sorted: boolean;
+}
+
+const byPath = (resources: readonly JsonObject[], paths: Paths): JsonObject[] => {
+  const pathOf = (resource: JsonObject): string => paths.get(text(resource, "uid")) ?? text(resource, "name");
+  return resources.toSorted((one, other) => (pathOf(one) < pathOf(other) ? -1 : pathOf(one) > pathOf(other) ? 1 : 0));
+};
+
 /** Writes a list: line by line as its pages come, or whole where the form wants all of it. `list` is the field that holds it. */
-export const openListPrinter = (output: Output, message: MessageFact, list: string): ListPrinter => {
+export const openListPrinter = (output: Output, message: MessageFact, list: string, options?: PathOptions): ListPrinter => {
   const { format, write } = output;
   // Before anything is asked for: what is wrong with --columns is.
   checkColumns(output, message);
@@ -186,7 +243,11 @@ export const openListPrinter = (output: Output, message: MessageFact, list: stri
       if (format === "json") return write(jsonText({ [list]: held, ...reply }));
       if (format === "yaml") return write((await import("./yaml.ts")).yamlText({ [list]: held, ...reply }));
       if (format === "tree") return write(treeText(held));
-      if (format === "table" || format === "wide") return write(table(output, columns, held));
+      if (format === "wide" || (format === "table" && output.columns !== undefined)) return write(table(output, columns, held));
+      if (format === "table") {
+        const paths = options ? await pathsOf(options.findPaths, message, columns, held) : noPaths;
+        return write(table(output, columns, options?.sorted ? byPath(held, paths) : held, paths));
+      }
     },
   };
 };

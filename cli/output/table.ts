@@ -32,12 +32,12 @@ const padTo = (text: string, columns: number): string => text + " ".repeat(Math.
 const narrowest = 10;
 export const gap = "  ";
 
-/** Takes from the widest columns until all fit. The last one, which is the uid, is for copying: it stays whole. */
-const fit = (widths: readonly number[], columns: number): number[] => {
+/** Takes from the widest columns until all fit. What is for copying stays whole. */
+const fit = (widths: readonly number[], columns: number, whole: number): number[] => {
   const fitted = [...widths];
   const used = (): number => fitted.reduce((sum, width) => sum + width, gap.length * (fitted.length - 1));
   while (used() > columns) {
-    const shrinking = fitted.slice(0, -1);
+    const shrinking = fitted.map((width, at) => (at === whole ? 0 : width));
     const widest = Math.max(...shrinking);
     if (widest <= narrowest) return fitted;
     const at = shrinking.indexOf(widest);
@@ -49,17 +49,19 @@ const fit = (widths: readonly number[], columns: number): number[] => {
 export interface TableOptions {
   /** The terminal's width; undefined: nothing is cut. */
   readonly columns: number | undefined;
+  /** The column that is never cut, from 0: what names the resource. */
+  readonly whole: number;
   /** How the first row is shown. */
   readonly heading: (line: string) => string;
 }
 
 /** The rows as lines. The first one is the heading. */
-export const tableText = (rows: readonly (readonly string[])[], { columns, heading }: TableOptions): string => {
+export const tableText = (rows: readonly (readonly string[])[], { columns, whole, heading }: TableOptions): string => {
   const natural = (rows[0] ?? []).map((_, at) => rows.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0));
-  const widths = columns === undefined ? natural : fit(natural, columns);
+  const widths = columns === undefined ? natural : fit(natural, columns, whole);
   const lines = rows.map((row) =>
     row
-      .map((cell, at) => (at === row.length - 1 ? cell : padTo(cutTo(cell, widths[at] ?? 0), widths[at] ?? 0)))
+      .map((cell, at) => (at === row.length - 1 ? cutTo(cell, widths[at] ?? 0) : padTo(cutTo(cell, widths[at] ?? 0), widths[at] ?? 0)))
       .join(gap)
       .trimEnd(),
   );

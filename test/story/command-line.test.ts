@@ -90,6 +90,8 @@ const commandNames = [
   "admin",
   "config",
   "doctor",
+  "version",
+  "open",
   "health",
 ] as const;
 

@@ -61,7 +61,7 @@ test("a group is made, listed, read, changed and deleted by its path of names", 
   const changed = await json(["iam", "groups", "update", "acme/shop", "--description", "half of it"]);
   assert.deepEqual([changed.name, changed.description], ["shop", "half of it"]);
   const { out, err, status } = await run(["iam", "groups", "delete", "acme/shop", "--yes"]);
-  assert.deepEqual([status, out, err], [0, "", `deleted: ${text(made, "uid")}\n`]);
+  assert.deepEqual([status, out, err], [0, "", `deleted: acme/shop (${text(made, "uid")})\n`]);
   assert.equal((await run(["iam", "groups", "get", text(made, "uid")])).status, 6);
 });
 
@@ -243,6 +243,9 @@ test("each kind of failure has its own exit status, a sentence on standard error
     [5, ["iam", "groups", "get", organization], /was asked with the token of GANTRY_TOKEN/, { GANTRY_TOKEN: await world.token(stranger) }],
     [6, ["iam", "groups", "get", `${organization}/0000000000000000`], /not found/],
     [7, ["registry", "repos", "create", "--parent", "acme", "--name", "once"], /already exists/],
+    [8, ["iam", "groups", "create"], /^gantry: --name is required\n {2}Usage: gantry iam groups create --name TEXT \[OPTIONS\]\n/],
+    [8, ["iam", "role-bindings", "create", "--parent", "acme"], /^gantry: --identity-uid and --role-uid are required\n/],
+    [8, ["registry", "tags", "create", "--parent", "acme/once", "--digest", "x"], /--digest: digest must match .*\n {2}--name is required\n {2}Usage: /],
     [8, ["iam", "groups", "create", "--name", "NO!"], /does not take these values\n {2}--name: /],
     [9, ["iam", "groups", "list", "--timeout", "1s"], /cannot be reached|has not answered/, { GANTRY_SERVER: `http://127.0.0.1:${closedPort}` }],
     [10, ["registry", "repos", "get-sync-status", repo], /not implemented/],
@@ -252,7 +255,11 @@ test("each kind of failure has its own exit status, a sentence on standard error
     [64, ["iam", "groups", "get"], /iam groups get takes GROUP/],
     [64, ["iam", "groups", "get", "a", "b"], /iam groups get takes GROUP/],
     [64, ["iam", "groups", "create", "--kind", "custmer"], /--kind must be one of .*did you mean customer\?/],
-    [64, ["registry", "repos", "create", "--name", "x"], /--parent is missing/],
+    [
+      64,
+      ["registry", "repos", "create", "--name", "x"],
+      /^gantry: --parent is required\n {2}Usage: gantry registry repos create --parent GROUP --name TEXT \[OPTIONS\]\n$/,
+    ],
     [64, ["registry", "tags", "list", "--updated-since", "yesterday"], /--updated-since must be a time/],
     [64, ["iam", "groups", "list", "--skip", "few"], /--skip must be a number/],
   ];
@@ -299,11 +306,11 @@ test("colours are for terminals, unless somebody says otherwise", async () => {
   assert.equal((await run([...list, "--color", "sometimes"])).status, 64);
 });
 
-test("a table is cut to its terminal, but not its uids; in a pipe nothing is cut", async () => {
+test("a wide table is cut to its terminal, but not its uids; in a pipe nothing is cut", async () => {
   await done(["iam", "groups", "create", "--parent", "acme", "--name", "a".repeat(120)]);
-  const narrow = await done(["iam", "groups", "list", "--children-of", "acme"], { columns: 80, environment: { NO_COLOR: "1" } });
-  assert.match(narrow, /^a{4,}… .* [0-9a-f]{40}\/[0-9a-f]{16}$/m);
-  assert.match(await done(["iam", "groups", "list", "--children-of", "acme"]), /^a{120} /m);
+  const wide = ["iam", "groups", "list", "--children-of", "acme", "--columns", "name,uid"];
+  assert.match(await done(wide, { columns: 80, environment: { NO_COLOR: "1" } }), /^a{4,}… +[0-9a-f]{40}\/[0-9a-f]{16}$/m);
+  assert.match(await done(wide), /^a{120} /m);
 });
 
 test("an open operation needs no sign-in", async () => {

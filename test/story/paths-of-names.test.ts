@@ -1,0 +1,123 @@
+// Tables at a terminal name resources by their paths of names, and every command takes these. As an owner of an organization.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { builtInRoleUid, operatorUid } from "#authz";
+import { type JsonObject, text } from "#base/json.ts";
+import { runGantry } from "../command-line.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let folder: string;
+let organization: string;
+let owner: string;
+
+const digest = `sha256:${"a".repeat(64)}`;
+
+/** An identity of the group with this built-in role there, and a token of it. */
+const tokenWithRole = async (parent: string, name: string, role: string): Promise<string> => {
+  const identity = { name, claimMatch: { issuer: "https://token.example.com", subject: `${parent} ${name}` } };
+  const identityUid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent, identity }), "uid");
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } });
+  return world.token(identityUid);
+};
+
+before(async () => {
+  world = await openWorld();
+  folder = await mkdtemp(join(tmpdir(), "gantry-paths-"));
+  organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "acme" } }), "uid");
+  owner = await tokenWithRole(organization, "owner", "owner");
+});
+after(async () => {
+  await world.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = async (args: readonly string[], token = owner): Promise<string> => {
+  const environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: folder };
+  const { status, out, err } = await runGantry(args, { environment });
+  assert.equal(status, 0, `gantry ${args.join(" ")}: ${err}`);
+  return out;
+};
+
+/** The first column of a table, without its heading. */
+const firstColumn = (table: string): string[] =>
+  table
+    .trimEnd()
+    .split("\n")
+    .slice(1)
+    .map((line) => line.split("  ")[0] ?? "");
+
+const make = async (service: string, request: JsonObject): Promise<string> => text(await world.ok(service, request, { token: owner }), "uid");
+
+test("groups, repos and tags are listed by their paths in the order of their names, and read by these", async () => {
+  const team = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } });
+  const repos = ["web", "api"].map((name) => make("registry.ReposService/CreateRepo", { parent: team, repo: { name } }));
+  const [web = "", api = ""] = await Promise.all(repos);
+  for (const name of ["2.0", "1.2"]) await make("registry.TagsService/CreateTag", { parent: api, tag: { name, digest } });
+
+  assert.deepEqual(firstColumn(await run(["iam", "groups", "list"])), ["acme", "acme/team"]);
+  const repoPaths = firstColumn(await run(["registry", "repos", "list"]));
+  assert.deepEqual(repoPaths, ["acme/team/api", "acme/team/web"]);
+  const tagPaths = firstColumn(await run(["registry", "tags", "list"]));
+  assert.deepEqual(tagPaths, ["acme/team/api:1.2", "acme/team/api:2.0"]);
+  for (const [path, uid] of [
+    ["acme/team/web", web],
+    ["acme/team/api", api],
+  ] as const)
+    assert.equal((await run(["registry", "repos", "get", path, "-o", "uid"])).trim(), uid);
+  for (const path of tagPaths) assert.match(await run(["registry", "tags", "get", path]), new RegExp(`^name +${path.split(":")[1]}$`, "m"));
+  assert.doesNotMatch(await run(["registry", "repos", "list"]), /[0-9a-f]{16}/);
+  assert.match(await run(["registry", "repos", "list", "-o", "wide"]), new RegExp(`${api}$`, "m"));
+});
+
+test("whoever sees a group and nothing above it is shown paths that begin there", async () => {
+  const hidden = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "hidden" } });
+  const inner = await make("iam.GroupsService/CreateGroup", { parent: hidden, group: { name: "inner" } });
+  await make("registry.ReposService/CreateRepo", { parent: inner, repo: { name: "seen" } });
+  const token = await tokenWithRole(inner, "reader", "viewer");
+  const table = await run(["registry", "repos", "list"], token);
+  assert.deepEqual(firstColumn(table), ["inner/seen"]);
+  assert.doesNotMatch(table, /acme|hidden/);
+  assert.match(await run(["registry", "repos", "get", "inner/seen"], token), /^name +seen$/m);
+});
+
+test("of two with one path, and of what lies in no organization, the uid is shown, too (attack 143)", async () => {
+  for (const subject of ["one", "other"])
+    await make("iam.IdentitiesService/CreateIdentity", {
+      parent: organization,
+      identity: { name: "twin", claimMatch: { issuer: "https://token.example.com", subject } },
+    });
+  const lines = (await run(["iam", "identities", "list", "--name", "twin"])).trimEnd().split("\n").slice(1);
+  assert.equal(lines.length, 2);
+  for (const line of lines) assert.match(line, new RegExp(`^acme/twin \\(${organization}/[0-9a-f]{16}\\)`));
+  const people = await run(["iam", "identities", "list"], await world.token());
+  assert.match(people, new RegExp(`^operator \\(${operatorUid}\\)`, "m"));
+});
+
+test("an audit log names its callers by their paths, and lists the calls of one by its name", async () => {
+  await world.server.application.services.audit.finish();
+  const list = ["audit", "entries", "list", "--descendants-of", organization];
+  assert.match(await run(list), /^SEQUENCE +CREATE TIME +CALLER +OPERATION +SUBJECT +UID\n(?:.*\n)*\d+ +\S+(?: ago)? +acme\/owner +/);
+  const calls = await run([...list, "--caller-uids", "acme/owner", "-o", "csv", "--columns", "callerUid"]);
+  const callers = new Set(calls.trimEnd().split("\r\n").slice(1));
+  assert.equal(callers.size, 1);
+});
+
+test("a deletion by a name says which resource it was", async () => {
+  const uid = await make("registry.ReposService/CreateRepo", { parent: organization, repo: { name: "short-lived" } });
+  const environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: owner, XDG_CONFIG_HOME: folder };
+  const { status, err } = await runGantry(["registry", "repos", "delete", "acme/short-lived", "--yes"], { environment });
+  assert.deepEqual([status, err], [0, `deleted: acme/short-lived (${uid})\n`]);
+});
+
+test("gantry version tells both versions, and which server does not answer; gantry open prints the server's address", async () => {
+  const { client, server, address } = JSON.parse(await run(["version", "-o", "json"])) as JsonObject;
+  assert.deepEqual([server, address], [client, world.url]);
+  assert.match(await run(["version"]), new RegExp(`^client  (\\S+)\nserver  \\1 at ${world.url}\n$`));
+  assert.match(await run(["version", "--server", "http://127.0.0.1:9"]), /\nserver {2}no answer from http:\/\/127\.0\.0\.1:9\n$/);
+  assert.equal(await run(["open", "--no-browser"]), `${world.url}/\n`);
+});
