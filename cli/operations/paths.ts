@@ -19,7 +19,7 @@ const ancestorsOf = (message: MessageFact, uid: string): { readonly uid: string;
 /** Of what lies in no group: organizations and built-in roles. People choose their names themselves. */
 const uniqueAtRoot: ReadonlySet<string> = new Set(["Group", "Role"]);
 
-/** Finds paths. What could be another's stands before the uid, so that nobody passes for somebody else by a name (attack 143). */
+/** Finds paths. The uid follows a path that could be another's, so that nobody passes for somebody else by a name (attack 143). */
 export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
   const names = new Map<string, string>();
 

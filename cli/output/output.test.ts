@@ -91,7 +91,7 @@ test("a table is aligned by what a terminal shows, and cut but for the column th
   assert.equal(tableText(rows, { ...plain, columns: 35, whole: 0 }), `${"NAME".padEnd(21)}  DESCRIPTION\nacme/team/application  ${"b".repeat(11)}…\n`);
 });
 
-test("a time is told by its largest unit, before and after now", () => {
+test("a time is shown in its largest unit, before and after now", () => {
   const nowMs = Date.parse("2026-11-23T08:00:00Z");
   const at = (seconds: number): string => relativeTime(new Date(nowMs + seconds * 1000).toISOString(), nowMs);
   const shown = [0, -0.9, -1, -59, -60, -3_599, -3_600, -86_399, -86_400, -364 * 86_400, -365 * 86_400, 90, 2 * 86_400].map(at);

@@ -42,7 +42,7 @@ test("what has a name keeps its uid in a narrow terminal, and a table that fits 
   assert.match(await printed("chainguard.platform.iam.v2.GroupInvite", invite, 90), /^ROLE +EMAIL +UID\n/);
 });
 
-test("what has a path of names is shown by it, needs no uid, and is never cut", async () => {
+test("a resource with a path of names is shown by that path, without its uid, and the path is never cut", async () => {
   const group = { uid: child, name: "team", description: "d".repeat(100), createTime: "2026-11-23T08:00:00.000Z" };
   const byPath = async (): Promise<ReadonlyMap<string, string>> => new Map([[child, "acme/a-team-with-a-long-name"]]);
   assert.equal(
@@ -51,7 +51,7 @@ test("what has a path of names is shown by it, needs no uid, and is never cut", 
   );
 });
 
-test("what a column of uids names is shown by its path, and by its uid where it has none", async () => {
+test("a referenced resource is shown by its path, or by its uid if it has none", async () => {
   const other = `${organization}/fedcba9876543210`;
   const entry = { uid: `${organization}/0000000000000001`, sequence: 1, callerUid: child, operation: "gantry token", subject: other };
   const byPath: FindPaths = async ({ short }) => new Map(short === "Identity" ? [[child, "acme/bot"]] : []);

@@ -74,7 +74,7 @@ test("groups, repos and tags are listed by their paths in the order of their nam
   assert.match(await run(["registry", "repos", "list", "-o", "wide"]), new RegExp(`${api}$`, "m"));
 });
 
-test("whoever sees a group and nothing above it is shown paths that begin there", async () => {
+test("a caller who sees a group and nothing above it gets paths that begin there", async () => {
   const hidden = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "hidden" } });
   const inner = await make("iam.GroupsService/CreateGroup", { parent: hidden, group: { name: "inner" } });
   await make("registry.ReposService/CreateRepo", { parent: inner, repo: { name: "seen" } });
@@ -85,7 +85,7 @@ test("whoever sees a group and nothing above it is shown paths that begin there"
   assert.match(await run(["registry", "repos", "get", "inner/seen"], token), /^name +seen$/m);
 });
 
-test("of two with one path, and of what lies in no organization, the uid is shown, too (attack 143)", async () => {
+test("the uid follows a path that two resources share, and a name outside any organization (attack 143)", async () => {
   for (const subject of ["one", "other"])
     await make("iam.IdentitiesService/CreateIdentity", {
       parent: organization,
