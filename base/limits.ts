@@ -1021,6 +1021,8 @@ export const limits = {
    * page. Keys of one map, and sentences about what was left out.
    */
   mcpItemsMax: 25,
+  /** Operations that a search for tools returns, with their schemas. */
+  mcpOperationsMax: 5,
   mcpResultBytesMax: 20_000,
   mcpKeysMax: 100,
   mcpNotesMax: 10,

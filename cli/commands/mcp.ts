@@ -32,7 +32,7 @@ Examples:  gantry mcp
            gantry mcp --toolsets all --write --context staging
            claude mcp add gantry -- gantry mcp`,
   })
-    .option("--toolsets <NAMES>", "sets of tools, separated by commas, or all (advisory,events,iam,registry,vulnerabilities)")
+    .option("--toolsets <NAMES>", "sets of tools, separated by commas, or all (usual operations, and a search for the others)")
     .option("--write", "with the tools that change something")
     .option("--server <URL>", "the server's address (that of the context)")
     .option("--context <NAME>", "the context to use (the current one)")

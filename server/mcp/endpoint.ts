@@ -74,7 +74,7 @@ const isTrue = (request: EndpointRequest, name: string): boolean => {
 };
 
 const selectionOf = (request: EndpointRequest, [, sets, write]: RegExpExecArray): Selection => ({
-  toolsets: readToolsets(sets ?? request.headerOf("gantry-toolsets")),
+  ...readToolsets(sets ?? request.headerOf("gantry-toolsets")),
   writes: write !== undefined || isTrue(request, "gantry-write"),
 });
 

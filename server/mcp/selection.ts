@@ -6,8 +6,13 @@ import { methods } from "#contract/catalog.ts";
 import { commandDomainOf } from "#contract/command-domain.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 
-export interface Selection {
+export interface Toolsets {
   readonly toolsets: ReadonlySet<string>;
+  /** Shown are the usual operations and a search for the others (discovery.ts). */
+  readonly isSearched: boolean;
+}
+
+export interface Selection extends Toolsets {
   /** Tools that change something, too. */
   readonly writes: boolean;
 }
@@ -31,28 +36,25 @@ export const isToolOperation = (method: MethodFact): boolean =>
 /** The names of all sets, in their order. */
 const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());
 
-/** What is shown to who names no sets: what questions about an installation need most. */
-export const defaultToolsets: readonly string[] = ["advisory", "events", "iam", "registry", "vulnerabilities"];
-
 /** Stands for every set. */
 const everyToolset = "all";
 
 /**
- * The sets that a text names, separated by commas; without one the usual sets.
+ * The sets that a text names, separated by commas; without one a search in all of them.
  * Throws INVALID_ARGUMENT for a name of none.
  */
-export const readToolsets = (text: string | undefined): ReadonlySet<string> => {
+export const readToolsets = (text: string | undefined): Toolsets => {
   const names = (text ?? "")
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-  if (names.length === 0) return new Set(defaultToolsets);
   const known = toolsetNames();
-  if (names.includes(everyToolset)) return known;
+  if (names.length === 0) return { toolsets: known, isSearched: true };
+  if (names.includes(everyToolset)) return { toolsets: known, isSearched: false };
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined) {
     const description = `there is no set of tools ${JSON.stringify(unknown.slice(0, 64))}; there are ${[...known].join(", ")}, and ${everyToolset}`;
     throw invalid([{ field: "toolsets", description }]);
   }
-  return new Set(names);
+  return { toolsets: new Set(names), isSearched: false };
 };

@@ -20,7 +20,7 @@ export interface McpStdioOptions {
 
 /** Serves until the client closes standard input. Throws INVALID_ARGUMENT for a set of tools that is not there. */
 export const serveMcpStdio = async ({ version, toolsets, writes, client, explain, onError }: McpStdioOptions): Promise<void> => {
-  const selection = { toolsets: readToolsets(toolsets), writes };
+  const selection = { ...readToolsets(toolsets), writes };
   const call = callsOf(client, explain);
   const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
   const ended = new Promise<void>((resolve) => {

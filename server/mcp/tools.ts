@@ -4,29 +4,10 @@
 import { methods } from "#contract/catalog.ts";
 import { commandDomainOf } from "#contract/command-domain.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { commentOf, inputSchemaOf, type ObjectSchema, outputSchemaOf } from "./schema.ts";
+import { discoveryDefinitions, usualTools } from "./discovery.ts";
+import { commentOf, inputSchemaOf, outputSchemaOf } from "./schema.ts";
 import { isToolOperation, type Selection } from "./selection.ts";
-
-export interface ToolDefinition {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly inputSchema: ObjectSchema;
-  readonly outputSchema: ObjectSchema;
-  readonly annotations: {
-    readonly title: string;
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: boolean;
-  };
-}
-
-export interface Tool {
-  readonly method: MethodFact;
-  readonly toolset: string;
-  readonly definition: ToolDefinition;
-}
+import type { Tool, ToolDefinition } from "./tool.ts";
 
 const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
 
@@ -86,6 +67,14 @@ export const allTools = (): readonly Tool[] =>
     .map(toolOf)
     .sort((one, other) => (one.definition.name < other.definition.name ? -1 : 1)));
 
-/** What a selection shows. */
+/** What a selection has. */
 export const selectTools = ({ toolsets, writes }: Selection): readonly Tool[] =>
   allTools().filter(({ toolset, method }) => toolsets.has(toolset) && (writes || !method.writes));
+
+/** What a selection shows. Where operations are searched, a result's schema is left out: the result says it. */
+export const shownDefinitions = (selection: Selection): readonly ToolDefinition[] => {
+  const tools = selectTools(selection).map(({ definition }) => definition);
+  if (!selection.isSearched) return tools;
+  const usual = tools.filter(({ name }) => usualTools.has(name)).map(({ outputSchema: _, ...definition }) => definition);
+  return [...usual, ...discoveryDefinitions(selection.writes)].sort((one, other) => (one.name < other.name ? -1 : 1));
+};

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { operatorUid } from "#authz";
+import { usualTools } from "../../server/mcp/discovery.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { callHttp } from "../client.ts";
@@ -45,16 +46,61 @@ const stateless = (method: string, params: JsonObject = {}, name?: string): Prom
   );
 
 for (const line of mcpLines) {
-  test(`a client ${line} gets one page of tools in a stable order, of the sets that it names, and those that change something only when it asks`, async () => {
-    const usual = await connect(line);
-    const { tools, pages } = await usual.listTools();
+  test(`a client ${line} that names no sets gets a few tools of 20 kB at most, and a search for the others`, async () => {
+    const client = await connect(line);
+    const { tools, pages } = await client.listTools();
     assert.equal(pages, 1);
     const names = tools.map(({ name }) => name);
     assert.deepEqual(names, names.toSorted());
-    assert.deepEqual(await namesOf(usual), names);
     assert.ok(tools.every(({ annotations }) => annotations.readOnlyHint === true));
-    assert.deepEqual([...new Set(names.map((name) => name.split("_")[0]))], ["advisory", "events", "iam", "registry", "vulnerabilities"]);
-    await usual.close();
+    assert.ok(JSON.stringify(tools).length <= 20_000, String(JSON.stringify(tools).length));
+    for (const name of usualTools) assert.ok(names.includes(name), name);
+
+    const { structured, texts } = await client.callTool("search_operations", { query: "list role bindings of an identity" });
+    const found = objectList(structured ?? {}, "operations");
+    assert.deepEqual(JSON.parse(texts[0] ?? ""), structured);
+    assert.deepEqual([text(found[0] ?? {}, "name"), text(found[0] ?? {}, "calledWith")], ["iam_list_role_bindings", "read_operation"]);
+    assert.ok("uidp" in part(part(found[0] ?? {}, "inputSchema"), "properties"));
+    const read = await client.callTool("read_operation", { operation: "iam_get_group", arguments: { uid: world.organization } });
+    assert.equal(text(read.structured ?? {}, "uid"), world.organization);
+    const refusal = await client.callTool("read_operation", { operation: "iam_get_group", arguments: { uid: world.organization, nonsense: 1 } });
+    assert.ok(refusal.isError && /nonsense/.test(refusal.texts[0] ?? ""));
+
+    await assert.rejects(client.callTool("read_operation", { operation: "iam_delete_group", arguments: { uid: world.organization } }), /there is no operation/);
+    await assert.rejects(client.callTool("write_operation", { operation: "iam_delete_group", arguments: { uid: world.organization } }), /there is no tool/);
+    await assert.rejects(client.callTool("iam_delete_group", { uid: world.organization }), /there is no tool/);
+    await client.close();
+  });
+
+  test(`a client ${line} that names no sets and asks for tools that change something calls them by one of their own`, async () => {
+    const client = await connect(line, "/write");
+    const { tools } = await client.listTools();
+    assert.deepEqual(
+      tools.filter(({ annotations }) => annotations.readOnlyHint !== true).map(({ name, annotations }) => [name, annotations.destructiveHint]),
+      [["write_operation", true]],
+    );
+    assert.ok(JSON.stringify(tools).length <= 20_000);
+    const found = objectList((await client.callTool("search_operations", { query: "create group" })).structured ?? {}, "operations");
+    assert.deepEqual([text(found[0] ?? {}, "name"), text(found[0] ?? {}, "calledWith")], ["iam_create_group", "write_operation"]);
+    const asked = { operation: "iam_create_group", arguments: { parent: world.organization, group: { name: `found ${line}` }, validateOnly: true } };
+    const crossed = await client.callTool("read_operation", asked);
+    assert.ok(crossed.isError && /operation: is called with write_operation/.test(crossed.texts[0] ?? ""));
+    await assert.rejects(client.callTool("iam_create_group", asked.arguments), /there is no tool/);
+    assert.match((await client.callTool("write_operation", asked)).texts[1] ?? "", /^Nothing was changed/);
+    assert.match((await client.callTool("search_operations", { query: "zebra" })).texts[0] ?? "", /no operation has any of these words: zebra/);
+    await client.close();
+  });
+
+  test(`a client ${line} gets one page of tools in a stable order, of the sets that it names, and those that change something only when it asks`, async () => {
+    const reading = await connect(line, "/advisory,events");
+    const { tools, pages } = await reading.listTools();
+    assert.equal(pages, 1);
+    const names = tools.map(({ name }) => name);
+    assert.deepEqual(names, names.toSorted());
+    assert.deepEqual(await namesOf(reading), names);
+    assert.ok(tools.every(({ annotations }) => annotations.readOnlyHint === true));
+    assert.deepEqual([...new Set(names.map((name) => name.split("_")[0]))], ["advisory", "events"]);
+    await reading.close();
 
     const [byPath, byHeader] = [
       await connect(line, "/iam,events/write"),

@@ -1,0 +1,109 @@
+// What a client is shown that names no sets of tools: a few operations that most questions need, and tools that find and call
+// the others. So a conversation holds the schemas that it uses.
+
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { seenText } from "./result.ts";
+import type { Tool, ToolDefinition } from "./tool.ts";
+
+/** Operations that are shown without a search, by the names of their tools. */
+export const usualTools: ReadonlySet<string> = new Set([
+  "events_list_events",
+  "iam_explain",
+  "iam_list_groups",
+  "iam_who_can",
+  "registry_list_affected_images",
+  "registry_list_repos",
+  "registry_list_tags",
+]);
+
+export const searchTool = "search_operations";
+export const readTool = "read_operation";
+export const writeTool = "write_operation";
+
+const callSchema = {
+  type: "object" as const,
+  properties: {
+    operation: { type: "string", description: `Name of the operation, as ${searchTool} gives it.` },
+    arguments: { type: "object", description: "The arguments, as the operation's inputSchema says." },
+  },
+  required: ["operation"],
+};
+
+const definitionOf = (name: string, title: string, description: string, writes: boolean): ToolDefinition => ({
+  name,
+  title,
+  description,
+  inputSchema: callSchema,
+  annotations: { title, readOnlyHint: !writes, destructiveHint: writes, idempotentHint: !writes, openWorldHint: writes },
+});
+
+const searchDefinition: ToolDefinition = {
+  name: searchTool,
+  title: "Search operations",
+  description:
+    `Finds operations of the API by words such as "role binding", and returns the name, description and inputSchema of at most ` +
+    `${limits.mcpOperationsMax}. Call what it finds with ${readTool}.`,
+  inputSchema: {
+    type: "object",
+    properties: { query: { type: "string", description: "Words of what you look for. Example: list pull tokens" } },
+    required: ["query"],
+  },
+  annotations: { title: "Search operations", readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+};
+
+/** The tools beside the operations. */
+export const discoveryDefinitions = (writes: boolean): readonly ToolDefinition[] => [
+  searchDefinition,
+  definitionOf(readTool, "Read operation", `Calls an operation that changes nothing. ${searchTool} finds operations.`, false),
+  ...(writes
+    ? [
+        definitionOf(
+          writeTool,
+          "Write operation",
+          `Calls an operation that changes something. Try it with validateOnly first. ${searchTool} finds operations.`,
+          true,
+        ),
+      ]
+    : []),
+];
+
+/** Without plurals, so that "role bindings" finds a role binding. */
+const wordsOf = (content: string): string[] => (content.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) => word.replace(/(?:ies|y)$|(?<=[^s])s$/, ""));
+
+/** Words of the name count most, then those of the first sentence, then of the rest. */
+const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
+  const [first = "", ...rest] = definition.description.split(/(?<=\.) /);
+  const parts = [
+    wordsOf(definition.name.replaceAll("_", " ")),
+    wordsOf(first),
+    wordsOf(`${rest.join(" ")} ${Object.keys(definition.inputSchema.properties).join(" ")}`),
+  ];
+  const found = query.map((word) => parts.findIndex((words) => words.includes(word)));
+  return found.reduce((sum, part) => sum + ([9, 3, 1][part] ?? 0), 0);
+};
+
+/** What a search returns: the best first. Of equals the shorter name is the more general operation. */
+export const searchOperations = (tools: readonly Tool[], given: JsonObject): JsonObject => {
+  const query = [...new Set(wordsOf(text(given, "query")))];
+  const found = tools
+    .map((tool) => ({ tool, score: scoreOf(tool, query) }))
+    .filter(({ score }) => score > 0)
+    .sort((one, other) => other.score - one.score || one.tool.definition.name.length - other.tool.definition.name.length)
+    .slice(0, limits.mcpOperationsMax);
+  return {
+    operations: found.map(({ tool: { method, definition } }) => ({
+      name: definition.name,
+      description: definition.description,
+      calledWith: method.writes ? writeTool : readTool,
+      inputSchema: { ...definition.inputSchema },
+    })),
+    ...(found.length === 0 ? { note: `no operation has any of these words: ${seenText(query.slice(0, 20).join(" "))}` } : {}),
+  };
+};
+
+/** The operation that a call names, and its arguments. */
+export const namedCall = (given: JsonObject): { readonly operation: string; readonly given: JsonObject } => ({
+  operation: text(given, "operation"),
+  given: isObject(given.arguments) ? given.arguments : {},
+});
