@@ -48,7 +48,11 @@ test("what commands write is what test/golden/command-line.txt says", async () =
   const told: string[] = [];
   const tell = async (line: string, columns?: number): Promise<void> => {
     const args = line.split(" ").map((word) => word.replaceAll("_", " "));
-    const { status, out, err } = await runGantry(args, { environment: { ...environment, NO_COLOR: "1" }, nowMs: world.clock.now + 300_000, ...(columns === undefined ? {} : { columns }) });
+    const { status, out, err } = await runGantry(args, {
+      environment: { ...environment, NO_COLOR: "1" },
+      nowMs: world.clock.now + 300_000,
+      ...(columns === undefined ? {} : { columns }),
+    });
     const shown = numbered(`${out}${withoutProgress(err).replaceAll(/^(?=.)/gm, "2> ")}`);
     told.push(
       `$ gantry ${line}${columns === undefined ? "" : `    (a terminal of ${columns} columns)`}\n${shown}${status === 0 ? "" : `[status ${status}]\n`}`,

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { newCommand } from "../command.ts";
 import { findContext } from "../context.ts";
-import { openInBrowser } from "../open-browser.ts";
+import { openInBrowser } from "#login";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { layoutPage, pageStyle, paragraphsHtml } from "#base/html.ts";
 import { limits } from "#base/limits.ts";
-import { openInBrowser } from "../open-browser.ts";
+import { openInBrowser } from "./open-browser.ts";
 import { startCountdown } from "./countdown.ts";
 import { printable } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";

@@ -187,3 +187,4 @@ export const signOut = async (options: SignOutOptions): Promise<void> => {
   const files = host === undefined ? [] : removeRegistryLogin(environment, host);
   if (files.length > 0) out.write(`docker, podman, skopeo and their like are signed out of ${host} (${files.join(", ")})\n`);
 };
+export { openInBrowser } from "./open-browser.ts";

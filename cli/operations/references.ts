@@ -79,7 +79,7 @@ export const messageReferredTo = ({ field, path }: FieldFlag, shape: CommandShap
 export const nounOf = ({ short }: MessageFact): string => short.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
 
 /** The names of a path. */
-const pathOf = (message: MessageFact, path: string): string[] => {
+const splitPath = (message: MessageFact, path: string): string[] => {
   const at = separatorOf(message) === ":" ? path.lastIndexOf(":") : -1;
   return at === -1 ? path.split("/") : [...path.slice(0, at).split("/"), path.slice(at + 1)];
 };
@@ -147,7 +147,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
   };
 
   const look = async (option: string, message: MessageFact, value: string): Promise<string> => {
-    const path = value.startsWith("name:") ? [value.slice("name:".length)] : pathOf(message, value.replace(/^\//, ""));
+    const path = value.startsWith("name:") ? [value.slice("name:".length)] : splitPath(message, value.replace(/^\//, ""));
     const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
     const [only, ...others] = found;
     if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);
