@@ -3,6 +3,11 @@
 //
 // A bucket is one number, the time at which it is full again: what is missing is what comes back until then (the virtual
 // scheduling of ITU-T I.371, GCRA). So a bucket that is full is the same as none.
+//
+// Where several processes serve together, each tells the others what it has taken. A bucket may then be emptier than empty, by what
+// others took before they were told: that comes back first, so that the rate holds for all of them together.
+
+import { alone, type Siblings } from "./siblings.ts";
 
 export interface BucketRate {
   /** What a full bucket holds. */
@@ -19,6 +24,16 @@ export interface Buckets {
   /** Keys in memory. */
   readonly size: number;
 }
+
+/** Buckets that processes share. */
+export interface SharedBuckets {
+  readonly siblings: Siblings;
+  /** The same in each process. */
+  readonly name: string;
+  readonly nowMs: () => number;
+}
+
+const unshared: SharedBuckets = { siblings: alone, name: "", nowMs: () => 0 };
 
 class Bucket {
   readonly key: string;
@@ -41,7 +56,7 @@ const unlink = (bucket: Bucket): void => {
  * @param rate of every key; one that is given with a key is that key's own, and may change
  * @param keysMax keys in memory
  */
-export const openBuckets = (rate: BucketRate, keysMax: number): Buckets => {
+export const openBuckets = (rate: BucketRate, keysMax: number, { siblings, name, nowMs: now }: SharedBuckets = unshared): Buckets => {
   const buckets = new Map<string, Bucket>();
   // A ring in the order of use: taking an entry out of a Map and putting it back in would allocate, this does not.
   const ring = new Bucket("", 0);
@@ -53,9 +68,12 @@ export const openBuckets = (rate: BucketRate, keysMax: number): Buckets => {
     ring.older = bucket;
   };
 
-  /** When the bucket is full. One that is emptier than it can be is of a clock that was ahead, or of another rate, and begins anew. */
+  /**
+   * When the bucket is full. One that is emptier than it can be is of a clock that was ahead, or of another rate, and begins anew. Each
+   * process may have taken all of it before it was told that others have.
+   */
   const fullMsOf = (bucket: Bucket | undefined, nowMs: number, emptyMs: number): number =>
-    bucket === undefined || bucket.fullMs <= nowMs || bucket.fullMs > nowMs + emptyMs + 1 ? nowMs : bucket.fullMs;
+    bucket === undefined || bucket.fullMs <= nowMs || bucket.fullMs > nowMs + emptyMs * siblings.count + 1 ? nowMs : bucket.fullMs;
 
   /** In how many milliseconds one can be taken; 0 or less: now. */
   const waitMsOf = (bucket: Bucket | undefined, nowMs: number, { burst, perSecond }: BucketRate): number => {
@@ -66,27 +84,36 @@ export const openBuckets = (rate: BucketRate, keysMax: number): Buckets => {
   // Times have 13 digits before the point: what is left of a millisecond after it is the arithmetic's.
   const wait = (waitMs: number): number | undefined => (waitMs < 0.01 ? undefined : Math.ceil(waitMs));
 
+  const put = (key: string, known: Bucket | undefined, fullMs: number): void => {
+    if (known !== undefined) {
+      known.fullMs = fullMs;
+      unlink(known);
+      makeYoungest(known);
+      return;
+    }
+    if (buckets.size >= keysMax) {
+      const oldest = ring.younger;
+      unlink(oldest);
+      buckets.delete(oldest.key);
+    }
+    const made = new Bucket(key, fullMs);
+    buckets.set(key, made);
+    makeYoungest(made);
+  };
+
+  const tell = siblings.sum(name, (key, ms) => {
+    const known = buckets.get(key);
+    put(key, known, Math.max(known?.fullMs ?? 0, now()) + ms);
+  });
+
   return {
     look: (key, nowMs, own = rate) => wait(waitMsOf(buckets.get(key), nowMs, own)),
     take(key, nowMs, own = rate) {
       const eachMs = 1000 / own.perSecond;
       const known = buckets.get(key);
       const refusal = wait(waitMsOf(known, nowMs, own));
-      const fullMs = fullMsOf(known, nowMs, own.burst * eachMs) + (refusal === undefined ? eachMs : 0);
-      if (known !== undefined) {
-        known.fullMs = fullMs;
-        unlink(known);
-        makeYoungest(known);
-        return refusal;
-      }
-      if (buckets.size >= keysMax) {
-        const oldest = ring.younger;
-        unlink(oldest);
-        buckets.delete(oldest.key);
-      }
-      const made = new Bucket(key, fullMs);
-      buckets.set(key, made);
-      makeYoungest(made);
+      put(key, known, fullMsOf(known, nowMs, own.burst * eachMs) + (refusal === undefined ? eachMs : 0));
+      if (refusal === undefined) tell(key, eachMs);
       return refusal;
     },
     get size() {

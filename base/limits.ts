@@ -75,6 +75,16 @@ export const limits = {
   drainMs: 10_000,
   /** How long a notice to systemd may take: its program waits until systemd has read it. */
   serviceNoticeMs: 10_000,
+  /**
+   * Workers (GANTRY_WORKERS): the most that may be asked for, whose 37 connections the embedded database has beside those of commands; how often one tells the others what it has taken of a rate (a hundred messages a
+   * second cost some 2 ms of CPU time); the pause before one that has ended is started again, twice as long each time up to the longest; and how
+   * long it must have run for the next pause to be the first again.
+   */
+  workersMax: 8,
+  siblingsTellMs: 10,
+  workerPauseMs: 100,
+  workerPauseMaxMs: 30_000,
+  workerSteadyMs: 60_000,
   /** A second signal so soon after the first is the same one, come by another way. */
   signalEchoMs: 500,
 
@@ -1106,7 +1116,7 @@ export const rowQuotas = { "pending-memberships": 1_000, "scim-members": 500_000
 export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
 
 /**
- * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set
+ * Requests a second to one server, of one identity and of all identities of one organization, where the operator has set
  * nothing else. A process answers some 15,000 (measured): one identity has an eighth of it, one organization a third.
  */
 export const requestRates = {
