@@ -7,8 +7,9 @@ import { brokenConnection, sqlState } from "./faults.ts";
 /** PostgreSQL's own version number of the oldest that will do. */
 const serverVersionMin = 150_000;
 
-/** One server's: its reads, its changes, its readiness, and what runs besides: migrations, or a command. */
-const connectionsNeeded = limits.readConnections + limits.wideReadConnections + limits.writeConnections + 2;
+/** Returns what one server needs: its reads, its changes, the readiness of each of its processes, and what runs besides: migrations, or a command. */
+const connectionsNeeded = (processes: number): number =>
+  [limits.readConnections, limits.wideReadConnections, limits.writeConnections].reduce((sum, each) => sum + Math.max(each, processes), processes + 1);
 
 export interface ServerFacts {
   readonly version: string;
@@ -19,8 +20,9 @@ export interface ServerFacts {
   readonly connections: { readonly server: number; readonly database: number; readonly role: number };
 }
 
-/** Why Gantry cannot run on this server; undefined where it can. */
-export const serverProblem = ({ version, number, encoding, connections }: ServerFacts): string | undefined => {
+/** Why a server of this many processes (GANTRY_WORKERS) cannot run on this database; undefined where it can. */
+export const serverProblem = ({ version, number, encoding, connections }: ServerFacts, processes = 1): string | undefined => {
+  const needed = connectionsNeeded(processes);
   if (number < serverVersionMin) return `the database is PostgreSQL ${version}; Gantry needs ${serverVersionMin / 10_000} or newer`;
   if (encoding !== "UTF8") return `the database's encoding is ${encoding}; Gantry needs UTF8`;
   for (const [whose, limit] of [
@@ -28,8 +30,7 @@ export const serverProblem = ({ version, number, encoding, connections }: Server
     ["the database (alter database … connection limit)", connections.database],
     ["the role (alter role … connection limit)", connections.role],
   ] as const) {
-    if (limit >= 0 && limit < connectionsNeeded)
-      return `${whose} allows ${limit} connections, and each server of Gantry needs ${connectionsNeeded}: allow more`;
+    if (limit >= 0 && limit < needed) return `${whose} allows ${limit} connections, and each server of Gantry needs ${needed}: allow more`;
   }
   return undefined;
 };

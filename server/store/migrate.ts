@@ -89,7 +89,7 @@ const findMissing = async (
   return migrations.slice(applied.length);
 };
 
-const checkServer = async (client: pg.Client, config: pg.ClientConfig): Promise<void> => {
+const checkServer = async (client: pg.Client, config: pg.ClientConfig, processes = 1): Promise<void> => {
   // Superusers have what is reserved, and no limit of the database or of their own.
   const { rows } = await client.query<ServerFacts>(`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
@@ -100,7 +100,7 @@ const checkServer = async (client: pg.Client, config: pg.ClientConfig): Promise<
         'database', case when rolsuper then -1 else datconnlimit end,
         'role', case when rolsuper then -1 else rolconnlimit end) as connections
     from pg_database cross join pg_roles where datname = current_database() and rolname = current_user`);
-  const problem = rows[0] && serverProblem(rows[0]);
+  const problem = rows[0] && serverProblem(rows[0], processes);
   if (problem !== undefined) throw migrationFailure(problem);
   if (await poolsTransactions(client, config)) throw migrationFailure(poolerProblem);
 };
@@ -272,6 +272,8 @@ export interface MigrateOptions {
   readonly serverUrl?: string | undefined;
   /** How many months of the audit log the database shall keep; undefined: as many as it does. */
   readonly auditMonths?: number | undefined;
+  /** Processes of the server, each of which needs connections; 1 where nothing is said. */
+  readonly processes?: number | undefined;
   /** For tests: other migrations than this code's. */
   readonly directory?: string;
   /** Goes on into a database that a backup is being restored into. */
@@ -296,7 +298,7 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
       client.on("notice", ({ code, message = "" }) => (code === toldByMigration ? progress(message) : undefined));
       // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
-      await checkServer(client, configOf(url));
+      await checkServer(client, configOf(url), options.processes);
       const found = await findMigrator(client);
       if (!found.mayMigrate) await requireCurrent(client, found.role, migrations, options);
       return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, options) : [] };

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Metrics } from "#metrics";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
@@ -25,6 +26,8 @@ export interface StoreOptions {
   readonly readReplicaUrl?: string | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
+  /** The processes that serve together and share the connections; absent: this one alone. */
+  readonly siblings?: Siblings | undefined;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
   /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
@@ -70,10 +73,12 @@ export const prepareDatabase = async ({
   databaseUrl,
   migrateUrl,
   auditMonths,
+  siblings = alone,
   progress = () => {},
 }: Omit<StoreOptions, "log" | "readReplicaUrl" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
-  if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
-  const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
+  const { count: processes } = siblings;
+  if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl, processes });
+  const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths, processes });
   if (mayMigrate && auditMonths !== undefined) {
     progress("The server's database role can change its tables, and so the audit log: docs/operate/postgresql.md says how to use two roles");
   }
@@ -83,7 +88,7 @@ export const prepareDatabase = async ({
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
-  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics);
+  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics, options.siblings);
   const readiness = openReadiness(primary, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
   let closing: Promise<void> | undefined;

@@ -6,6 +6,7 @@ import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queu
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import { waitForDatabase } from "#calls";
 import type { Metrics } from "#metrics";
 import pg from "pg";
@@ -55,38 +56,38 @@ const makeStatementNames = (): ((text: string) => string | undefined) => {
   };
 };
 
-const pageReadTurns: FairQueueLimits = {
+const pageReadTurns = ({ share }: Siblings): FairQueueLimits => ({
   name: "organization-pages",
   what: "lists are asked for",
-  places: limits.pageRows,
-  placesEach: limits.pageRowsEach,
-  placesAlone: limits.pageRowsEach,
-  waiting: limits.callsWaiting,
-  waitingEach: limits.callsWaitingEach,
+  places: share(limits.pageRows),
+  placesEach: share(limits.pageRowsEach),
+  placesAlone: share(limits.pageRowsEach),
+  waiting: share(limits.callsWaiting),
+  waitingEach: share(limits.callsWaitingEach),
   waitMs: limits.turnWaitMs,
-};
+});
 
-const wideReadTurns: FairQueueLimits = {
+const wideReadTurns = ({ share }: Siblings): FairQueueLimits => ({
   name: "organization-wide-reads",
   what: "lists of many rows are asked for",
-  places: limits.wideReadConnections,
-  placesEach: limits.wideReadsEach,
-  placesAlone: limits.wideReadsAlone,
-  waiting: limits.wideReadsWaiting,
-  waitingEach: limits.wideReadsWaitingEach,
+  places: share(limits.wideReadConnections),
+  placesEach: share(limits.wideReadsEach),
+  placesAlone: share(limits.wideReadsAlone),
+  waiting: share(limits.wideReadsWaiting),
+  waitingEach: share(limits.wideReadsWaitingEach),
   waitMs: limits.turnWaitMs,
-};
+});
 
-const writeTurns: FairQueueLimits = {
+const writeTurns = ({ share }: Siblings): FairQueueLimits => ({
   name: "organization-writes",
   what: "changes are made",
-  places: limits.writeConnections,
-  placesEach: limits.writesEach,
-  placesAlone: limits.writesAlone,
-  waiting: limits.writesWaiting,
-  waitingEach: limits.writesWaitingEach,
+  places: share(limits.writeConnections),
+  placesEach: share(limits.writesEach),
+  placesAlone: share(limits.writesAlone),
+  waiting: share(limits.writesWaiting),
+  waitingEach: share(limits.writesWaitingEach),
   waitMs: limits.turnWaitMs,
-};
+});
 
 /** How one kind of reads uses its connections. */
 interface ReadKind {
@@ -96,8 +97,16 @@ interface ReadKind {
   readonly readsPerWriteMax: number;
 }
 
-const cheapReads: ReadKind = { connections: limits.readConnections, statementTimeoutMs: limits.cheapReadTimeoutMs, readsPerWriteMax: 8 };
-const wideReads: ReadKind = { connections: limits.wideReadConnections, statementTimeoutMs: limits.statementTimeoutMs, readsPerWriteMax: 1 };
+const cheapReads = ({ share }: Siblings): ReadKind => ({
+  connections: share(limits.readConnections),
+  statementTimeoutMs: limits.cheapReadTimeoutMs,
+  readsPerWriteMax: 8,
+});
+const wideReads = ({ share }: Siblings): ReadKind => ({
+  connections: share(limits.wideReadConnections),
+  statementTimeoutMs: limits.statementTimeoutMs,
+  readsPerWriteMax: 1,
+});
 
 /** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
 interface ReadConnection {
@@ -271,17 +280,17 @@ interface SharedReads {
   query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
-const shareReads = (cheap: Reads, wide: Reads, metrics: Metrics | undefined): SharedReads => {
+const shareReads = (cheap: Reads, wide: Reads, siblings: Siblings, metrics: Metrics | undefined): SharedReads => {
   const costs = openStatementCosts();
-  const pageTurns = openFairQueue(pageReadTurns);
-  const wideTurns = openFairQueue(wideReadTurns);
+  const pageTurns = openFairQueue(pageReadTurns(siblings));
+  const wideTurns = openFairQueue(wideReadTurns(siblings));
   metrics?.watchQueue(pageTurns);
   metrics?.watchQueue(wideTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
     // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
     // until there are none.
-    const work = { places: Math.min(rows, limits.pageRowsEach) };
+    const work = { places: Math.min(rows, siblings.share(limits.pageRowsEach)) };
     if (!pageTurns.tryEnter(party, work)) await waitForDatabase(pageTurns.wait(party, work));
     try {
       return await cheap.query(text, values);
@@ -457,8 +466,19 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
   };
 };
 
-const openWrites = (primary: Primary, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log, metrics: Metrics | undefined) => {
+const openWrites = (
+  primary: Primary,
+  nameOf: (text: string) => string | undefined,
+  watches: ExchangeWatches,
+  siblings: Siblings,
+  log: Log,
+  metrics: Metrics | undefined,
+) => {
   let commits = 0;
+  // What this process does by itself (openLooks) follows what any of them has committed.
+  const tellCommit = siblings.sum("commits", (_, others) => {
+    commits += others;
+  });
   /** Whose transaction came with a warning. */
   const warned = new WeakSet<pg.ClientBase>();
 
@@ -472,7 +492,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
   const pool = new pg.Pool({
     Client: WatchedClient,
     ...clientConfigOf(""),
-    max: limits.writeConnections,
+    max: siblings.share(limits.writeConnections),
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
       await exchange(client, () => beginSession(client, { statementTimeoutMs: limits.statementTimeoutMs }));
@@ -488,7 +508,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
     client.on("notice", ({ code }) => code === warningCode && warned.add(client));
   });
 
-  const turns = openFairQueue(writeTurns);
+  const turns = openFairQueue(writeTurns(siblings));
   metrics?.watchQueue(turns);
 
   const connect = async (): Promise<pg.PoolClient> => {
@@ -512,6 +532,7 @@ const openWrites = (primary: Primary, nameOf: (text: string) => string | undefin
       warned.delete(client);
       if (await transaction.commit()) {
         commits++;
+        tellCommit("", 1);
         // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
@@ -574,19 +595,20 @@ const openReplicaReads = (
   nameOf: (text: string) => string | undefined,
   log: Log,
   databaseAnswerMs: number,
+  siblings: Siblings,
   metrics: Metrics | undefined,
 ) => {
   const watches = openExchangeWatches(databaseAnswerMs);
   const replica = openReplica(host, primary, log, () => watches.cut());
   const open = (kind: ReadKind) => openReads(onlyHost(host), { ...kind, anyServer: true }, nameOf, watches, log);
-  const [cheap, wide] = [open(cheapReads), open(wideReads)];
+  const [cheap, wide] = [open(cheapReads(siblings)), open(wideReads(siblings))];
   const close = async (): Promise<void> => {
     const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
     await Promise.all([cheap.close(), wide.close(), replica.close()]);
     await watches.ended();
     clearTimeout(late);
   };
-  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics), close };
+  return { replica, reads: shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics), close };
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
@@ -596,17 +618,18 @@ export const openConnections = (
   log: Log,
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
+  siblings: Siblings = alone,
 ): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
   primary.onMove(() => watches.cut(new MovedDatabase()));
-  const cheap = openReads(primary, cheapReads, nameOf, watches, log);
-  const wide = openReads(primary, wideReads, nameOf, watches, log);
-  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), metrics);
-  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, metrics);
+  const cheap = openReads(primary, cheapReads(siblings), nameOf, watches, log);
+  const wide = openReads(primary, wideReads(siblings), nameOf, watches, log);
+  const reads = shareReads(measured(cheap, "reads", metrics), measured(wide, "wide_reads", metrics), siblings, metrics);
+  const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(primary, nameOf, watches, log, metrics);
+  const writes = openWrites(primary, nameOf, watches, siblings, log, metrics);
   metrics?.watch("gantry_database_connections", () =>
     (
       [
