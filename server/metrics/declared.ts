@@ -18,6 +18,8 @@ export interface Declared {
   readonly buckets?: readonly number[];
   /** "process": each server tells its own. "database": each tells the same of what all of them share. */
   readonly of: "process" | "database";
+  /** How the values of a server's workers become one; absent: their sum, or of "database" the greatest. */
+  readonly combined?: "max" | "min";
 }
 
 /** "http": what is beside the contract, such as pages, keys and the open feed. */
@@ -344,6 +346,7 @@ export const declared = {
     help: "1; its labels are the versions of this server and of Node.",
     labels: { version: "open", node: "open" },
     of: "process",
+    combined: "max",
   },
   gantry_event_loop_delay_seconds: {
     kind: "histogram",
@@ -379,6 +382,19 @@ export const declared = {
   process_start_time_seconds: {
     kind: "gauge",
     help: "When the process started, in seconds since 1970.",
+    labels: {},
+    of: "process",
+    combined: "min",
+  },
+  gantry_workers: {
+    kind: "gauge",
+    help: "Processes that answer requests (GANTRY_WORKERS), without those that are being started.",
+    labels: {},
+    of: "process",
+  },
+  gantry_worker_ends_total: {
+    kind: "counter",
+    help: "Workers that ended by themselves and were started again.",
     labels: {},
     of: "process",
   },

@@ -1,6 +1,7 @@
 // What the parts of a server hand in what they count through, and what a scrape reads. Counting costs a map's look-up;
 // what a part knows anyway (lengths, sizes) is read when somebody scrapes.
 
+import type { Registry } from "@prometheus-io/client";
 import type { FairQueue } from "#base/fair-queue.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -34,8 +35,13 @@ export const unmeasured: Metrics = { count: () => {}, observe: () => {}, watch: 
 export interface OpenMetrics extends Metrics {
   /** The text that a scrape is given: of scrapes that come together or within limits.metricsKeptMs it is made once. */
   read(): Promise<string>;
+  /** The same as data, which goes to another process. */
+  readDocument(): Promise<MetricsDocument>;
   readonly contentType: string;
 }
+
+/** All series of a process, as the library has them. */
+export type MetricsDocument = readonly object[];
 
 /** Labels of some metric, whose own type says which. */
 type Labels = Readonly<Record<string, unknown>>;
@@ -65,6 +71,27 @@ const within = <T>(ms: number, work: Promise<T>): Promise<T> => {
   work.then(resolve, reject).finally(() => clearTimeout(timer));
   return promise;
 };
+
+const combinationOf = ({ of, combined }: Declared): "sum" | "max" | "min" => combined ?? (of === "database" ? "max" : "sum");
+
+const aggregate = async (documents: readonly MetricsDocument[]): Promise<Registry> => {
+  const { AggregatorRegistry } = await import("@prometheus-io/client");
+  return AggregatorRegistry.aggregate([...documents]);
+};
+
+/** Returns the text of a scrape of several processes that are one server. */
+export const combineDocuments = async (documents: readonly MetricsDocument[]): Promise<string> => (await aggregate(documents)).metrics();
+
+/** Returns what stays of processes that have ended: what only grows, or its sum would go back, which looks like a new start of all. */
+export const keepGrowing = async (documents: readonly MetricsDocument[]): Promise<MetricsDocument> =>
+  (await (await aggregate(documents)).getMetricsAsJSON()).filter(({ type }) => type !== "gauge");
+
+/** Returns a document of a process that has no registry. */
+export const documentOf = <N extends CounterName | GaugeName>(samples: readonly ({ readonly name: N } & Sample<N>)[]): MetricsDocument =>
+  [...Map.groupBy(samples, ({ name }) => name)].map(([name, own]) => {
+    const { help, kind }: Declared = declared[name];
+    return { name, help, type: kind, aggregator: combinationOf(declared[name]), values: own.map(({ labels, value }) => ({ labels, value })) };
+  });
 
 /** Opens a registry with every metric that is declared. */
 export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenMetrics> => {
@@ -98,8 +125,9 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
     return texts;
   };
 
-  const hold = (name: string, { kind, help, labels, buckets }: Declared): Held["add"] => {
-    const configuration = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  const hold = (name: string, metric: Declared): Held["add"] => {
+    const { kind, help, labels, buckets } = metric;
+    const configuration = { name, help, labelNames: Object.keys(labels), registers: [registry], aggregator: combinationOf(metric) };
     if (kind === "histogram") {
       const histogram = new Histogram<string>({ ...configuration, buckets: [...(buckets ?? [])] });
       return (values, value) => histogram.observe(values, value);
@@ -153,6 +181,7 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
 
   return {
     contentType: registry.contentType,
+    readDocument: () => registry.getMetricsAsJSON(),
     count: (name, labels, by = 1) => add(name, labels, by),
     observe: (name, labels, value) => add(name, labels, value),
     watch,
