@@ -100,6 +100,8 @@ export const logEvents = {
   "maintenance.failed": { level: "warn" },
   "tls.certificate.read": { level: "info" },
   "tls.certificate.failed": { level: "error" },
+  "worker.ended": { level: "error" },
+  "worker.started": { level: "info" },
   "service.notice.failed": { level: "warn" },
 } as const satisfies Readonly<Record<string, LogEvent>>;
 

@@ -6,7 +6,7 @@ import { Fault } from "#base/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** One line for the person; whoever runs a command owns the machine, and an error of ours is shown with its cause. */
-const failureText = (thrown: unknown): string => {
+export const failureText = (thrown: unknown): string => {
   const error = thrown instanceof Fault && thrown.code === "INTERNAL" ? (thrown.cause ?? thrown) : thrown;
   if (!(error instanceof Error)) return String(error);
   return error instanceof Fault ? error.message : (error.stack ?? error.message);

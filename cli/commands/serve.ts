@@ -1,7 +1,8 @@
 // `gantry serve`: runs the server until it is stopped.
 
 import type { Command } from "commander";
-import { readSettings, type Server, settingNames, type SettingText, settingTexts, startServer } from "#application";
+import { extname, join } from "node:path";
+import { readSettings, type Server, settingNames, type SettingText, settingTexts, startServer, startWorkers } from "#application";
 import { sampleLog } from "#base/sampled-log.ts";
 import { newCommand } from "../command.ts";
 import { openServiceNotices } from "../service-notices.ts";
@@ -23,6 +24,12 @@ gantry config shows what is in force; gantry doctor checks whether it works.`;
 /** In a checkout npm runs the command. An installed one is called by its name: npx would fetch whatever package a registry has of it. */
 const called = import.meta.filename.endsWith(".ts") ? "npx gantry" : "gantry";
 
+/** Beside this file in the same form: as TypeScript in a checkout, as JavaScript where it is installed. */
+const workerProgram = [
+  join(import.meta.dirname, "..", "..", "bin", "node.js"),
+  join(import.meta.dirname, "..", `worker${extname(import.meta.filename)}`),
+] as const;
+
 export const serveCommand = ({ environment, log: everything, err }: Terminal): Command =>
   newCommand({
     name: "serve",
@@ -32,7 +39,7 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     const settings = readSettings(environment);
     const { log, close: closeLog } = sampleLog(everything, settings.logLevel);
     const notices = openServiceNotices(environment, log);
-    let server: Server | undefined;
+    let server: Pick<Server, "firstOrganization" | "reload" | "close"> | undefined;
     const reload = async (): Promise<void> => {
       // During the start everything is about to be read anyway.
       if (server === undefined) return;
@@ -42,7 +49,8 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     };
     // From here on: stopped during the start, it ends right after it.
     const stopped = stopSignal(() => void reload());
-    server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
+    const options = { log, progress: (line: string) => err.write(`${line}\n`) };
+    server = settings.workers === 1 ? await startServer(settings, options) : await startWorkers(settings, { ...options, program: workerProgram });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
     lines.push(`For a token to try it with, in another terminal:  ${called} token`);

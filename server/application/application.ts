@@ -5,6 +5,7 @@ import { openAudit } from "#audit";
 import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
+import { alone } from "#base/siblings.ts";
 import { systemClock, timestamp } from "#base/time.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { unmeasured } from "#metrics";
@@ -29,7 +30,7 @@ export interface Application {
 export type ApplicationOptions = FoundationOptions;
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => {
-  const { settings, log, metrics = unmeasured, clock = systemClock, join = false } = options;
+  const { settings, log, metrics = unmeasured, clock = systemClock, join = false, siblings = alone } = options;
   const { store, vault, authn } = await openFoundation(options);
   try {
     const numberEvents = openNumbering(store, enqueueEvents, log);
@@ -48,6 +49,7 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
       clock,
       log,
       metrics,
+      siblings,
       seal: vault,
       version,
       publicUrl: settings.publicUrl,

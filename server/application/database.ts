@@ -1,6 +1,7 @@
 // The database that DATABASE_URL names or, without it, an embedded one in the data directory, which stops with its store.
 
 import type { Log } from "#base/log.ts";
+import type { Siblings } from "#base/siblings.ts";
 import type { Metrics } from "#metrics";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import { openPreparedStore, openStore, prepareDatabase, type Store } from "#store";
@@ -14,9 +15,19 @@ export interface DatabaseOptions {
   readonly progress: (line: string) => void;
   /** Beside a running server: use its embedded database. */
   readonly join: boolean;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
+  /** The embedded database, which another process of this server has started. */
+  readonly embedded?: DatabaseAddresses | undefined;
 }
 
-const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): { databaseUrl: string; migrateUrl: string } => ({
+/** How an embedded database is reached, by the role that serves and by its owner. */
+export interface DatabaseAddresses {
+  readonly databaseUrl: string;
+  readonly migrateUrl: string;
+}
+
+const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): DatabaseAddresses => ({
   databaseUrl: databaseUrlOf(address),
   migrateUrl: databaseUrlOf(ownerAddress),
 });
@@ -54,16 +65,29 @@ export const withOwnersStore = async <T>({ settings, log, progress }: Omit<Datab
   }
 };
 
+/** Starts the embedded database for other processes of this server. */
+export const startSharedDatabase = async ({
+  settings,
+  log,
+  progress,
+}: Omit<DatabaseOptions, "join">): Promise<DatabaseAddresses & Pick<EmbeddedPostgres, "stop">> => {
+  const { dataDirectory, tuning } = settings;
+  const embedded = await startEmbedded({ dataDirectory, tuning, log, progress });
+  return { ...addressesOf(embedded), stop: () => embedded.stop() };
+};
+
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
-export const openDatabase = async ({ settings, log, metrics, progress, join }: DatabaseOptions): Promise<Store> => {
+export const openDatabase = async ({ settings, log, metrics, progress, join, siblings, embedded: started }: DatabaseOptions): Promise<Store> => {
   const { databaseUrl, migrateUrl, readReplicaUrl, dataDirectory, tuning } = settings;
   // A command that has not been told how long the log is kept changes nothing about that.
   const auditMonths = join ? undefined : settings.auditMonths;
   // Nor does one need what spares the primary a server's lists.
-  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl, auditMonths, log, metrics, progress });
+  const options = { auditMonths, log, metrics, progress, siblings };
+  if (databaseUrl) return openStore({ ...options, databaseUrl, migrateUrl, readReplicaUrl: join ? undefined : readReplicaUrl });
+  if (started) return openStore({ ...options, ...started });
   const embedded = await startEmbedded({ dataDirectory, tuning, log, progress, join });
   try {
-    const store = await openStore({ ...addressesOf(embedded), auditMonths, log, metrics, progress });
+    const store = await openStore({ ...options, ...addressesOf(embedded) });
     let closing: Promise<void> | undefined;
     const close = async (): Promise<void> => {
       await store.close();

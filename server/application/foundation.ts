@@ -3,11 +3,12 @@
 
 import { type Authn, checkAuthnOptions, openAuthn } from "#authn";
 import type { Log } from "#base/log.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import { type Clock, systemClock } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Metrics, unmeasured } from "#metrics";
 import { bindSealed, openVault, type Store, type Vault } from "#store";
-import { openDatabase } from "./database.ts";
+import { type DatabaseAddresses, openDatabase } from "./database.ts";
 import type { Settings } from "./settings.ts";
 
 export interface FoundationOptions {
@@ -19,6 +20,10 @@ export interface FoundationOptions {
   readonly progress?: (line: string) => void;
   /** Beside a running server: share its embedded database. */
   readonly join?: boolean;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
+  /** The embedded database, which another process of this server has started. */
+  readonly embedded?: DatabaseAddresses | undefined;
 }
 
 export interface Foundation {
@@ -34,13 +39,15 @@ export const openFoundation = async ({
   clock = systemClock,
   progress = () => {},
   join = false,
+  siblings = alone,
+  embedded,
 }: FoundationOptions): Promise<Foundation> => {
   // What is wrong in a setting is told before anything is made, migrated or waited for.
   checkAuthnOptions(settings);
   const ownVault = (): Promise<Vault> =>
     openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
   const given = settings.secretKeyFile === undefined ? undefined : await ownVault();
-  const store = await openDatabase({ settings, log, metrics, progress, join });
+  const store = await openDatabase({ settings, log, metrics, progress, join, siblings, embedded });
   try {
     // Made in the data directory, which the embedded PostgreSQL makes with the rights that it needs.
     const vault = given ?? (await ownVault());
@@ -51,6 +58,7 @@ export const openFoundation = async ({
       clock,
       log,
       metrics,
+      siblings,
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,

@@ -20,11 +20,18 @@ import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import type { ReservedName } from "#store";
+import type { WorkerOptions } from "./worker.ts";
+import type { WorkersOptions } from "./workers.ts";
 import type { TagPolicy, TagPolicyDraft } from "./tag-ends.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
+
+export const startWorkers = async (settings: Settings, options: WorkersOptions): Promise<Pick<Server, "firstOrganization" | "reload" | "close">> =>
+  (await import("./workers.ts")).startWorkers(settings, options);
+
+export const runWorker = async (options: WorkerOptions): Promise<void> => (await import("./worker.ts")).runWorker(options);
 
 export async function* examineInstallation(options: DoctorOptions): AsyncGenerator<Finding> {
   yield* (await import("./doctor.ts")).examineInstallation(options);

@@ -5,6 +5,7 @@ import type { ClientLimits } from "#authn";
 import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import { openDocs } from "#docs";
@@ -24,14 +25,15 @@ import {
   type Schedule,
   startFeeds,
 } from "#feeds";
-import { countLog, openCallMetrics, openMetrics, watchProcess } from "#metrics";
+import { combineDocuments, countLog, type MetricsDocument, openCallMetrics, openMetrics, watchProcess } from "#metrics";
 import { findRepoBlob } from "#store";
 import { type Calls, openCalls, openTraces, type Traces, type TracesOptions } from "#calls";
 import { openSignIn } from "#signin";
 import { type AuditTargets, openAuditTargets, readTargetsFile } from "#audit-targets";
-import { httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
+import { type HandedConnections, httpStatusOf, openPrivatePort, openTransport, type PrivatePort, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { watchCertificate } from "./certificate.ts";
+import type { DatabaseAddresses } from "./database.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./named-group.ts";
 import { listenFault } from "./listen-fault.ts";
@@ -56,6 +58,17 @@ export interface ServerOptions {
   readonly deliversByHand?: boolean;
   /** For tests: how often the certificate's files are looked at. */
   readonly lookMs?: number;
+  /** It is one of several processes that are one server. */
+  readonly worker?: WorkerPart;
+}
+
+/** What a worker has of the processes beside it. */
+export interface WorkerPart {
+  readonly siblings: Siblings;
+  readonly handed: HandedConnections;
+  readonly embedded: DatabaseAddresses | undefined;
+  /** The metrics of every process. */
+  readonly readAllMetrics: () => Promise<readonly MetricsDocument[]>;
 }
 
 export interface Server {
@@ -74,6 +87,8 @@ export interface Server {
   readonly sboms: SbomReaders;
   /** Reads again what is read while the server runs: the certificate. Resolves when it is in force, or was refused. */
   reload(): Promise<void>;
+  /** This process's own metrics. */
+  readMetrics(): Promise<MetricsDocument>;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
@@ -112,28 +127,39 @@ const openDocumentOf =
   };
 
 export const startServer = async (settings: Settings, given: ServerOptions): Promise<Server> => {
+  const { worker } = given;
+  const siblings = worker?.siblings ?? alone;
+  // What a server does by itself: once, whichever processes it has.
+  const leads = siblings.index === 0;
+  const runsByItself = leads && given.deliversByHand !== true;
   // Before anything is made, migrated or waited for.
-  const auditTargets = settings.auditTargetsFile === undefined ? [] : await readTargetsFile(settings.auditTargetsFile);
-  const scheduled = settings.feedsFile === undefined ? undefined : await readFeedsFile(settings.feedsFile);
+  const auditTargets = settings.auditTargetsFile === undefined || !leads ? [] : await readTargetsFile(settings.auditTargetsFile);
+  const scheduled = settings.feedsFile === undefined || !leads ? undefined : await readFeedsFile(settings.feedsFile);
   const metrics = settings.metrics && (await openMetrics({ log: given.log }));
   const options = metrics ? { ...given, log: countLog(metrics, given.log) } : given;
-  for (const { setting, says, remedy } of plaintextWarnings(settings)) options.log("settings.plaintext", { setting, message: `${says}; ${remedy}` });
-  const application = await openApplication({ settings, ...options, ...(metrics ? { metrics } : {}) });
+  for (const { setting, says, remedy } of leads ? plaintextWarnings(settings) : [])
+    options.log("settings.plaintext", { setting, message: `${says}; ${remedy}` });
+  const application = await openApplication({ settings, ...options, siblings, embedded: worker?.embedded, ...(metrics ? { metrics } : {}) });
   const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   let archives: ReturnType<typeof openArchives> | undefined;
   let metricsPort: PrivatePort | undefined;
   let traces: Traces | undefined;
   try {
-    const firstOrganization = await makeFirstOrganization(call);
+    const firstOrganization = leads ? await makeFirstOrganization(call) : undefined;
     if (scheduled !== undefined) feeds = await startFeeds({ services, feeds: scheduled, destination: (group) => findImportGroup(call, group, "group") });
     const { authn, store } = services;
-    await authn.reportIssuerPatterns();
-    const outdated = await countOutdatedFeeds(store);
+    if (leads) await authn.reportIssuerPatterns();
+    const outdated = leads ? await countOutdatedFeeds(store) : 0;
     if (outdated > 0) options.log("feeds.outdated", { sources: outdated });
     const feed = { reader: store, publicUrl: settings.publicUrl, publisher: settings.publisher, restoredMs: services.restoredMs };
     const csaf = openCsaf({ feed, store, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
-    archives = openArchives(store.read, { folder: join(settings.dataDirectory, "archives"), clock: services.clock, log: options.log });
+    archives = openArchives(store.read, {
+      folder: join(settings.dataDirectory, "archives"),
+      bytesMax: siblings.share(limits.archiveFilesBytesMax),
+      clock: services.clock,
+      log: options.log,
+    });
     const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
     const signIn = openSignIn({
       ...services,
@@ -145,9 +171,10 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       statusOf: httpStatusOf,
     });
     const mcp = openMcpEndpoints(application, settings, options.log);
-    const scrape = metrics && openMetricsDocument(metrics, settings.metrics?.token);
+    const shown = metrics && worker ? { ...metrics, read: async () => combineDocuments(await worker.readAllMetrics()) } : metrics;
+    const scrape = shown && openMetricsDocument(shown, settings.metrics?.token);
     const metricsListen = settings.metrics?.listen;
-    if (scrape && metricsListen)
+    if (scrape && metricsListen && leads)
       metricsPort = await openPrivatePort({ ...metricsListen, serviceDomain: settings.serviceDomain, log: options.log }, { [metricsPath]: scrape }).catch(
         (thrown: unknown) => {
           throw listenFault(metricsListen, thrown, "GANTRY_METRICS_LISTEN");
@@ -167,7 +194,9 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     };
     const openFeed = limitedDocuments(open, authn.clientLimits);
     const countSpans: TracesOptions["countSpans"] = metrics && ((outcome, spans) => metrics.count("gantry_trace_spans_total", { outcome }, spans));
-    traces = settings.traces && (await openTraces(settings.traces, { version, log: options.log, countSpans }));
+    traces =
+      settings.traces &&
+      (await openTraces({ ...settings.traces, perSecond: siblings.share(settings.traces.perSecond) }, { version, log: options.log, countSpans }));
     const calls = openCalls({ traces, log: options.log, logsRequests: settings.logsRequests, onEnd: (call) => countCall?.(call) });
     const countCall = metrics && openCallMetrics(metrics, () => calls.inFlight());
     const transport = await openTransport(
@@ -183,6 +212,8 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
         log: options.log,
         metrics,
         version,
+        handed: worker?.handed,
+        siblings,
       },
       {
         serve,
@@ -197,19 +228,20 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     const certificate = settings.tls && watchCertificate({ ...options, tls: settings.tls, clock: services.clock, use: transport.renewCertificate });
     const delivery = openDelivery(
       { ...services, traces, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
-      { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
+      { numberEvents: application.numberEvents, kernel, byHand: !runsByItself },
     );
-    if (options.deliversByHand !== true) services.audit.start();
+    if (options.deliversByHand !== true) services.audit.start(leads);
     const targets = openAuditTargets({ ...services, outbound: authn.outbound, userAgent: `gantry/${version}` }, auditTargets);
-    if (options.deliversByHand !== true) targets.start();
-    const maintenance = startMaintenance(kernel, settings);
-    const tagEnds = startTagEnds(kernel);
-    const untagged = startUntaggedCollection(kernel, settings.untaggedDays);
+    if (runsByItself) targets.start();
+    const maintenance = leads ? startMaintenance(kernel, settings) : undefined;
+    const tagEnds = leads ? startTagEnds(kernel) : undefined;
+    const untagged = leads ? startUntaggedCollection(kernel, settings.untaggedDays) : undefined;
     const memory = watchMemory();
     const ownProcess = metrics && watchProcess(metrics, version);
-    if (metrics) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
-    const patternReport = authn.startPatternReport();
-    const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
+    if (metrics && !worker) metrics.watch("gantry_workers", () => [{ labels: {}, value: 1 }]);
+    if (metrics && leads) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
+    const patternReport = leads ? authn.startPatternReport() : undefined;
+    const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: !runsByItself });
     void feeds?.turn();
     return {
       application,
@@ -221,12 +253,13 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       auditTargets: targets,
       sboms,
       reload: async () => certificate?.renew(),
+      readMetrics: async () => (await metrics?.readDocument()) ?? [],
       async close() {
         certificate?.stop();
-        maintenance.stop();
+        maintenance?.stop();
         memory.stop();
         ownProcess?.stop();
-        patternReport.stop();
+        patternReport?.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
@@ -234,13 +267,13 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           feeds?.stop(),
           archives?.close(),
           sboms.stop(),
-          tagEnds.stop(),
-          untagged.stop(),
+          tagEnds?.stop(),
+          untagged?.stop(),
           transport.close(),
           metricsPort?.close(),
           delivery.stop(),
           targets.stop(),
-          patternReport.ended,
+          patternReport?.ended,
         ]);
         await traces?.close();
         await application.close();

@@ -15,6 +15,7 @@ export interface SettingText {
 export const settingTexts = {
   GANTRY_LISTEN: { says: "address and port", byDefault: "127.0.0.1:8080" },
   GANTRY_DATA: { says: "data directory", byDefault: "./gantry-data" },
+  GANTRY_WORKERS: { says: "processes that serve together, up to 8; auto: one for each core", byDefault: "1" },
   DATABASE_URL: { says: "a PostgreSQL to use instead of the embedded one: an address, with one host or several" },
   GANTRY_POSTGRES_SETTINGS: {
     says: "memory and disk of the embedded PostgreSQL: shared_buffers, work_mem, maintenance_work_mem, max_wal_size, as NAME=SIZE",

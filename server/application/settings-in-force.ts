@@ -25,6 +25,7 @@ const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings)
 
 /** What holds of settings that may be set in part. */
 const completed: typeof derivedDefaults = {
+  GANTRY_WORKERS: ({ workers }) => String(workers),
   GANTRY_POSTGRES_SETTINGS: ({ databaseUrl, tuning }) => (databaseUrl === undefined && tuning ? tuningText(tuning) : ""),
 };
 

@@ -2,6 +2,7 @@
 // line that names the variable (decisions: Command line).
 
 import { BlockList, isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { type BlobsSetting, readBlobsSetting } from "#base/blobs-setting.ts";
 import { limits } from "#base/limits.ts";
@@ -39,6 +40,8 @@ export interface DatabaseSettings {
 export interface Settings extends DatabaseSettings {
   readonly host: string;
   readonly port: number;
+  /** GANTRY_WORKERS: how many processes serve. */
+  readonly workers: number;
   readonly publicUrl: string;
   readonly serviceDomain: string;
   readonly tls: (Certificate & CertificateFiles) | undefined;
@@ -101,6 +104,11 @@ export interface Settings extends DatabaseSettings {
 }
 
 const readTls = (files: CertificateFiles): Certificate & CertificateFiles => ({ ...files, ...readCertificate(files) });
+
+const readWorkers = (given: Given): number => {
+  if (given.GANTRY_WORKERS === "auto") return Math.min(availableParallelism(), limits.workersMax);
+  return readWholeNumber(given, "GANTRY_WORKERS", 1, limits.workersMax, "processes") ?? 1;
+};
 
 const readDomain = (value: string): string => {
   if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value))
@@ -228,6 +236,7 @@ export const readSettings = (environment: Environment): Settings => {
     ...database,
     host,
     port,
+    workers: readWorkers(given),
     publicUrl,
     publisher: readPublisher(given, publicUrl),
     securityContact: readSecurityContact(given),

@@ -11,8 +11,8 @@ import { openSealing } from "./seal.ts";
 export interface Audit {
   /** Takes down a call that was refused or only tried; never fails and never waits. */
   recordRefusal(call: RefusedCall): void;
-  /** Begins to keep the log by itself. */
-  start(): void;
+  /** Begins to keep the log by itself; unless it `seals`, it writes refusals alone, and another process seals. */
+  start(seals: boolean): void;
   /** Writes and seals all there is. */
   finish(): Promise<void>;
   /** Writes the refusals that were taken down, and no more by itself. What is not sealed yet is sealed by whoever comes next. */
@@ -35,9 +35,9 @@ export const openAudit = (services: AuditServices): Audit => {
 
   const now = (): string => timestamp(clock());
 
-  const tick = async (): Promise<void> => {
+  const tick = async (seals: boolean): Promise<void> => {
     await refusals.flush(false);
-    if (!(await looks.begin())) return;
+    if (!seals || !(await looks.begin())) return;
     // By itself: the log waits neither for who sends events nor for a server that does.
     const numbering = (async () => {
       while (!stopping && (await numberEvents(now())));
@@ -51,9 +51,9 @@ export const openAudit = (services: AuditServices): Audit => {
 
   return {
     recordRefusal: refusals.add,
-    start() {
+    start(seals) {
       timer = setInterval(() => {
-        running ??= tick()
+        running ??= tick(seals)
           .catch((cause: unknown) => {
             looks.again();
             log("audit.tick.failed", { cause });

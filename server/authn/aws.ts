@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { part, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Log } from "#base/log.ts";
 import { matchingBudget } from "#base/pattern.ts";
 import { type Clock, readTimestamp } from "#base/time.ts";
@@ -211,13 +212,14 @@ export const openAwsTokens = (dependencies: {
   readonly log: Log;
   /** GANTRY_AWS_STS_URL; undefined: the host that was signed. */
   readonly endpoint: string | undefined;
+  readonly siblings?: Siblings;
 }): AwsTokens => {
-  const { store, outbound, audiences, clock, log, endpoint } = dependencies;
+  const { store, outbound, audiences, clock, log, endpoint, siblings = alone } = dependencies;
   let calls = 0;
 
   const send = async ({ host, headers, identity }: AwsRequest): Promise<OutboundReply> => {
     // Whoever sends made-up requests costs AWS some, and nobody here more than one of these calls.
-    if (calls >= limits.awsCallsMax) throw unreachableSts();
+    if (calls >= siblings.share(limits.awsCallsMax)) throw unreachableSts();
     calls++;
     try {
       const base = withoutTrailing(endpoint ?? `https://${host}`, "/");

@@ -1,5 +1,5 @@
 // What clients may do who are not known: counted for each client address, so that a stranger uses up no more than his own
-// share. Counted in this process; what leaves rows is counted in the database besides (server/signin/open-rows.ts).
+// share. Counted in this server; what leaves rows is counted in the database besides (server/signin/open-rows.ts).
 //
 // A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
 // there an address in it, and it goes with its row, within the hour.
@@ -8,6 +8,7 @@ import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
 import type { Vault } from "#store";
 
@@ -41,14 +42,17 @@ export interface ClientLimits {
 
 const windowMs = 60_000;
 
-export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): ClientLimits => {
-  const opened = new Map<ClientPurpose, Buckets>();
+export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">, siblings: Siblings = alone): ClientLimits => {
+  // All at once: what another process counts is heard by those that are open.
+  const opened = new Map(
+    Object.entries(purposes).map(([purpose, [perMinute]]) => [
+      purpose,
+      openBuckets({ burst: perMinute, perSecond: perMinute / 60 }, limits.clientAddressesMax, { siblings, name: purpose, nowMs: clock }),
+    ]),
+  );
   const bucketsOf = (purpose: ClientPurpose): Buckets => {
-    const known = opened.get(purpose);
-    if (known) return known;
-    const [perMinute] = purposes[purpose];
-    const buckets = openBuckets({ burst: perMinute, perSecond: perMinute / 60 }, limits.clientAddressesMax);
-    opened.set(purpose, buckets);
+    const buckets = opened.get(purpose);
+    if (!buckets) throw new Error(`no purpose ${purpose}`);
     return buckets;
   };
   const refuse = (purpose: ClientPurpose, retryMs: number | undefined): void => {

@@ -3,6 +3,7 @@
 
 import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import { limits } from "#base/limits.ts";
 import type { Metrics } from "#metrics";
 import type { Log } from "#base/log.ts";
@@ -54,6 +55,8 @@ export interface AuthnOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
   /** GANTRY_PUBLIC_URL, exactly: what our tokens say as issuer. */
   readonly issuer: string;
   /** GANTRY_AUDIENCES: accepted besides the public URL and its host. */
@@ -167,17 +170,17 @@ export const checkAuthnOptions = ({
 };
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
-  const { store, vault, clock, log, metrics, issuer, knownCapabilities } = options;
-  const plainOutbound = openOutbound({ allow: options.egressAllow, caFile: options.caFile, log, clock });
+  const { store, vault, clock, log, metrics, issuer, knownCapabilities, siblings = alone } = options;
+  const plainOutbound = openOutbound({ siblings, allow: options.egressAllow, caFile: options.caFile, log, clock });
   const outbound = metrics ? countOutbound(plainOutbound, metrics) : plainOutbound;
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const mailIssuers = readMailIssuers(options.mailIssuers ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
-  const clientLimits = openClientLimits(clock, vault);
+  const clientLimits = openClientLimits(clock, vault, siblings);
   const keys = await openKeys(store, vault, clock, log);
   const issuers = openIssuers(outbound, clock, log);
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
-  const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
+  const awsTokens = openAwsTokens({ siblings, store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
   const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
   const scimTokens = openScimTokens(store, clock, issuer);
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });

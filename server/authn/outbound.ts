@@ -10,6 +10,7 @@ import { isIP, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
 import type { Agent, buildConnector } from "undici";
 import { Fault } from "#base/fault.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
 import { unreachableText } from "#base/refused-address.ts";
@@ -216,15 +217,17 @@ export const shareKey = (tenant: OutboundTenant, host: string): string => {
   return "organization" in tenant ? tenant.organization : networkOf(tenant.address);
 };
 
-const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
-  issuer: () => openShares({ all: limits.issuerFetchesMax, each: limits.issuerFetchesEachMax }, "issuers"),
+const openPurposeShares: Readonly<Record<Purpose, (siblings: Siblings) => Shares>> = {
+  issuer: ({ share }) => openShares({ all: share(limits.issuerFetchesMax), each: share(limits.issuerFetchesEachMax) }, "issuers"),
   sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
   feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
-  client: () => openShares({ all: limits.clientFetchesMax, each: limits.clientFetchesEachMax }, "clients"),
+  client: ({ share }) => openShares({ all: share(limits.clientFetchesMax), each: share(limits.clientFetchesEachMax) }, "clients"),
   audit: () => openShares({ all: limits.auditFetchesMax, each: limits.auditFetchesEachMax }, "targets of the audit log"),
 };
 
 export interface OutboundOptions {
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
   /** GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
   readonly allow: string;
   /** GANTRY_CA_FILE: certificate authorities besides the public ones. */
@@ -236,7 +239,7 @@ export interface OutboundOptions {
 }
 
 /** Opens the client. */
-export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
+export const openOutbound = ({ siblings = alone, allow, caFile, log = silent, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
   const egress = readEgress(allow);
   const authorities = openAuthorities(caFile, log);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
@@ -247,7 +250,7 @@ export const openOutbound = ({ allow, caFile, log = silent, clock = systemClock,
     dispatchers.set(purpose, found);
     return found;
   };
-  const shares = new Map(purposes.map((purpose) => [purpose, openPurposeShares[purpose]()]));
+  const shares = new Map(purposes.map((purpose) => [purpose, openPurposeShares[purpose](siblings)]));
   // Sinks and feeds have schedules of their own, with pauses that grow.
   const silentHosts = openPauses(clock, limits.silentHostsMax);
   return {

@@ -11,6 +11,7 @@ import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
 import type { Order } from "#base/page.ts";
+import type { Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
 import type { Metrics } from "#metrics";
 import type { Condition, Read, Store, Write } from "#store";
@@ -29,6 +30,8 @@ export interface Services {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** The processes that serve together. */
+  readonly siblings: Siblings;
   /** Of this server: "1.2.3". */
   readonly version: string;
   /** The address under which clients know the server; the source of its events. */

@@ -83,7 +83,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     resources: bound,
     resourcesInVersion1: bindResources(resources, catalogue, "version 1"),
     refusalPace: openRefusalPace(),
-    turnsOf: openCallTurns(services.metrics),
+    turnsOf: openCallTurns(services),
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };

@@ -6,8 +6,8 @@ import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { limits } from "#base/limits.ts";
-import type { Metrics } from "#metrics";
 import { networkOf } from "#base/origin.ts";
+import type { Services } from "./context.ts";
 
 /** Whoever calls an open operation, by the address of its origin: there is no organization yet, and addresses take turns. */
 export const strangerAt = (address: string): Party => ({ organization: "strangers", identity: networkOf(address) });
@@ -34,28 +34,26 @@ export const actingParty = (caller: Caller, { grants }: Rights, path: string | u
   return place === EVERYWHERE || place.startsWith(home.organization) ? home : { organization: rootOf(place), identity: home.identity };
 };
 
-/** What one kind of calls may have under way: little enough that what one organization has under way is soon done. */
-const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimits => ({
-  name,
-  what,
-  places: limits.callsUnderWay,
-  placesEach,
-  placesAlone: placesEach,
-  waiting: limits.callsWaiting,
-  waitingEach: limits.callsWaitingEach,
-  waitMs: limits.turnWaitMs,
-});
-
 /** The turns of calls. Of each kind by itself, so that an organization's gets never wait behind its own lists and writes. */
-export const openCallTurns = (metrics: Pick<Metrics, "watchQueue">): ((method: MethodFact) => FairQueue) => {
+export const openCallTurns = ({ metrics, siblings: { share } }: Pick<Services, "metrics" | "siblings">): ((method: MethodFact) => FairQueue) => {
+  /** What one kind of calls may have under way: little enough that what one organization has under way is soon done. */
+  const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimits => ({
+    name,
+    what,
+    places: share(limits.callsUnderWay),
+    placesEach: share(placesEach),
+    placesAlone: share(placesEach),
+    waiting: share(limits.callsWaiting),
+    waitingEach: share(limits.callsWaitingEach),
+    waitMs: limits.turnWaitMs,
+  });
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
   const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
   const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
   const uploads = openFairQueue(turnsOf("organization-uploads", "uploads are sent", limits.uploadsEach));
   const files = openFairQueue({
     ...turnsOf("organization-files", "files are fetched", limits.filesEach),
-    places: limits.filesUnderWay,
-    placesAlone: limits.filesEach,
+    places: share(limits.filesUnderWay),
   });
   for (const queue of [gets, lists, writes, uploads, files]) metrics.watchQueue(queue);
   return (method) => {

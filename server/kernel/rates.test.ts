@@ -4,6 +4,7 @@ import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
+import { alone } from "#base/siblings.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { openStore, type Store } from "#store";
 import { asOwner, freshDatabase, type TestDatabase } from "../../test/database.ts";
@@ -13,7 +14,7 @@ let database: TestDatabase;
 let store: Store;
 let nowMs = Date.UTC(2030, 0, 1);
 
-const open = (): Promise<Rates> => openRates({ store, clock: () => nowMs, log: silent });
+const open = (): Promise<Rates> => openRates({ store, clock: () => nowMs, log: silent, siblings: alone });
 
 before(async () => {
   database = await freshDatabase();
@@ -81,7 +82,7 @@ test("rates: where they cannot be read the last ones go on, with a line in the l
   const closing = await openStore({ databaseUrl: database.url, log: silent });
   await set("identity-requests", 1);
   const { promise: told, resolve } = Promise.withResolvers<string>();
-  const rates = await openRates({ store: closing, clock: () => nowMs, log: resolve });
+  const rates = await openRates({ store: closing, clock: () => nowMs, log: resolve, siblings: alone });
   await closing.close();
   assert.equal(takeAll(rates, identitiesOf(newRoot(), 1)).taken, 10);
   nowMs += limits.ratesReadMs;

@@ -1,4 +1,4 @@
-// RATES. How many requests a second one identity sends to this process, and all identities of one organization together:
+// RATES. How many requests a second one identity sends to this server, and all identities of one organization together:
 // asked as soon as the caller is known, before the message is read. Token buckets in memory; how fast they fill stands in
 // base/limits.ts, or in what the operator has set for the server or for one organization (gantry admin quota), which is read
 // from time to time.
@@ -7,7 +7,7 @@
 // limit of an identity.
 
 import { operatorUid } from "#authz";
-import { type BucketRate, openBuckets } from "#base/buckets.ts";
+import { type BucketRate, openBuckets, type SharedBuckets } from "#base/buckets.ts";
 import type { Party } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
@@ -62,12 +62,13 @@ const readRates = async ({ store }: Pick<Services, "store">): Promise<SetRates> 
 };
 
 /** Opens the buckets of a process, with the rates as they are set now. */
-export const openRates = async (services: Pick<Services, "store" | "clock" | "log">): Promise<Rates> => {
-  const { clock, log } = services;
+export const openRates = async (services: Pick<Services, "store" | "clock" | "log" | "siblings">): Promise<Rates> => {
+  const { clock, log, siblings } = services;
+  const shared = (name: RateName): SharedBuckets => ({ siblings, name, nowMs: clock });
   const buckets = {
-    "identity-requests": openBuckets(defaults["identity-requests"], limits.requestBucketsMax),
-    "organization-requests": openBuckets(defaults["organization-requests"], limits.requestBucketsMax),
-    "scim-writes": openBuckets(defaults["scim-writes"], limits.requestBucketsMax),
+    "identity-requests": openBuckets(defaults["identity-requests"], limits.requestBucketsMax, shared("identity-requests")),
+    "organization-requests": openBuckets(defaults["organization-requests"], limits.requestBucketsMax, shared("organization-requests")),
+    "scim-writes": openBuckets(defaults["scim-writes"], limits.requestBucketsMax, shared("scim-writes")),
   };
   let set = await readRates(services);
   let readMs = clock();

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { BlockList } from "node:net";
-import { holderOf } from "./connections.ts";
+import { holderOf } from "#connections";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 import { localhost as tls } from "./localhost.fixture.ts";
 

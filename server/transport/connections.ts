@@ -1,4 +1,4 @@
-// When a connection ends that its peer does not end, and how many one address may have.
+// When a connection ends that its peer does not end.
 //
 // Each connection has a time at which it is cut, set anew by each change of its state; one timer for all of them looks
 // which times have come, so that a request costs no timer of its own. Before it is cut, HTTP/2 is told (GOAWAY).
@@ -20,10 +20,7 @@
 //             after GOAWAY                             hangUpMs                 here
 
 import { constants, type ServerHttp2Stream } from "node:http2";
-import type { BlockList, Socket } from "node:net";
-import type { Log } from "#base/log.ts";
-import { networkOf } from "#base/origin.ts";
-import { addressFamily, canonicalAddress } from "./origin.ts";
+import type { Socket } from "node:net";
 import type { Bounds } from "./server-context.ts";
 
 export interface Connection {
@@ -91,38 +88,5 @@ export const watchConnections = (bounds: Bounds): Connections => {
     of: (socket) => connections.get(socket),
     expectHangUp,
     close: () => clearInterval(timer),
-  };
-};
-
-/** Whom an address counts for, however it is written. */
-export const holderOf = (address: string): string => networkOf(canonicalAddress(address) ?? "");
-
-/**
- * Counts the connections of each address. False where it has as many as it may; then the connection is not counted.
- * Trusted proxies carry the requests of many and are not limited.
- */
-export const addressLimit = (max: number, proxies: BlockList | undefined, log: Log): ((socket: Socket) => boolean) => {
-  const counts = new Map<string, number>();
-  const told = new Set<string>();
-  return (socket) => {
-    const address = canonicalAddress(socket.remoteAddress ?? "") ?? "";
-    if (proxies?.check(address, addressFamily(address))) return true;
-    const holder = holderOf(address);
-    const count = counts.get(holder) ?? 0;
-    if (count >= max) {
-      if (!told.has(holder)) log("connections", { address: holder, refusedAbove: max });
-      told.add(holder);
-      return false;
-    }
-    counts.set(holder, count + 1);
-    socket.once("close", () => {
-      const left = (counts.get(holder) ?? 1) - 1;
-      if (left > 0) counts.set(holder, left);
-      else {
-        counts.delete(holder);
-        told.delete(holder);
-      }
-    });
-    return true;
   };
 };

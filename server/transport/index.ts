@@ -6,4 +6,4 @@ export { openPrivatePort, type PrivatePort } from "./private-port.ts";
 export { readJsonText } from "./body.ts";
 export { withDeadline } from "./deadline.ts";
 export { type ErrorContext, errorBody, httpStatusOf, logFault } from "./render.ts";
-export type { Config, Dependencies } from "./server-context.ts";
+export type { Config, Dependencies, HandedConnections } from "./server-context.ts";

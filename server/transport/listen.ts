@@ -12,8 +12,10 @@ import { constants, createServer as createHttp2Server, type ServerHttp2Session }
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { alone } from "#base/siblings.ts";
 import { type CallRecord, openCalls } from "#calls";
-import { addressLimit, type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
+import { openAddressLimit } from "#connections";
+import { type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
 import { withDeadline } from "./deadline.ts";
 import type { GrpcTransport } from "./grpc.ts";
 import { http1Sender, http2Fault, http2Sender, isGrpc, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
@@ -37,7 +39,7 @@ export interface Transport {
 }
 
 /** What all request bodies together may hold in memory: those of as many calls as one connection may have open. */
-const bodiesBytesMax = (bounds: Bounds): number => bounds.streamsMax * bounds.bodyBytesMax;
+const bodiesBytesMax = (bounds: Bounds, { siblings = alone }: Config): number => siblings.share(bounds.streamsMax * bounds.bodyBytesMax);
 
 /**
  * True for a connection whose peer has an address. Read as soon as it comes: node keeps it, and the system has none once
@@ -376,9 +378,11 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const bounds = boundsOf(config);
   const onDrain = new Set<() => void>();
   const sockets = new Set<Socket>();
+  const lastSocket = Promise.withResolvers<void>();
   /** Connections whose protocol is not known yet. */
   const undetected = new Set<Socket>();
   const connections = watchConnections(bounds);
+  const bodiesMax = bodiesBytesMax(bounds, config);
   let draining = false;
   let reservedBytes = 0;
   let refusedConnections = 0;
@@ -400,7 +404,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
       return () => void onDrain.delete(end);
     },
     reserveBytes: (bytes) => {
-      if (reservedBytes + bytes > bodiesBytesMax(bounds)) return false;
+      if (reservedBytes + bytes > bodiesMax) return false;
       reservedBytes += bytes;
       return true;
     },
@@ -411,7 +415,16 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const rest = restTransport(context);
   const http1 = http1Server(context, rest, connections);
   const http2 = http2Server(context, rest, connections);
-  const mayConnect = addressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
+  const addresses = openAddressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
+  /** False if the address has as many connections as it may. */
+  const mayConnect = (socket: Socket): boolean => {
+    // Counted where it was accepted.
+    if (config.handed) return true;
+    const holder = addresses.enter(socket.remoteAddress ?? "");
+    if (holder === undefined) return false;
+    socket.once("close", () => addresses.leave(holder));
+    return true;
+  };
 
   const secure = config.tls
     ? createTlsListener(
@@ -436,6 +449,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     socket.once("close", () => {
       sockets.delete(socket);
       undetected.delete(socket);
+      if (draining && sockets.size === 0) lastSocket.resolve();
     });
     if (config.tls) return;
     undetected.add(socket);
@@ -444,12 +458,20 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
       (protocol === "http2" ? http2 : http1).accept(socket);
     });
   });
-  await listenOn(listener, config);
+  if (config.handed)
+    config.handed.start((socket) => {
+      // What a listener does for those that it accepts.
+      socket.setNoDelay(true);
+      listener.emit("connection", socket);
+    });
+  else await listenOn(listener, config);
   listener.on("error", (error) => config.log("listener", { error }));
 
   const close = async (): Promise<void> => {
     draining = true;
-    const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
+    // One that never listens has nothing to close.
+    const closed = config.handed ? lastSocket.promise : new Promise<void>((resolve) => void listener.close(() => resolve()));
+    if (sockets.size === 0) lastSocket.resolve();
     for (const end of [...onDrain]) end();
     for (const socket of undetected) socket.destroy();
     http1.drain();

@@ -1,29 +1,13 @@
 // Where a request comes from, as far as the audit log keeps it: the connection's own address, or what proxies that the
 // operator trusts say of it. A header that anybody can send counts for nothing by itself.
 
-import { type BlockList, isIP, SocketAddress } from "node:net";
+import type { BlockList } from "node:net";
 import type { Origin } from "#base/origin.ts";
+import { addressFamily, canonicalAddress } from "#connections";
 import type { HttpRequest } from "./http-message.ts";
 
 /** The origin of a request with these headers on a connection from this address. */
 export type OriginOf = (address: string, headers: HttpRequest["headers"]) => Origin;
-
-export const addressFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
-
-const ipv4MappedPrefix = "::ffff:";
-
-/**
- * One spelling for each address, or who searches the log misses half: IPv6 as short as it gets, and IPv4 as itself
- * where a listener on all addresses writes it as IPv6. Undefined for what is no IP address.
- */
-export const canonicalAddress = (text: string): string | undefined => {
-  // A zone ("%eth0") names an interface of the machine that wrote it, and is no part of the address.
-  const [unzoned = ""] = text.split("%", 1);
-  if (isIP(unzoned) === 0) return undefined;
-  const { address } = new SocketAddress({ address: unzoned, family: addressFamily(unzoned) });
-  const last = address.slice(ipv4MappedPrefix.length);
-  return address.startsWith(ipv4MappedPrefix) && isIP(last) === 4 ? last : address;
-};
 
 /** An entry of the header: some proxies write the client's port, too, and then an IPv6 address in brackets. */
 const addressOfHop = (entry: string): string | undefined => canonicalAddress(entry.trim().replace(/^(?:([\d.]+):|\[([^\]]*)\](?::|$))\d*$/, "$1$2"));

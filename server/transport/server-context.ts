@@ -1,10 +1,11 @@
 // What every request of a server shares: its configuration, what it calls, and whether it is stopping. No code but the
 // defaults.
 
-import type { BlockList } from "node:net";
+import type { BlockList, Socket } from "node:net";
 import type { Endpoint } from "#base/endpoint.ts";
 import type { Calls } from "#calls";
 import { limits } from "#base/limits.ts";
+import type { Siblings } from "#base/siblings.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
 import type { Metrics } from "#metrics";
@@ -15,6 +16,12 @@ import type { WholeLists } from "./whole-lists.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
+
+/** Connections that another process accepts and counts, of which this one is given some. */
+export interface HandedConnections {
+  /** From now on each is given to `accept`. */
+  start(accept: (socket: Socket) => void): void;
+}
 
 export interface Config {
   readonly host: string;
@@ -32,6 +39,10 @@ export interface Config {
   readonly metrics?: Pick<Metrics, "watch"> | undefined;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
+  /** Instead of a port of its own. */
+  readonly handed?: HandedConnections | undefined;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
 }
 
 /** What the transport calls. */

@@ -11,7 +11,6 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Log } from "#base/log.ts";
 import { findSourceDocuments, type Read, readPublishedState } from "#store";
 import {
   buildOsvRecord,
@@ -28,7 +27,7 @@ import {
 import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
 import { osvTextOf } from "../documents/own-records.ts";
 import { type Reader, readEcosystems, readOwnArtifacts } from "../documents/reader.ts";
-import { type Archives, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
+import { type Archives, type ArchivesOptions, openArchives as openPreparedArchives, type PreparedArchive } from "./archives.ts";
 import { isEcosystem } from "./ecosystems.ts";
 import { ecosystemsOfRecord } from "./facts.ts";
 import { type FoundRecord, findAnswers } from "./find.ts";
@@ -136,7 +135,7 @@ const requireInEcosystem = (ecosystem: string, content: DocumentContent): Docume
 };
 
 /** Prepares the archives of what is public. */
-export const openArchives = (read: Read, options: { readonly folder: string; readonly clock: () => number; readonly log: Log }): Archives =>
+export const openArchives = (read: Read, options: Pick<ArchivesOptions, "folder" | "clock" | "log" | "bytesMax">): Archives =>
   openPreparedArchives({
     ...options,
     readState: () => readPublishedState(read),

@@ -1,0 +1,44 @@
+// How many connections one client address may have.
+
+import type { BlockList } from "node:net";
+import type { Log } from "#base/log.ts";
+import { addressFamily, canonicalAddress, holderOf } from "./address.ts";
+
+export interface AddressLimit {
+  /** Counts a connection from this address. Returns the name that it counts for; undefined if that has as many as it may. */
+  enter(address: string): string | undefined;
+  /** Counts a connection no longer. */
+  leave(holder: string): void;
+}
+
+/** What connections from trusted proxies count for: they carry the requests of many clients and are not limited. */
+const unlimited = "";
+
+/** Counts the connections of each address. */
+export const openAddressLimit = (max: number, proxies: BlockList | undefined, log: Log): AddressLimit => {
+  const counts = new Map<string, number>();
+  const told = new Set<string>();
+  return {
+    enter(from) {
+      const address = canonicalAddress(from) ?? "";
+      if (proxies?.check(address, addressFamily(address))) return unlimited;
+      const holder = holderOf(address);
+      const count = counts.get(holder) ?? 0;
+      if (count >= max) {
+        if (!told.has(holder)) log("connections", { address: holder, refusedAbove: max });
+        told.add(holder);
+        return undefined;
+      }
+      counts.set(holder, count + 1);
+      return holder;
+    },
+    leave(holder) {
+      const left = (counts.get(holder) ?? 1) - 1;
+      if (left > 0) counts.set(holder, left);
+      else {
+        counts.delete(holder);
+        told.delete(holder);
+      }
+    },
+  };
+};
