@@ -34,7 +34,7 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
   const { store, vault, authn } = await openFoundation(options);
   try {
     const numberEvents = openNumbering(store, enqueueEvents, log);
-    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
+    const audit = openAudit({ siblings, store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const blobs = await openOwnBlobPlace({ store, clock, settings, join });
     const lastWorks: (() => Promise<void>)[] = [];
     const services: Services = {

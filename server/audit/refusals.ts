@@ -5,6 +5,7 @@
 import { operatorUid } from "#authz";
 import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { workInPieces } from "#base/pieces.ts";
@@ -37,6 +38,8 @@ export interface RefusalServices {
   readonly clock: Clock;
   readonly log: Log;
   readonly publicUrl: string;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
 }
 
 /** The path at which a caller's refusals are logged: where it lives, the operator's where it is unknown. */
@@ -44,7 +47,7 @@ const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot
 
 const isPerson = (caller: string): boolean => isRoot(caller) && caller !== operatorUid;
 
-export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices): Refusals => {
+export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }: RefusalServices): Refusals => {
   let collected: Refusal[] = [];
   // Of the running minute: how many of each caller were written in full, and how many more there were.
   let windowMs = 0;
@@ -68,7 +71,7 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices):
     const time = timestamp(nowMs);
     const type = code === "OK" ? validatedOnlyType : refusedType;
     const common = { type, home: homeOf(caller), code, time };
-    if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
+    if (tracked && written < siblings.share(caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
       writtenOf.set(caller, written + 1);
       const { origin, requestId } = requestSource;
       collected.push({

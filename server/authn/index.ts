@@ -178,7 +178,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const audiences = audiencesOf(issuer, options.audiences);
   const clientLimits = openClientLimits(clock, vault, siblings);
   const keys = await openKeys(store, vault, clock, log);
-  const issuers = openIssuers(outbound, clock, log);
+  const issuers = openIssuers(outbound, clock, log, siblings);
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
   const awsTokens = openAwsTokens({ siblings, store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
   const anonymousTokens = openAnonymousTokens(keys, clock, issuer);

@@ -10,6 +10,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from 
 import { denied, Fault, throttled, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { withoutTrailingSlash } from "./audiences.ts";
@@ -86,7 +87,8 @@ export const checkIssuer = async (outbound: Outbound, issuer: string, organizati
 /** Who an exchange with an issuer counts for. */
 const partyOf = (issuer: string, { tenant }: IssuerNaming): string => shareKey(tenant, new URL(issuer).host);
 
-export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers => {
+export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings: Siblings = alone): Issuers => {
+  const triesMax = siblings.share(limits.issuerTriesMax);
   // What is good and what failed are remembered apart, and each organization has its share of either: made-up issuers push
   // out neither the keys of true ones nor what is known of others that failed.
   const known = sharedCache<CachedKeys>(limits.issuerShareKiB, limits.issuerPartiesMax);
@@ -111,7 +113,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
   const countTry = (party: string): void => {
     const held = tries.get(party);
     const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
-    if (running.count >= limits.issuerTriesMax)
+    if (running.count >= triesMax)
       throw throttled("too many issuers that nobody knows are named by one organization's patterns; try again", {
         name: "issuer-patterns",
         quota: limits.issuerTriesMax,

@@ -12,7 +12,7 @@ export const audit: readonly Mutant[] = [
   {
     attack: 32,
     file: "server/audit/refusals.ts",
-    find: 'if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {',
+    find: 'if (tracked && written < siblings.share(caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {',
     replace: "if (tracked) {",
   },
   { attack: 182, file: verifyBackup, find: "if (manifest.sums !== sums) throw", replace: "if (false) throw" },

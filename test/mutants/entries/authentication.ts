@@ -35,7 +35,7 @@ export const authentication: readonly Mutant[] = [
   },
   { attack: 23, file: issuers, find: 'if (discovery.issuer !== issuer) throw new Error("the discovery document names another issuer");', replace: "" },
   { attack: 30, file: "server/authn/claims.ts", find: 'if (literal === "" && pattern === "") return false;', replace: "" },
-  { attack: 38, file: issuers, find: "if (running.count >= limits.issuerTriesMax)", replace: "if (running.count < 0)" },
+  { attack: 38, file: issuers, find: "if (running.count >= triesMax)", replace: "if (running.count < 0)" },
   {
     attack: 39,
     file: "server/authn/issuer-hosts.ts",
