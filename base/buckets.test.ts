@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBuckets } from "./buckets.ts";
+import { type Buckets, openBuckets } from "./buckets.ts";
+import { type Siblings, shareOf } from "./siblings.ts";
 
 const startMs = Date.UTC(2030, 0, 1);
 
@@ -102,4 +103,55 @@ test("buckets: to take from a known key allocates nothing", () => {
     return process.memoryUsage().heapUsed - before;
   }).sort((one, other) => one - other);
   assert.ok((grownBytes[2] ?? 0) < 500_000, `${grownBytes.join(", ")} bytes`);
+});
+
+/** The same buckets in so many processes. What one takes the others hear when `tell` is called. */
+const openShared = (rate: { burst: number; perSecond: number }, count: number): { readonly each: readonly Buckets[]; tell(): void } => {
+  const hearers: ((key: string, amount: number) => void)[] = [];
+  let added: (readonly [from: number, key: string, amount: number])[] = [];
+  const siblingAt = (index: number): Siblings => ({
+    count,
+    index,
+    share: (total) => shareOf(total, count, index),
+    sum(_, hear) {
+      hearers[index] = hear;
+      return (key, amount) => void added.push([index, key, amount]);
+    },
+  });
+  return {
+    each: Array.from({ length: count }, (_, index) => openBuckets(rate, 10, { siblings: siblingAt(index), name: "test", nowMs: () => startMs })),
+    tell() {
+      for (const [from, key, amount] of added) for (const [index, hear] of hearers.entries()) if (index !== from) hear(key, amount);
+      added = [];
+    },
+  };
+};
+
+test("buckets: what one process takes is taken for all", () => {
+  const { each, tell } = openShared({ burst: 6, perSecond: 1 }, 3);
+  const taken = Array.from({ length: 9 }, (_, index) => {
+    const refusal = each[index % 3]?.take("a", startMs);
+    tell();
+    return refusal;
+  });
+  assert.deepEqual(taken, [undefined, undefined, undefined, undefined, undefined, undefined, 1000, 1000, 1000]);
+});
+
+test("buckets: what processes take before they are told comes back before anything else, so that the rate holds over time", () => {
+  const { each, tell } = openShared({ burst: 2, perSecond: 1 }, 3);
+  const takeAll = (ms: number): number => each.flatMap((buckets) => [1, 2].filter(() => buckets.take("a", startMs + ms) === undefined)).length;
+  // Each has all of it, before it hears of the others.
+  assert.equal(takeAll(0), 6);
+  tell();
+  const later = [1000, 2000, 3000, 4000, 4999].map(takeAll);
+  assert.deepEqual(later, [0, 0, 0, 0, 0]);
+  assert.equal(takeAll(5000), 3);
+});
+
+test("buckets: the parts of all processes add up to the whole, and none is empty", () => {
+  const parts = (total: number, count: number): number[] => Array.from({ length: count }, (_, index) => shareOf(total, count, index));
+  assert.deepEqual(parts(12, 3), [4, 4, 4]);
+  assert.deepEqual(parts(3, 2), [2, 1]);
+  assert.deepEqual(parts(32, 5), [7, 7, 6, 6, 6]);
+  assert.deepEqual(parts(3, 4), [1, 1, 1, 1]);
 });

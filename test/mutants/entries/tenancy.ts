@@ -80,6 +80,15 @@ export const tenancy: readonly Mutant[] = [
     replace: "",
   },
   { attack: 56, file: serve, find: "if (!admitted) kernel.rates.take(party);", replace: "" },
+  { attack: 310, file: "base/buckets.ts", find: "if (refusal === undefined) tell(key, eachMs);", replace: "" },
+  {
+    attack: 310,
+    file: "base/buckets.ts",
+    find: "bucket.fullMs > nowMs + emptyMs * siblings.count + 1",
+    replace: "bucket.fullMs > nowMs + emptyMs + 1",
+    tests: ["base/buckets.test.ts"],
+  },
+  { attack: 311, file: "server/application/workers.ts", find: "addresses.enter(address);", replace: '"";' },
   { attack: 171, file: serve, find: "({ ...nobody, closed: isClosed });", replace: "({ ...nobody, closed: isClosed && false });" },
   {
     attack: 202,
