@@ -53,6 +53,10 @@ export const readTreeCpuMs = async (root: number): Promise<number> => {
   return total;
 };
 
+/** The processes that this one has started and that still run. */
+export const findChildren = async (pid: number): Promise<number[]> =>
+  (await readFile(`/proc/${pid}/task/${pid}/children`, "latin1")).split(" ").filter(Boolean).map(Number);
+
 export interface MachineTime {
   readonly busyMs: number;
   readonly allMs: number;

@@ -26,6 +26,7 @@ import { residentMb } from "./memory.ts";
 import { serve, startBaseline } from "./processes.ts";
 import { callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
 import { version1Variants } from "./version-1.ts";
+import { getThroughWorkers } from "./workers.ts";
 
 const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 
@@ -132,6 +133,10 @@ const restGet: Variant = {
   },
 };
 
+/** The same through servers of so many workers, by CPU time (workers.ts). */
+const workersGet = (workers: number): Variant =>
+  getThroughWorkers(workers, async ({ fixture }) => [`${reposUrl("")}/${await someRepo(fixture())}`, fixture().of(100).authorization]);
+
 const sameBytes: Variant = {
   label: "node:http, the same bytes from memory",
   unit: "1/s",
@@ -230,6 +235,8 @@ const variants: Readonly<Record<string, Variant>> = {
   listTuned: pgbenchVariant("pgbench, the same under the server's settings", listStatements, true),
   listNaive: naiveList,
   get: restGet,
+  getOneWorker: workersGet(1),
+  getTwoWorkers: workersGet(2),
   getPgbench: pgbenchVariant("pgbench, the get's statements", async (fixture) =>
     statementsOf(fixture.application, callOf(getRepo, { uid: await someRepo(fixture) }, fixture.of(100).authorization)),
   ),
