@@ -76,9 +76,10 @@ export const limits = {
   /** How long a notice to systemd may take: its program waits until systemd has read it. */
   serviceNoticeMs: 10_000,
   /**
-   * Workers (GANTRY_WORKERS): the most that may be asked for, whose 37 connections the embedded database has beside those of commands; how often one tells the others what it has taken of a rate (a hundred messages a
-   * second cost some 2 ms of CPU time); the pause before one that has ended is started again, twice as long each time up to the longest; and how
-   * long it must have run for the next pause to be the first again.
+   * Workers (GANTRY_WORKERS): the most that may be asked for, whose 37 connections the embedded database has beside those of
+   * commands; how often one tells the others what it has taken of a rate (a hundred messages a second cost some 2 ms of CPU time);
+   * the pause before one that has ended is started again, twice as long each time up to the longest; and how long it must have run
+   * for the next pause to be the first again.
    */
   workersMax: 8,
   siblingsTellMs: 10,

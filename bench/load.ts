@@ -67,8 +67,8 @@ const rateIn = (text: string, pattern: RegExp, tool: string): number => {
 const headerArgs = (headers: Readonly<Record<string, string>>): string[] => Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
 
 /** Requests a second over HTTP/1.1 and kept connections. */
-export const wrk = async (url: string, headers: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
-  const { stdout } = await runProgram("wrk", ["-t1", `-c${clients}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
+export const wrk = async (url: string, headers: Readonly<Record<string, string>>, seconds: number, clientCount = clients): Promise<number> => {
+  const { stdout } = await runProgram("wrk", ["-t1", `-c${clientCount}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`wrk ${url} was refused:\n${stdout}`);
   return rateIn(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
 };

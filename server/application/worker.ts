@@ -66,7 +66,8 @@ const openSiblings = (count: number, index: number, tell: (added: Added) => void
   };
 };
 
-const send = (message: FromWorker): void => {
+/** Tells the process that accepts connections. */
+const tellAccepting = (message: FromWorker): void => {
   // Without the other process there is nobody to tell; "disconnect" ends this one.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 };
@@ -76,7 +77,7 @@ const openHanded = (): { readonly handed: HandedConnections; take(socket: Socket
   let accept: ((socket: Socket) => void) | undefined;
   let ended: string[] = [];
   const announce = openBatch(() => {
-    send({ kind: "closed", holders: ended });
+    tellAccepting({ kind: "closed", holders: ended });
     ended = [];
   });
   return {
@@ -114,19 +115,19 @@ export const runWorker = async ({ settings, log, progress }: WorkerOptions): Pro
       case "connection":
         // Undefined if it was closed on the way.
         if (handle instanceof Socket) take(handle, message.holder);
-        else send({ kind: "closed", holders: [message.holder] });
+        else tellAccepting({ kind: "closed", holders: [message.holder] });
         break;
       case "added":
         hear(message.added);
         break;
       case "reload":
-        void server?.reload().finally(() => send({ kind: "reloaded" }));
+        void server?.reload().finally(() => tellAccepting({ kind: "reloaded" }));
         break;
       case "stop":
         stop.resolve();
         break;
       case "collect":
-        void server?.readMetrics().then((document) => send({ kind: "collected", id: message.id, document }));
+        void server?.readMetrics().then((document) => tellAccepting({ kind: "collected", id: message.id, document }));
         break;
       case "metrics":
         scrapes.get(message.id)?.(message.documents);
@@ -136,7 +137,7 @@ export const runWorker = async ({ settings, log, progress }: WorkerOptions): Pro
   // The process that accepts is gone: nobody connects any more, and what it has started ends with it.
   process.on("disconnect", () => stop.resolve());
   const { index, count, embedded } = await started.promise;
-  const own = openSiblings(count, index, (added) => send({ kind: "added", added }));
+  const own = openSiblings(count, index, (added) => tellAccepting({ kind: "added", added }));
   hear = own.hear;
   const worker: WorkerPart = {
     siblings: own.siblings,
@@ -145,12 +146,12 @@ export const runWorker = async ({ settings, log, progress }: WorkerOptions): Pro
     readAllMetrics: () =>
       new Promise((resolve) => {
         scrapes.set(++lastScrape, resolve);
-        send({ kind: "scrape", id: lastScrape });
+        tellAccepting({ kind: "scrape", id: lastScrape });
       }),
   };
   const { startServer } = await import("./server.ts");
   server = await startServer(settings, { log, progress: index === 0 ? progress : () => {}, worker });
-  send({ kind: "ready", firstOrganization: server.firstOrganization });
+  tellAccepting({ kind: "ready", firstOrganization: server.firstOrganization });
   await stop.promise;
   await server.close();
 };

@@ -9,7 +9,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type LogEventName, logEventOf } from "#base/log-events.ts";
 import { openAddressLimit } from "#connections";
-import { documentOf, keepGrowing, type MetricsDocument } from "#metrics";
+import { metricsDocumentOf, keepGrowing, type MetricsDocument } from "#metrics";
 import { listenFault } from "./listen-fault.ts";
 import type { Server } from "./server.ts";
 import type { Settings } from "./settings.ts";
@@ -140,15 +140,15 @@ export const startWorkers = async (
   const collect = (worker: Worker): Promise<MetricsDocument> =>
     new Promise((resolve) => {
       const id = ++lastCollection;
-      const settle = (document: MetricsDocument): void => {
+      const complete = (document: MetricsDocument): void => {
         collecting.delete(id);
         clearTimeout(timer);
         resolve(document);
       };
-      const timer = setTimeout(() => settle(worker.document ?? []), 2 * limits.metricReadMs);
+      const timer = setTimeout(() => complete(worker.document ?? []), 2 * limits.metricReadMs);
       collecting.set(id, (document) => {
         worker.document = document;
-        settle(document);
+        complete(document);
       });
       send(worker, { kind: "collect", id });
     });
@@ -156,17 +156,17 @@ export const startWorkers = async (
   const ownDocument = (): MetricsDocument => {
     const { user, system } = process.cpuUsage();
     return [
-      ...documentOf([
+      ...metricsDocumentOf([
         { name: "gantry_workers", labels: {}, value: [...workers.values()].filter(({ isReady }) => isReady).length },
         { name: "process_resident_memory_bytes", labels: {}, value: process.memoryUsage.rss() },
         { name: "process_start_time_seconds", labels: {}, value: Math.round(performance.timeOrigin) / 1000 },
       ]),
-      ...documentOf([
+      ...metricsDocumentOf([
         { name: "gantry_connections_refused_total", labels: {}, value: refused },
         { name: "gantry_worker_ends_total", labels: {}, value: ends },
         { name: "process_cpu_seconds_total", labels: {}, value: (user + system) / 1e6 },
       ]),
-      ...documentOf(
+      ...metricsDocumentOf(
         [...told].map(([event, value]) => ({ name: "gantry_log_events_total" as const, labels: { event, level: logEventOf(event).level }, value })),
       ),
     ];

@@ -41,18 +41,19 @@ export const openCallTurns = ({ metrics, siblings: { share } }: Pick<Services, "
     name,
     what,
     places: share(limits.callsUnderWay),
-    placesEach: share(placesEach),
-    placesAlone: share(placesEach),
+    placesEach,
+    placesAlone: placesEach,
     waiting: share(limits.callsWaiting),
     waitingEach: share(limits.callsWaitingEach),
     waitMs: limits.turnWaitMs,
   });
+  // Not divided: what it bounds is how long one organization may keep an event loop from others, and each process has its own.
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
-  const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
-  const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
-  const uploads = openFairQueue(turnsOf("organization-uploads", "uploads are sent", limits.uploadsEach));
+  const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", share(limits.listsEach)));
+  const writes = openFairQueue(turnsOf("organization-changes", "changes are made", share(limits.changesEach)));
+  const uploads = openFairQueue(turnsOf("organization-uploads", "uploads are sent", share(limits.uploadsEach)));
   const files = openFairQueue({
-    ...turnsOf("organization-files", "files are fetched", limits.filesEach),
+    ...turnsOf("organization-files", "files are fetched", share(limits.filesEach)),
     places: share(limits.filesUnderWay),
   });
   for (const queue of [gets, lists, writes, uploads, files]) metrics.watchQueue(queue);

@@ -4,4 +4,4 @@ export { type FinishedCall, openCallMetrics } from "./calls.ts";
 export { type Declared, declared } from "./declared.ts";
 export { countLog } from "./log.ts";
 export { watchProcess } from "./process.ts";
-export { combineDocuments, documentOf, keepGrowing, type Metrics, type MetricsDocument, type OpenMetrics, openMetrics, unmeasured } from "./registry.ts";
+export { combineDocuments, metricsDocumentOf, keepGrowing, type Metrics, type MetricsDocument, type OpenMetrics, openMetrics, unmeasured } from "./registry.ts";

@@ -87,7 +87,7 @@ export const keepGrowing = async (documents: readonly MetricsDocument[]): Promis
   (await (await aggregate(documents)).getMetricsAsJSON()).filter(({ type }) => type !== "gauge");
 
 /** Returns a document of a process that has no registry. */
-export const documentOf = <N extends CounterName | GaugeName>(samples: readonly ({ readonly name: N } & Sample<N>)[]): MetricsDocument =>
+export const metricsDocumentOf = <N extends CounterName | GaugeName>(samples: readonly ({ readonly name: N } & Sample<N>)[]): MetricsDocument =>
   [...Map.groupBy(samples, ({ name }) => name)].map(([name, own]) => {
     const { help, kind }: Declared = declared[name];
     return { name, help, type: kind, aggregator: combinationOf(declared[name]), values: own.map(({ labels, value }) => ({ labels, value })) };
