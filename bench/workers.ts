@@ -18,11 +18,13 @@ import { silent } from "#base/log.ts";
 import { databaseUrlOf, startEmbedded } from "#postgres";
 import { findChildren, readTreeCpuMs } from "./cpu.ts";
 import type { Environment, Variant } from "./environment.ts";
-import { wrk } from "./load.ts";
+import { requests, wrk } from "./load.ts";
 import { serve } from "./processes.ts";
 
 /** Enough that each of two workers has as many requests to answer together as one has: what is answered together is cheaper. */
 const clientCount = 64;
+
+const warmUpRequestsEach = 30_000;
 
 const readMainThreadMs = async (pid: number): Promise<number> => Number((await readFile(`/proc/${pid}/task/${pid}/schedstat`, "latin1")).split(" ")[0]) / 1e6;
 
@@ -53,15 +55,17 @@ export const getThroughWorkers = (
     // One worker is the process itself.
     const pids = workers === 1 ? [server.pid] : await findChildren(server.pid);
     if (pids.length !== workers) throw new Error(`${pids.length} workers, not ${workers}`);
+    // By requests, not by time: of two workers each has half of them, and V8 compiles what was called often.
+    await requests(`${server.url}${path}`, { authorization }, warmUpRequestsEach * workers, clientCount);
     const readAll = async (): Promise<number> => (await readTreeCpuMs(server.pid)) + (await readTreeCpuMs(fixture().process.pid));
     const readLoops = async (): Promise<number> => (await Promise.all(pids.map(readMainThreadMs))).reduce((sum, ms) => sum + ms, 0);
     return async (seconds) => {
       const before = [await readAll(), await readLoops()] as const;
       const fromMs = performance.now();
       const rate = await wrk(`${server.url}${path}`, { authorization }, seconds, clientCount);
-      const requests = (rate * (performance.now() - fromMs)) / 1000;
+      const answered = (rate * (performance.now() - fromMs)) / 1000;
       const [allMs, loopsMs] = [(await readAll()) - before[0], (await readLoops()) - before[1]];
-      return 1000 * requests * Math.min(availableParallelism() / allMs, workers / loopsMs);
+      return 1000 * answered * Math.min(availableParallelism() / allMs, workers / loopsMs);
     };
   },
 });
