@@ -45,7 +45,7 @@ export const getThroughWorkers = (
   workers: number,
   request: (environment: Environment) => Promise<readonly [path: string, authorization: string]>,
 ): Variant => ({
-  label: `GetRepo, what ${workers} worker${workers === 1 ? "" : "s"} have time for`,
+  label: `gantry, REST get by CPU time, workers: ${workers}`,
   unit: "1/s",
   async prepare(environment) {
     const { fixture, folder, stopLater } = environment;
