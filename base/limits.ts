@@ -1,5 +1,7 @@
 // Every number that bounds something, with its reason. Nothing elsewhere bounds by a number of its own.
 
+import { clientLimits } from "./client-limits.ts";
+
 export const limits = {
   /** requirement: Limits. */
   pageSizeDefault: 50,
@@ -621,8 +623,6 @@ export const limits = {
    * asks, from then on slower by the step that section 3.5 names. Clocks and networks may shorten an interval a bit.
    */
   deviceCodeLifetimeMs: 15 * 60 * 1000,
-  devicePollIntervalMs: 5_000,
-  devicePollSlowerMs: 5_000,
   devicePollEarlyMs: 1_000,
   /** Slower than this no terminal has to ask. */
   devicePollIntervalMaxMs: 60_000,
@@ -665,16 +665,7 @@ export const limits = {
   sessionTokenLeftMs: 60 * 1000,
   sessionLockMs: 40_000,
   sessionLockLookMs: 50,
-  /**
-   * The client (client/index.ts): a call with all its tries, the tries, the pause before the second one and the longest (each next
-   * one is twice as long), the largest answer (lists of version 1 that have no pages), and how long before its end a token is renewed.
-   */
-  clientTimeoutMs: 60_000,
-  clientTriesMax: 4,
-  clientPauseMs: 200,
-  clientPauseMaxMs: 10_000,
-  clientAnswerBytesMax: 100 * 1024 * 1024,
-  clientTokenLeftMs: 5 * 60 * 1000,
+  ...clientLimits,
   credentialHelperMs: 60_000,
   /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
   requestFileBytesMax: 8 * 1024 * 1024,

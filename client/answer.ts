@@ -1,7 +1,7 @@
 // What passes between the client and a protocol: one try of one call, and its answer.
 
 import type { JsonObject } from "#base/json.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { OperationShape } from "./operation.ts";
 
 /** An answer with what came beside it. */
 export interface Answer<Reply = JsonObject> {
@@ -34,7 +34,7 @@ export interface ApiFile {
 }
 
 export interface Attempt {
-  readonly method: MethodFact;
+  readonly method: OperationShape;
   /** In plain JSON of REST's shape. */
   readonly request: JsonObject;
   /** In lower case, with the credentials. */

@@ -2,7 +2,6 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { Answer } from "./answer.ts";
-import type { Operation } from "./operation.ts";
 import type { PagesOptions } from "./pages.ts";
 
 export interface CallOptions {
@@ -22,7 +21,8 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface Caller {
+/** `Operation`: how an operation is named. */
+export interface Caller<Operation> {
   /** Any operation of the contract, in plain JSON of REST's shape. Throws ApiError, or the signal's reason. */
   call(operation: Operation, request: JsonObject, options?: CallOptions): Promise<JsonObject>;
   /** The same, with the headers and the ETag. */

@@ -1,18 +1,15 @@
 // One client of one server: a call with its token, its time, and its further tries.
 
-import type { DescService } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
+import { clientLimits } from "#base/client-limits.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, ApiFile, Attempt, Transport } from "./answer.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import { ApiError } from "./error.ts";
-import { isSafeToRepeat, type Operation, operationFact, takesIdempotencyKey } from "./operation.ts";
+import { isSafeToRepeat, type OperationShape, takesIdempotencyKey } from "./operation.ts";
 import { itemsOf, type PagesOptions, pagesOf } from "./pages.ts";
 import { type Fetch, restTransport } from "./rest.ts";
 import { pause, pauseBeforeRetry } from "./retries.ts";
-import { type ServiceClient, serviceClient } from "./typed-service.ts";
 import type { TokenSource } from "./tokens.ts";
 
 export interface ClientOptions {
@@ -20,8 +17,6 @@ export interface ClientOptions {
   readonly server: string;
   /** A token, or where it comes from. Left out: calls are nobody's. */
   readonly token?: string | TokenSource | undefined;
-  /** gRPC in Node alone. */
-  readonly transport?: "rest" | "grpc" | undefined;
   /** What sends over REST, in place of the global one. */
   readonly fetch?: Fetch | undefined;
   /** Sent with every call, such as `user-agent` in Node. */
@@ -37,12 +32,10 @@ export interface ClientOptions {
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-export interface Client extends Caller {
+export interface Client extends Caller<OperationShape> {
   readonly server: string;
   /** An operation that gives a file. Over HTTP, whatever the transport; the time limit is until it begins. */
-  file(operation: Operation, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
-  /** A service of the contract by its generated descriptor, with the types of its messages in JSON. */
-  service<Service extends DescService>(service: Service): ServiceClient<Service>;
+  file(operation: OperationShape, request: JsonObject, options?: CallOptions): Promise<ApiFile>;
 }
 
 /** Throws INVALID_ARGUMENT for what is no address of a server. */
@@ -51,16 +44,6 @@ const checkedServer = (server: string): string => {
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.search !== "" || url.hash !== "")
     throw new ApiError("INVALID_ARGUMENT", `server must be an address such as https://gantry.example.com, not ${JSON.stringify(server)}`);
   return withoutTrailing(server, "/");
-};
-
-/** Loaded when it is chosen: browsers have none of it, and most programs do not need it. */
-const lazyGrpc = (server: string, answerBytesMax: number): Transport => {
-  let loaded: Promise<Pick<Transport, "call">> | undefined;
-  const load = async (): Promise<Pick<Transport, "call">> => (await import("./grpc.ts")).grpcTransport(server, answerBytesMax);
-  return {
-    call: async (attempt) => (await (loaded ??= load())).call(attempt),
-    file: () => Promise.reject(new ApiError("UNIMPLEMENTED", "files are given over HTTP alone")),
-  };
 };
 
 const headersOfCall = (own: ClientOptions, options: CallOptions, key: string | undefined): Record<string, string> => {
@@ -73,7 +56,7 @@ const headersOfCall = (own: ClientOptions, options: CallOptions, key: string | u
 const newIdempotencyKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** An earlier try was done and its answer lost; what it would have shown once is not shown again (decisions: Safe writes). */
-const answerLost = ({ requestId, headers }: Answer, method: MethodFact): ApiError =>
+const answerLost = ({ requestId, headers }: Answer, method: OperationShape): ApiError =>
   new ApiError(
     "ABORTED",
     `${method.rpc} was done, but its answer was lost on the way, and ${headers["gantry-left-out"]} is shown only once: undo it, and do it again`,
@@ -84,14 +67,14 @@ const answerLost = ({ requestId, headers }: Answer, method: MethodFact): ApiErro
     },
   );
 
-/** A client of the server at this address. Nothing is sent before the first call. */
-export const createClient = (own: ClientOptions): Client => {
+/** A client of the server at this address, which sends nothing before the first call. `otherTransport`: makes the protocol that replaces REST. */
+export const createClient = (own: ClientOptions, otherTransport?: (server: string, answerBytesMax: number) => Transport): Client => {
   const server = checkedServer(own.server);
   const clock = own.clock ?? Date.now;
   const wait = own.wait ?? pause;
   const rest = restTransport(server, own.fetch ?? ((url, init) => fetch(url, init)));
-  const answerBytesMax = own.answerBytesMax ?? limits.clientAnswerBytesMax;
-  const transport = own.transport === "grpc" ? lazyGrpc(server, answerBytesMax) : rest;
+  const answerBytesMax = own.answerBytesMax ?? clientLimits.clientAnswerBytesMax;
+  const transport = otherTransport?.(server, answerBytesMax) ?? rest;
   const { token: given } = own;
   const source: TokenSource | undefined = typeof given === "string" ? () => given : given;
 
@@ -113,13 +96,13 @@ export const createClient = (own: ClientOptions): Client => {
 
   /** Tries until it is done or cannot be. `key`: what makes the tries of this call one. */
   const tryUntilDone = async <T>(
-    method: MethodFact,
+    method: OperationShape,
     request: JsonObject,
     options: CallOptions,
     send: (attempt: Attempt) => Promise<T>,
     key: string | undefined,
   ): Promise<{ readonly result: T; readonly tries: number }> => {
-    const timeoutMs = options.timeoutMs ?? own.timeoutMs ?? limits.clientTimeoutMs;
+    const timeoutMs = options.timeoutMs ?? own.timeoutMs ?? clientLimits.clientTimeoutMs;
     const endMs = clock() + timeoutMs;
     const timeLimit = new AbortController();
     const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
@@ -148,7 +131,7 @@ export const createClient = (own: ClientOptions): Client => {
     }
   };
 
-  const answer = async (method: MethodFact, request: JsonObject, options: CallOptions): Promise<Answer> => {
+  const answer = async (method: OperationShape, request: JsonObject, options: CallOptions): Promise<Answer> => {
     const keyed = takesIdempotencyKey(method) && options.validateOnly !== true;
     const key = options.idempotencyKey ?? (keyed ? newIdempotencyKey() : undefined);
     const { result, tries } = await tryUntilDone(method, request, options, transport.call, key);
@@ -156,24 +139,16 @@ export const createClient = (own: ClientOptions): Client => {
     return result;
   };
 
-  async function* pages(operation: Operation, request: JsonObject, options: CallOptions & PagesOptions): AsyncGenerator<JsonObject> {
-    const method = await operationFact(operation);
+  async function* pages(method: OperationShape, request: JsonObject, options: CallOptions & PagesOptions): AsyncGenerator<JsonObject> {
     yield* pagesOf(method, request, (asked) => answer(method, asked, options), options);
   }
 
-  async function* items(operation: Operation, request: JsonObject, options: CallOptions & PagesOptions): AsyncGenerator<JsonObject> {
-    const method = await operationFact(operation);
-    yield* itemsOf(method, pages(method, request, options));
-  }
-
-  const client: Client = {
+  return {
     server,
-    call: async (operation, request, options = {}) => (await answer(await operationFact(operation), request, options)).reply,
-    answer: async (operation, request, options = {}) => answer(await operationFact(operation), request, options),
-    pages: (operation, request, options = {}) => pages(operation, request, options),
-    items: (operation, request, options = {}) => items(operation, request, options),
-    file: async (operation, request, options = {}) => (await tryUntilDone(await operationFact(operation), request, options, rest.file, undefined)).result,
-    service: (service) => serviceClient(client, service),
+    call: async (method, request, options = {}) => (await answer(method, request, options)).reply,
+    answer: (method, request, options = {}) => answer(method, request, options),
+    pages: (method, request, options = {}) => pages(method, request, options),
+    items: (method, request, options = {}) => itemsOf(method, pages(method, request, options)),
+    file: async (method, request, options = {}) => (await tryUntilDone(method, request, options, rest.file, undefined)).result,
   };
-  return client;
 };

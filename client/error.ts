@@ -1,7 +1,6 @@
 // The one error of the client: what the server refused, in its own words (AIP-193), or why no answer came.
 
-import type { DescMessage, MessageJsonType } from "@bufbuild/protobuf";
-import { type Code, codes, type Violation } from "#base/fault.ts";
+import { type Code, codes, type Violation } from "#base/codes.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 
 /** Reasons that are more exact than the code's own name, as the server gives them. */
@@ -32,7 +31,21 @@ const isDetail = (detail: JsonObject): detail is ErrorDetail => typeof detail["@
 
 const durationMs = (duration: string): number | undefined => (/^\d{1,9}(?:\.\d{1,9})?s$/.test(duration) ? Number.parseFloat(duration) * 1000 : undefined);
 
-/** Why a call failed. `code` and `reason` are for programs, `message` is for people. */
+/**
+ * Why a call failed. `code` and `reason` are for programs, `message` is for people.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await gantry.iam.groups.create({ parent: "GROUP_UID", group: { name: "team" } });
+ * } catch (error) {
+ *   if (!(error instanceof ApiError)) throw error;
+ *   if (error.code === "ALREADY_EXISTS") console.log("It is there.");
+ *   else if (error.is("QUOTA_EXCEEDED")) console.error("The organization is full.");
+ *   else for (const { field, description } of error.violations) console.error(`${field}: ${description}`);
+ * }
+ * ```
+ */
 export class ApiError extends Error {
   readonly code: Code;
   /** The exact kind: of ErrorInfo, or the code's name. A server may have reasons that this client does not know. */
@@ -76,14 +89,13 @@ export class ApiError extends Error {
     return this.reason === reason;
   }
 
-  /** The details of one type, such as QuotaFailureSchema of google.rpc. */
-  detailsOf<Desc extends DescMessage>(schema: Desc): MessageJsonType<Desc>[] {
-    // The server writes a detail as its type says; that is what the contract promises.
-    return this.details.filter((detail) => detail["@type"].endsWith(`/${schema.typeName}`)) as unknown as MessageJsonType<Desc>[];
+  /** The details of one type, such as "google.rpc.QuotaFailure". */
+  detailsOf(type: string): ErrorDetail[] {
+    return this.details.filter((detail) => detail["@type"].endsWith(`/${type}`));
   }
 
   #detail(name: string): JsonObject {
-    return this.details.find((detail) => detail["@type"].endsWith(`/${name}`)) ?? {};
+    return this.detailsOf(name)[0] ?? {};
   }
 }
 

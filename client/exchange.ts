@@ -3,9 +3,11 @@
 import { type JsonObject, text } from "#base/json.ts";
 import { type ClientOptions, createClient } from "./client.ts";
 import { ApiError } from "./error.ts";
+import { operations } from "./gen/operations.ts";
+import { shapeOfRow } from "./table.ts";
 import { keptToken, lifetimeOfToken, type KeptTokenOptions, type TokenSource } from "./tokens.ts";
 
-export interface ExchangeOptions extends Omit<ClientOptions, "token" | "transport">, KeptTokenOptions {
+export interface ExchangeOptions extends Omit<ClientOptions, "token">, KeptTokenOptions {
   /** The other issuer's token: itself, or what gives it anew for each exchange (`fileToken`, or a function). */
   readonly subjectToken: string | TokenSource;
   /** Uid of the identity to act as; left out: the person that the token is about. */
@@ -18,9 +20,17 @@ export interface ExchangeOptions extends Omit<ClientOptions, "token" | "transpor
   readonly capabilities?: readonly string[];
 }
 
-const exchange = "chainguard.platform.oidc.SecurityTokenService/Exchange";
-
-/** A source of tokens by exchange. Throws UNAUTHENTICATED or PERMISSION_DENIED where the server does not take the other token. */
+/**
+ * A token source for CI: exchanges the token of another issuer (GitHub Actions, GitLab, Kubernetes) for one of Gantry, keeps it, and
+ * renews it before it expires. Requests fail with UNAUTHENTICATED or PERMISSION_DENIED if the server does not accept the other token.
+ *
+ * @example
+ * ```ts
+ * const server = "https://gantry.example.com";
+ * const token = exchangedToken({ server, subjectToken: fileToken("/var/run/secrets/gantry/token"), identity: "IDENTITY_UID" });
+ * const gantry = new Gantry({ server, token });
+ * ```
+ */
 export const exchangedToken = ({ subjectToken, identity, audience, scopes, capabilities, leftMs, ...options }: ExchangeOptions): TokenSource => {
   const client = createClient({ ...options, token: subjectToken });
   const request: JsonObject = {
@@ -30,7 +40,7 @@ export const exchangedToken = ({ subjectToken, identity, audience, scopes, capab
     ...(capabilities === undefined ? {} : { cap: [...capabilities] }),
   };
   const issue = async (): Promise<{ token: string; lifetimeMs: number }> => {
-    const answer = await client.call(exchange, request);
+    const answer = await client.call(shapeOfRow(operations.oidcSecurityTokenExchange), request);
     const token = text(answer, "token");
     if (token === "") throw new ApiError("UNAUTHENTICATED", `${client.server} has exchanged the token for nothing`, { reason: "NO_TOKEN" });
     return { token, lifetimeMs: lifetimeOfToken(token) ?? Math.max(Date.parse(text(answer, "expiry")) - Date.now(), 0) };

@@ -1,13 +1,11 @@
-// The public entry: a client of the API, made from the contract, for programs, for the command line and for pages in a browser.
-// It knows the server by its address and the contract alone.
+// The entry for other modules of this project. What `@gantry/client` exports is in package.ts.
 
-export type { Answer, ApiFile } from "./answer.ts";
-export type { CallOptions } from "./caller.ts";
-export { type Client, type ClientOptions, createClient } from "./client.ts";
-export { ApiError, type ErrorDetail, errorOfHttp, type Reason } from "./error.ts";
+export { type Answer, answerWith, type ApiFile, type Attempt, type Transport } from "./answer.ts";
+export type { Caller, CallOptions } from "./caller.ts";
+export { type ClientOptions, createClient } from "./client.ts";
+export { ApiError, codeOfNumber, type ErrorDetail, errorOfHttp, type Reason } from "./error.ts";
 export { exchangedToken, type ExchangeOptions } from "./exchange.ts";
-export type { Operation } from "./operation.ts";
+export { listedField } from "./operation.ts";
 export type { PagesOptions } from "./pages.ts";
 export type { Fetch } from "./rest.ts";
-export type { ItemOf, ListFunction, OperationFunction, Sent, ServiceClient } from "./typed-service.ts";
 export { fileToken, type IssuedToken, keptToken, type TokenSource, type TokenWanted } from "./tokens.ts";

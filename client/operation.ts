@@ -1,46 +1,53 @@
-// The facts of the operation that a caller names, from the contract. The whole catalogue is loaded by those alone who name an
-// operation by its text, or one of version 1: a page in a browser that uses three services loads three.
+// What the client has to know of an operation: where its request goes, and what may be done with it. The contract's own facts
+// (contract/facts.ts) have this shape; the package has a shorter table of its own (client/gen/operations.ts), made from them.
 
-import type { DescMethod } from "@bufbuild/protobuf";
-import type { FieldFact, MethodFact } from "#contract/facts.ts";
-import { ApiError } from "./error.ts";
+export interface FieldShape {
+  /** Its name in JSON. */
+  readonly json: string;
+  /** "list" if it holds any number of values. */
+  readonly shape: string;
+  /** The message that it holds. */
+  readonly message: MessageShape | undefined;
+}
 
-/** "chainguard.platform.iam.v2.GroupsService/GetGroup", its generated descriptor, or its facts. */
-export type Operation = string | DescMethod | MethodFact;
+export interface MessageShape {
+  readonly fields: readonly FieldShape[];
+  /** By each name that a request may use. */
+  readonly byName: ReadonlyMap<string, FieldShape>;
+}
 
-const facts = new WeakMap<DescMethod, MethodFact>();
+export interface OperationShape {
+  /** "chainguard.platform.iam.v2.GroupsService/GetGroup" */
+  readonly name: string;
+  /** "GetGroup" */
+  readonly rpc: string;
+  readonly http: readonly {
+    readonly verb: string;
+    /** "/iam/v2/groups/{uid=**}" */
+    readonly template: string;
+    /** The field that the body holds; "*" for the whole request; "" for none. */
+    readonly body: string;
+  }[];
+  readonly input: MessageShape;
+  readonly output: MessageShape;
+  readonly writes: boolean;
+  /** It needs no token. */
+  readonly open: boolean;
+  readonly givesFile: boolean;
+  /** Its paths in other protocols, for which the server stores no idempotency keys; undefined: it has none. */
+  readonly distribution: object | undefined;
+  readonly scim: object | undefined;
+}
 
-const factOfName = async (name: string): Promise<MethodFact> => {
-  const { methodByName } = await import("#contract/catalog.ts");
-  const method = methodByName(name);
-  if (!method) throw new ApiError("UNIMPLEMENTED", `there is no operation ${name}`);
-  return method;
-};
+/** Reports whether sending the same request twice does no more than sending it once. */
+export const isSafeToRepeat = ({ writes }: OperationShape): boolean => !writes;
 
-const factOfDescriptor = async (descriptor: DescMethod): Promise<MethodFact> => {
-  const known = facts.get(descriptor);
-  if (known) return known;
-  const { isView, methodFact } = await import("#contract/describe.ts");
-  const fact = isView(descriptor) ? await factOfName(`${descriptor.parent.typeName}/${descriptor.name}`) : methodFact(descriptor);
-  facts.set(descriptor, fact);
-  return fact;
-};
-
-/** Throws UNIMPLEMENTED for what is none. */
-export const operationFact = async (operation: Operation): Promise<MethodFact> => {
-  if (typeof operation === "string") return factOfName(operation);
-  return "rpc" in operation ? operation : factOfDescriptor(operation);
-};
-
-/** True where the same call twice does no more than once, without anybody's help. */
-export const isSafeToRepeat = ({ writes }: MethodFact): boolean => !writes;
-
-/** True where the server keeps the first answer for an idempotency key (decisions: Safe writes): of whoever it knows. */
-export const takesIdempotencyKey = ({ writes, open, distribution, scim }: MethodFact): boolean =>
+/** Reports whether the server stores the first response for an idempotency key (decisions: Safe writes). */
+export const takesIdempotencyKey = ({ writes, open, distribution, scim }: OperationShape): boolean =>
   writes && !open && distribution === undefined && scim === undefined;
 
-/** The field of an answer that holds what is listed: its one list of messages; undefined where it has none or several. */
-export const listedField = ({ output }: MethodFact): FieldFact | undefined => {
+/** The field of a response that holds what is listed: its one list of messages; undefined if it has none or several. */
+export const listedField = ({ output }: Pick<OperationShape, "output">): FieldShape | undefined => {
   const [first, second] = output.fields.filter(({ shape, message }) => shape === "list" && message !== undefined);
   return second === undefined ? first : undefined;
 };

@@ -1,10 +1,9 @@
 // A list, page by page. Only an answer without a token ends it: a page may be short, or empty, and not be the last.
 
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
-import type { MethodFact } from "#contract/facts.ts";
 import type { Answer } from "./answer.ts";
 import { ApiError } from "./error.ts";
-import { listedField } from "./operation.ts";
+import { listedField, type OperationShape } from "./operation.ts";
 
 export interface PagesOptions {
   /**
@@ -17,7 +16,7 @@ export interface PagesOptions {
 
 /** Every page of the list from where the request begins. `ask` calls the operation. */
 export async function* pagesOf(
-  method: MethodFact,
+  method: OperationShape,
   request: JsonObject,
   ask: (request: JsonObject) => Promise<Answer>,
   { onRestart }: PagesOptions,
@@ -45,7 +44,7 @@ export async function* pagesOf(
 }
 
 /** What the pages list. */
-export async function* itemsOf(method: MethodFact, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
+export async function* itemsOf(method: OperationShape, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
   const field = listedField(method);
   if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} lists nothing`);
   for await (const page of pages) for (const item of objectList(page, field.json)) if (isObject(item)) yield item;

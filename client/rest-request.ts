@@ -1,8 +1,8 @@
 // The HTTP request that says the same as a message: the operation's google.api.http rule, the other way round. Pure.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { type FieldFact, jsonPathOf, type MessageFact, type MethodFact } from "#contract/facts.ts";
 import { ApiError } from "./error.ts";
+import type { FieldShape, MessageShape, OperationShape } from "./operation.ts";
 
 export interface RestRequest {
   readonly verb: string;
@@ -12,8 +12,10 @@ export interface RestRequest {
 }
 
 /** The key under which the request has this field: in camelCase or snake_case, as everywhere. */
-const givenKey = (message: MessageFact, object: JsonObject, field: FieldFact): string =>
+const givenKey = (message: MessageShape, object: JsonObject, field: FieldShape): string =>
   Object.keys(object).find((key) => message.byName.get(key) === field) ?? field.json;
+
+const noFields: MessageShape = { fields: [], byName: new Map() };
 
 interface Taken {
   readonly value: Json | undefined;
@@ -21,14 +23,26 @@ interface Taken {
   readonly rest: JsonObject;
 }
 
+/** A dotted path of the template in JSON names. */
+const jsonPathOf = (input: MessageShape, dotted: string): string => {
+  const out: string[] = [];
+  let message: MessageShape | undefined = input;
+  for (const name of dotted.split(".")) {
+    const field: FieldShape | undefined = message?.byName.get(name);
+    out.push(field?.json ?? name);
+    message = field?.message;
+  }
+  return out.join(".");
+};
+
 /** Takes the field at a dotted path out of the request. */
-const takeField = (message: MessageFact, object: JsonObject, path: string): Taken => {
+const takeField = (message: MessageShape, object: JsonObject, path: string): Taken => {
   const [first = "", ...further] = path.split(".");
   const field = message.byName.get(first);
   const key = field ? givenKey(message, object, field) : first;
   const { [key]: held, ...others } = object;
-  if (further.length === 0 || !field?.message) return { value: held, rest: others };
-  const inner = takeField(field.message, isObject(held) ? held : {}, further.join("."));
+  if (further.length === 0) return { value: held, rest: others };
+  const inner = takeField(field?.message ?? noFields, isObject(held) ? held : {}, further.join("."));
   return { value: inner.value, rest: Object.keys(inner.rest).length > 0 ? { ...others, [key]: inner.rest } : others };
 };
 
@@ -57,14 +71,14 @@ const queryPairs = (value: JsonObject, prefix = ""): [string, string][] =>
   });
 
 /** Throws UNIMPLEMENTED for an operation without a path, and INVALID_ARGUMENT for a value that no path can have. */
-export const restRequest = (method: MethodFact, request: JsonObject, validateOnly: boolean): RestRequest => {
+export const restRequest = (method: OperationShape, request: JsonObject, validateOnly: boolean): RestRequest => {
   const [http] = method.http;
   if (!http) throw new ApiError("UNIMPLEMENTED", `${method.name} has no path of its own: it is spoken in another protocol`);
   let rest = request;
   const path = http.template.replace(/\{([^{}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
     const taken = takeField(method.input, rest, name);
     rest = taken.rest;
-    return pathSegments(jsonPathOf(method.input, name).join("."), String(taken.value ?? ""), {
+    return pathSegments(jsonPathOf(method.input, name), String(taken.value ?? ""), {
       isDeep: form === "=**",
       mayBeEmpty: http.verb === "POST" && http.template.endsWith("=**}"),
     });

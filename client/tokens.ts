@@ -1,7 +1,7 @@
 // Where a client's token comes from. A source is asked before each call, so that it decides what is kept and for how long.
 
 import { isObject, type Json } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
+import { clientLimits } from "#base/client-limits.ts";
 
 export interface TokenWanted {
   /** Ends the wait of this caller; what others wait for goes on. */
@@ -48,10 +48,22 @@ export const lifetimeOfToken = (token: string): number | undefined => {
 };
 
 /**
- * Keeps a token and renews it before its end, or when it is refused: one renewal at a time, whoever asks meanwhile. While a
- * renewal fails, what there is serves to its end.
+ * A token source that keeps a token, and renews it before it expires or if it is refused: one renewal at a time. While a renewal fails,
+ * the token is used until it expires.
+ *
+ * @example
+ * ```ts
+ * const token = keptToken(async () => {
+ *   const response = await fetch("https://vault.example.com/gantry-token");
+ *   return { token: await response.text(), lifetimeMs: 3_600_000 };
+ * });
+ * const gantry = new Gantry({ server: "https://gantry.example.com", token });
+ * ```
  */
-export const keptToken = (issue: () => Promise<IssuedToken>, { clock = Date.now, leftMs = limits.clientTokenLeftMs }: KeptTokenOptions = {}): TokenSource => {
+export const keptToken = (
+  issue: () => Promise<IssuedToken>,
+  { clock = Date.now, leftMs = clientLimits.clientTokenLeftMs }: KeptTokenOptions = {},
+): TokenSource => {
   let held: { readonly token: string; readonly untilMs: number; readonly renewAtMs: number } | undefined;
   let renewal: Promise<string> | undefined;
   const renew = async (): Promise<string> => {
@@ -81,7 +93,14 @@ export const keptToken = (issue: () => Promise<IssuedToken>, { clock = Date.now,
   };
 };
 
-/** The text of a file, read anew for each call: Kubernetes and CI systems renew such files. In Node alone. */
+/**
+ * A token source that reads a file before each request, since Kubernetes and CI systems renew such files. In Node only.
+ *
+ * @example
+ * ```ts
+ * const gantry = new Gantry({ server: "https://gantry.example.com", token: fileToken("/var/run/secrets/gantry/token") });
+ * ```
+ */
 export const fileToken =
   (path: string): TokenSource =>
   async () =>

@@ -116,7 +116,7 @@ const readRequest = async (server: string, word: string, path: string, options: 
 
 /** One request, answered by this server or by nobody. */
 const sendRequest = async (found: FoundContext, request: ApiRequest, isWithToken: boolean): Promise<Response> => {
-  const { ApiError } = await import("#client");
+  const { ApiError } = await import("#contract-client");
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
   const { method, url, body = null } = request;
   const once = async (refused?: string): Promise<{ readonly response: Response; readonly token: string | undefined }> => {
@@ -147,7 +147,7 @@ const jsonIn = (raw: string): Json | undefined => {
 /** Throws what a refusal says, as every other command does; a redirection is one. */
 const checkStatus = async (found: FoundContext, response: Response, raw: string): Promise<void> => {
   if (response.status < 300) return;
-  const { errorOfHttp } = await import("#client");
+  const { errorOfHttp } = await import("#contract-client");
   const error = errorOfHttp({ status: response.status, headers: Object.fromEntries(response.headers), body: jsonIn(raw), nowMs: Date.now() });
   const location = response.headers.get("location");
   if (response.status < 400 && location !== null) error.message += `: ${location}`;

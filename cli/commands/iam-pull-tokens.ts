@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { limits } from "#base/limits.ts";
-import type { Client } from "#client";
+import type { Client } from "#contract-client";
 import { findContext } from "../context.ts";
 import { readDuration } from "../duration.ts";
 import { newCommand, newGroup } from "../command.ts";
@@ -41,7 +41,7 @@ GANTRY_TOKEN_FILE names. Needs nothing of the server's machine.`;
 
 const open = async (terminal: Terminal, { server: named, issuer, context }: ServerOptions) => {
   const { server, organization, credential } = findContext(terminal, { server: named ?? issuer, context });
-  const [commands, { createClient }] = await Promise.all([import("#pull-tokens"), import("#client")]);
+  const [commands, { createClient }] = await Promise.all([import("#pull-tokens"), import("#contract-client")]);
   const client = createClient({ server, token: credential.token });
   return { server, commands, client, organization };
 };

@@ -38,7 +38,7 @@ Examples:  gantry mcp
     .option("--context <NAME>", "the context to use (the current one)")
     .action(async ({ toolsets, write, server, context }: Options) => {
       const found = findContext(terminal, { server, context });
-      const [{ createClient }, { serveMcpStdio }] = await Promise.all([import("#client"), import("#mcp")]);
+      const [{ createClient }, { serveMcpStdio }] = await Promise.all([import("#contract-client"), import("#mcp")]);
       await serveMcpStdio({
         version,
         toolsets,

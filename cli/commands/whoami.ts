@@ -92,7 +92,7 @@ const answerOffline = async (found: FoundContext): Promise<Answer> => {
 
 const answerOnline = async (found: FoundContext): Promise<Answer> => {
   const { server, credential } = found;
-  const [{ createClient }, { personText }] = await Promise.all([import("#client"), import("#login")]);
+  const [{ createClient }, { personText }] = await Promise.all([import("#contract-client"), import("#login")]);
   const client = createClient({ server, token: credential.token });
   const whoAmI = await client.call("chainguard.platform.auth.Auth/Validate", {}).catch((thrown: unknown) => {
     throw explainRefusal(credential, thrown);

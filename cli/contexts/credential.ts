@@ -6,7 +6,7 @@ import { Fault } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownAudiences } from "#base/own-audiences.ts";
-import type { TokenSource } from "#client";
+import type { TokenSource } from "#contract-client";
 import { exchangeToken, readStoredToken, type SessionOptions, sessionToken, tokenFile, unverifiedClaims } from "#login";
 import type { Environment, StoredContext } from "./context-file.ts";
 
@@ -70,7 +70,7 @@ const given = (environment: Environment, name: string): string | undefined => en
 const exchanging = (server: string, identity: string | undefined, readPresented: () => string): TokenSource => {
   let source: TokenSource | undefined;
   return async (wanted) => {
-    source ??= (await import("#client")).exchangedToken({ server, subjectToken: readPresented, ...(identity === undefined ? {} : { identity }) });
+    source ??= (await import("#contract-client")).exchangedToken({ server, subjectToken: readPresented, ...(identity === undefined ? {} : { identity }) });
     return source(wanted);
   };
 };

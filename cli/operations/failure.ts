@@ -3,7 +3,7 @@
 
 import { type Code, codes, Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
-import { ApiError } from "#client";
+import { ApiError } from "#contract-client";
 import { exitStatusOf, isWrongUsage } from "../exit-status.ts";
 import { red } from "../output/color.ts";
 import { onItsLines, onOneLine, printableJson } from "../output/escape.ts";

@@ -4,7 +4,7 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
 import { isUid } from "#base/uid.ts";
-import type { Client } from "#client";
+import type { Client } from "#contract-client";
 import { messageByName, methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { onOneLine } from "../output/escape.ts";

@@ -11,7 +11,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import type { Client } from "#client";
+import type { Client } from "#contract-client";
 
 export interface PullToken {
   /** The identity: the user name. */

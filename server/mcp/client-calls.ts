@@ -1,7 +1,7 @@
 // Tools whose calls go to a server by the client of the API, with the credentials of whoever started this process.
 
 import { codes } from "#base/fault.ts";
-import { ApiError, type Client } from "#client";
+import { ApiError, type Client } from "#contract-client";
 import { readArguments } from "#contract/read.ts";
 import { invalidArguments } from "./refusal.ts";
 import type { CallTool } from "./tool-answer.ts";

@@ -1,7 +1,7 @@
 // MCP over standard input and output: one client, which started this process and gave it its credentials. A line is a message, and
 // nothing else is ever written to standard output.
 
-import type { Client } from "#client";
+import type { Client } from "#contract-client";
 import { callsOf } from "./client-calls.ts";
 import { newMcpServer } from "./server.ts";
 import { readToolsets } from "./selection.ts";

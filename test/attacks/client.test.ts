@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { text } from "#base/json.ts";
-import { ApiError, createClient, exchangedToken } from "#client";
+import { ApiError, createClient, exchangedToken } from "#contract-client";
 import { methods } from "#contract/catalog.ts";
 import { jsonPathOf, type MethodFact } from "#contract/facts.ts";
 import { openScriptedServer } from "../client/scripted-server.ts";

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { createClient } from "#client";
+import { createClient } from "#contract-client";
 import { answerCredentialRequest } from "#login";
 import { createPullToken, findGroup, listPullTokens, revokePullToken } from "#pull-tokens";
 import { openPusher, type Pusher } from "../pusher.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import type { Json, JsonObject } from "#base/json.ts";
-import { ApiError, createClient } from "#client";
+import { ApiError, createClient } from "#contract-client";
 import { methods, views } from "#contract/catalog.ts";
 import { messageDescriptor, registry } from "#contract/descriptors.ts";
 import { isViewed, type MethodFact } from "#contract/facts.ts";

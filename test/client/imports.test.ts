@@ -40,9 +40,22 @@ const loadedWith = (path: string, later: boolean, found: Loaded = { files: new S
   return found;
 };
 
-test("the client loads no module of the server, also not what it loads later", () => {
-  const { files, others } = loadedWith("client/index.ts", true);
-  assert.ok(files.has("client/grpc.ts") && files.has("contract/catalog.ts") && files.size > 60);
+test("the package loads its own module and nothing else of the project, and no other package; in a browser nothing of Node", () => {
+  const { files, others } = loadedWith("client/package.ts", true);
+  assert.ok(files.has("client/gen/resources.ts") && files.has("client/read-file.ts") && files.size > 20);
+  assert.deepEqual(
+    [...files].filter((path) => !/^(?:client|base)\//.test(path) || path.startsWith("client/contract/")),
+    [],
+  );
+  assert.deepEqual([...others], ["node:fs/promises"]);
+  assert.deepEqual([...loadedWith("client/package.ts", false).others], []);
+  // The check above must be able to see this.
+  assert.ok(loadedWith("client/read-file.ts", false).others.has("node:fs/promises"));
+});
+
+test("the command line's client is built on the package's, and loads no module of the server, also not later", () => {
+  const { files, others } = loadedWith("client/contract/index.ts", true);
+  assert.ok(files.has("client/client.ts") && files.has("client/contract/grpc.ts") && files.has("contract/catalog.ts") && files.size > 60);
   assert.deepEqual(
     [...files].filter((path) => !/^(?:client|contract|base)\//.test(path)),
     [],
@@ -54,8 +67,8 @@ test("the client loads no module of the server, also not what it loads later", (
   ]);
 });
 
-test("what a browser loads has nothing of Node's, and of the contract no more than it uses", () => {
-  const { files, others } = loadedWith("client/index.ts", false);
+test("what a browser loads of the contract's client has nothing of Node's, and of the contract no more than it uses", () => {
+  const { files, others } = loadedWith("client/contract/index.ts", false);
   assert.deepEqual(
     [...others].filter((name) => isBuiltin(name) || !name.startsWith("@bufbuild/protobuf")),
     [],
@@ -64,7 +77,5 @@ test("what a browser loads has nothing of Node's, and of the contract no more th
     [...files].filter((path) => path.startsWith("contract/gen/chainguard/")),
     [],
   );
-  // What the check above must be able to see.
-  assert.ok(loadedWith("client/read-file.ts", false).others.has("node:fs/promises"));
-  assert.ok(loadedWith("client/grpc.ts", false).files.has("contract/gen/chainguard/platform/iam/v2/groups_pb.js"));
+  assert.ok(loadedWith("client/contract/grpc.ts", false).files.has("contract/gen/chainguard/platform/iam/v2/groups_pb.js"));
 });

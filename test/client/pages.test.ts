@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { type JsonObject, objectList, text } from "#base/json.ts";
-import { ApiError, createClient } from "#client";
+import { ApiError, createClient } from "#contract-client";
 import { methods, version1 } from "#contract/catalog.ts";
 import { GroupsService } from "../../contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { RolesService } from "../../contract/gen/chainguard/platform/iam/v2/roles_pb.js";

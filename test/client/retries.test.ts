@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { ApiError, type CallOptions, createClient } from "#client";
+import { ApiError, type CallOptions, createClient } from "#contract-client";
 import { methods } from "#contract/catalog.ts";
 import { jsonPathOf } from "#contract/facts.ts";
 import { fc, runs } from "../property.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { text } from "#base/json.ts";
-import { ApiError, createClient, exchangedToken, fileToken, type IssuedToken, keptToken, type TokenWanted } from "#client";
+import { ApiError, createClient, exchangedToken, fileToken, type IssuedToken, keptToken, type TokenWanted } from "#contract-client";
 import { fc, runs } from "../property.ts";
 import { openWorld } from "../world.ts";
 

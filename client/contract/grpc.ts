@@ -6,12 +6,11 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Code as ConnectCode, ConnectError, type Transport as ConnectTransport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { type Answer, answerWith, ApiError, type Attempt, codeOfNumber, listedField, type Transport } from "#client";
+import { operationFact } from "./operation.ts";
 import { messageDescriptor, methodDescriptor, registry } from "#contract/descriptors.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { bodyPathsOf, jsonOfMessage } from "#contract/read.ts";
-import { type Answer, answerWith, type Attempt, type Transport } from "./answer.ts";
-import { ApiError, codeOfNumber } from "./error.ts";
-import { listedField } from "./operation.ts";
 
 const isSetByServer = (message: MessageFact, path: string): boolean => {
   let within: MessageFact | undefined = message;
@@ -106,7 +105,8 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
 };
 
 const call = async (transport: ConnectTransport, server: string, attempt: Attempt): Promise<Answer> => {
-  const { method, signal, timeoutMs } = attempt;
+  const { signal, timeoutMs } = attempt;
+  const method = await operationFact(attempt.method.name);
   const descriptor = methodDescriptor(method);
   if (descriptor.methodKind !== "unary" || method.distribution || method.scim || method.givesFile)
     throw new ApiError("UNIMPLEMENTED", `${method.name} is not served over gRPC`);

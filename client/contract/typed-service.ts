@@ -3,9 +3,8 @@
 
 import type { DescMessage, DescService, MessageJsonType } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
-import type { Answer } from "./answer.ts";
-import type { Caller, CallOptions } from "./caller.ts";
-import type { PagesOptions } from "./pages.ts";
+import type { Answer, Caller, CallOptions, PagesOptions } from "#client";
+import type { Operation } from "./operation.ts";
 
 /** A request: fields may also be said to be undefined, which is the same as leaving them out, so that what was answered can be sent. */
 export type Sent<Value> = Value extends readonly (infer Entry)[]
@@ -56,7 +55,7 @@ export type ServiceClient<Service extends DescService> = {
 };
 
 /** The service's operations, called through this client. */
-export const serviceClient = <Service extends DescService>(client: Caller, service: Service): ServiceClient<Service> => {
+export const serviceClient = <Service extends DescService>(client: Caller<Operation>, service: Service): ServiceClient<Service> => {
   const functions = service.methods.map((descriptor) => {
     const call = (request: JsonObject, options?: CallOptions): Promise<JsonObject> => client.call(descriptor, request, options);
     return [

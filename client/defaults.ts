@@ -1,0 +1,43 @@
+// What proto3 leaves out of a response because it is a default: the client adds it, so that a program need not tell an absent text
+// from an empty one. Messages, times, and fields that may be absent stay absent.
+
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+
+/** JSON names of a message's fields by their default, and the messages in it by field. */
+export interface MessageDefaults {
+  readonly texts?: readonly string[];
+  readonly flags?: readonly string[];
+  readonly numbers?: readonly string[];
+  /** Whole numbers of 64 bits, which are texts in JSON. */
+  readonly longs?: readonly string[];
+  readonly lists?: readonly string[];
+  readonly maps?: readonly string[];
+  readonly enums?: Readonly<Record<string, string>>;
+  readonly parts?: Readonly<Record<string, string>>;
+}
+
+type Table = Readonly<Record<string, MessageDefaults>>;
+
+const withPart = (table: Table, name: string, isMap: boolean, value: Json): Json => {
+  if (Array.isArray(value)) return value.map((entry) => withPart(table, name, false, entry));
+  if (!isObject(value)) return value;
+  return isMap ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withPart(table, name, false, entry)])) : withDefaults(table, name, value);
+};
+
+/** The message of this name with its defaults. */
+export const withDefaults = (table: Table, name: string, message: JsonObject): JsonObject => {
+  const { texts = [], flags = [], numbers = [], longs = [], lists = [], maps = [], enums = {}, parts = {} } = table[name] ?? {};
+  const out: JsonObject = { ...message };
+  for (const key of texts) out[key] ??= "";
+  for (const key of flags) out[key] ??= false;
+  for (const key of numbers) out[key] ??= 0;
+  for (const key of longs) out[key] ??= "0";
+  for (const key of lists) out[key] ??= [];
+  for (const key of maps) out[key] ??= {};
+  for (const [key, value] of Object.entries(enums)) out[key] ??= value;
+  for (const [key, part] of Object.entries(parts)) {
+    const value = out[key];
+    if (value !== undefined) out[key] = withPart(table, part, maps.includes(key), value);
+  }
+  return out;
+};

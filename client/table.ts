@@ -1,0 +1,59 @@
+// The package's table of operations (client/gen/operations.ts) as the client reads it: a row names the fields of the path in JSON, so
+// that nothing of the messages is needed to send a request.
+
+import type { FieldShape, OperationShape } from "./operation.ts";
+
+/** An operation, as the generated table has it. What is left out is false or absent. */
+export interface OperationRow {
+  readonly name: string;
+  readonly verb: string;
+  readonly path: string;
+  readonly body?: string;
+  /** The body is a list. */
+  readonly listBody?: true;
+  readonly writes?: true;
+  readonly open?: true;
+  readonly givesFile?: true;
+  /** The field of a paged list that holds its items. */
+  readonly items?: string;
+  /** The message of the response, if the client adds its defaults. */
+  readonly reply?: string;
+  /** The response has no fields. */
+  readonly isEmpty?: true;
+  /** The field of the update mask. */
+  readonly mask?: string;
+  /** `parent` is short for `uidp.childrenOf`. */
+  readonly parent?: true;
+}
+
+const fieldOf = (json: string, shape: "one" | "list" = "one"): FieldShape => ({ json, shape, message: undefined });
+
+const shapes = new WeakMap<OperationRow, OperationShape>();
+
+const newShape = ({ name, verb, path, body = "", listBody, writes, open, givesFile, items }: OperationRow): OperationShape => ({
+  name,
+  rpc: name.slice(name.lastIndexOf("/") + 1),
+  http: [{ verb, template: path, body }],
+  input: {
+    fields: [],
+    byName: new Map([...(items ? [["page_token", fieldOf("pageToken")] as const] : []), ...(listBody ? [[body, fieldOf(body, "list")] as const] : [])]),
+  },
+  output: {
+    fields: items ? [{ ...fieldOf(items, "list"), message: { fields: [], byName: new Map() } }] : [],
+    byName: new Map(items ? [["next_page_token", fieldOf("nextPageToken")]] : []),
+  },
+  writes: writes === true,
+  open: open === true,
+  givesFile: givesFile === true,
+  distribution: undefined,
+  scim: undefined,
+});
+
+/** The row as the client's core takes it. */
+export const shapeOfRow = (row: OperationRow): OperationShape => {
+  const known = shapes.get(row);
+  if (known) return known;
+  const shape = newShape(row);
+  shapes.set(row, shape);
+  return shape;
+};
