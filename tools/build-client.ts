@@ -36,7 +36,7 @@ const manifest = {
 writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"));
 // Links within the docs lead to the project's own pages, which are not in the package.
-const guide = readFileSync(join(root, "docs", "guides", "clients.md"), "utf8");
+const guide = readFileSync(join(root, "docs", "guides", "clients-typescript.md"), "utf8");
 writeFileSync(join(dist, "README.md"), guide.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]+\)/g, "$1"));
 if (globSync("{server,cli,contract}/**", { cwd: dist }).length > 0) throw new Error("the package imports modules that are not the client's");
 process.stdout.write(`@gantry/client ${version}; this makes the archive:  npm pack ${dist}\n`);

@@ -2,6 +2,7 @@
 //
 //   gantry-VERSION-SYSTEM.tar.gz   the archive: programs, packages, Node and PostgreSQL for this system; nothing else is needed
 //   gantry-VERSION.tgz             the npm package, with the exact versions of what it needs
+//   gantry-client-VERSION.tgz      the npm package @gantry/client, which depends on nothing
 //   gantry-VERSION.cdx.json        what is in the archive, as CycloneDX
 //   SHA256SUMS                     checksums, as sha256sum reads them
 //
@@ -91,6 +92,12 @@ const pack = (folder: string, seconds: number): Buffer => {
   return gzipSync(tar, { level: 9 });
 };
 
+/** npm's archive of the folder, in `release`. npm packs a file with the rights that it has, which are the umask's. */
+const packForNpm = (folder: string, work: string, release: string): void => {
+  run("chmod", ["-R", "u=rwX,go=rX", folder], work);
+  run("npm", ["pack", folder, "--pack-destination", release], work);
+};
+
 const main = async (args: readonly string[]): Promise<void> => {
   const onlyTree = args[0] === "--tree" ? resolve(args[1] ?? "") : undefined;
   const release = resolve(args[0] ?? join(root, "release"));
@@ -109,10 +116,9 @@ const main = async (args: readonly string[]): Promise<void> => {
     writeFileSync(join(release, bom), makeBom(tree, seconds));
     copyFileSync(join(release, bom), join(tree, bom));
     writeFileSync(join(release, `${name}-${version}-${process.platform}-${process.arch}.tar.gz`), pack(tree, seconds));
-    // npm packs a file with the rights that it has, which are the umask's.
-    run("chmod", ["-R", "u=rwX,go=rX", dist], work);
-    const [{ filename } = { filename: "" }] = JSON.parse(run("npm", ["pack", dist, "--json", "--pack-destination", work], work)) as { filename: string }[];
-    copyFileSync(join(work, filename), join(release, filename));
+    const client = join(work, "client");
+    run(process.execPath, [join(root, "tools", "build-client.ts"), client], root);
+    for (const folder of [dist, client]) packForNpm(folder, work, release);
     const sums = globSync("*", { cwd: release })
       .sort()
       .map(

@@ -52,7 +52,10 @@ const longTests = (): void => {
     made = release("first", "022");
     assert.deepEqual(
       readdirSync(made).sort(),
-      ["SHA256SUMS", `gantry-${version}-${process.platform}-${process.arch}.tar.gz`, `gantry-${version}.cdx.json`, `gantry-${version}.tgz`].sort(),
+      [
+        ...["SHA256SUMS", `gantry-${version}-${process.platform}-${process.arch}.tar.gz`, `gantry-${version}.cdx.json`, `gantry-${version}.tgz`],
+        `gantry-client-${version}.tgz`,
+      ].sort(),
     );
     run("sha256sum", ["--check", "--strict", "SHA256SUMS"], made);
     const again = release("second", "077");
