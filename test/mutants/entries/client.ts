@@ -3,6 +3,14 @@
 import type { Mutant } from "../mutant.ts";
 
 export const client: readonly Mutant[] = [
+  { attack: 320, file: "client/webhook.ts", find: "if (!(Math.abs(clock() - sentMs) <= toleranceMs))", replace: "if (Number.isNaN(sentMs))" },
+  { attack: 321, file: "client/webhook.ts", find: "if (bytes === undefined || bytes.length === 0)", replace: "if (bytes === undefined)" },
+  {
+    attack: 322,
+    file: "client/webhook.ts",
+    find: "joinedBytes(`${id}.${timestamp}.`, body)",
+    replace: "joinedBytes(`${id}.${timestamp}.`, body.slice(0, 40))",
+  },
   {
     attack: 142,
     file: "cli/output/escape.ts",
