@@ -24,12 +24,12 @@ export const answerWith = (reply: JsonObject, headers: Readonly<Record<string, s
   notModified,
 });
 
-/** A file that an operation gives. */
+/** A file from the server. */
 export interface ApiFile {
-  /** Its media type. */
+  /** The media type. */
   readonly type: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** As they come; not bounded. Read once. */
+  /** The content as it arrives, of any size. Read it once. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 

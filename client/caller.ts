@@ -5,19 +5,19 @@ import type { Answer } from "./answer.ts";
 import type { PagesOptions } from "./pages.ts";
 
 export interface CallOptions {
-  /** Ends the call; it then throws the signal's reason. */
+  /** Ends the request, which then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** How long it may take with all its tries; for a list, each page. */
+  /** How long the request may take, retries included; for a list, each page (default: a minute). */
   readonly timeoutMs?: number | undefined;
-  /** Two calls with the same key are one. A write without one gets its own, and is tried again with it. */
+  /** Makes requests with the same key one request. A write without a key gets a random one, so that it can be retried. */
   readonly idempotencyKey?: string | undefined;
-  /** ETag: the write is done only while the resource is as it says. */
+  /** An ETag: the server refuses the write if the resource has changed since. */
   readonly ifMatch?: string | undefined;
   /** ETag: the answer is empty (`notModified`) while the resource is as it says. */
   readonly ifNoneMatch?: string | undefined;
-  /** Everything but the change. */
+  /** A dry run: the server checks everything and changes nothing. */
   readonly validateOnly?: boolean | undefined;
-  /** In lower case, beside the client's own. */
+  /** Further headers, in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 

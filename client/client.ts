@@ -15,20 +15,21 @@ import type { TokenSource } from "./tokens.ts";
 export interface ClientOptions {
   /** The server's address: "https://gantry.example.com". */
   readonly server: string;
-  /** A token, or where it comes from. Left out: calls are nobody's. */
+  /** A token or a token source. Without one, requests are anonymous. */
   readonly token?: string | TokenSource | undefined;
-  /** What sends over REST, in place of the global one. */
+  /** Sends requests in place of the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Sent with every call, such as `user-agent` in Node. */
+  /** Headers of every request, such as `user-agent` in Node. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How long a call may take with all its tries, unless it says otherwise. */
+  /** How long a request may take, retries included (default: a minute). */
   readonly timeoutMs?: number | undefined;
-  /** The largest answer that is read. */
+  /** The largest response that is read (default: 100 MiB). */
   readonly answerBytesMax?: number | undefined;
-  /** Told before a call is tried again. */
+  /** Called before each retry. */
   readonly onRetry?: ((error: ApiError, pauseMs: number) => void) | undefined;
-  /** Milliseconds, and how they are waited for: for tests. */
+  /** Milliseconds of any origin, for tests. */
   readonly clock?: (() => number) | undefined;
+  /** Waits before a retry, for tests. */
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 

@@ -1,5 +1,5 @@
-// What proto3 leaves out of a response because it is a default: the client adds it, so that a program need not tell an absent text
-// from an empty one. Messages, times, and fields that may be absent stay absent.
+// Adds the defaults that proto3 leaves out of a response, so that a program need not tell an absent text from an empty one. Messages,
+// times, and fields with presence stay absent.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 

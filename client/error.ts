@@ -48,19 +48,19 @@ const durationMs = (duration: string): number | undefined => (/^\d{1,9}(?:\.\d{1
  */
 export class ApiError extends Error {
   readonly code: Code;
-  /** The exact kind: of ErrorInfo, or the code's name. A server may have reasons that this client does not know. */
+  /** The exact kind of failure, or the code. A newer server can have reasons that this client does not list. */
   readonly reason: Reason | (string & {});
-  /** All details, as the server sent them. */
+  /** All details, as in the response. */
   readonly details: readonly ErrorDetail[];
-  /** The fields that cannot be accepted, by their paths in JSON names. */
+  /** The fields that are invalid, by their JSON paths. */
   readonly violations: readonly Violation[];
-  /** When the same call is worth another try; undefined where the server does not say. */
+  /** How long to wait before a retry; undefined if the server does not say. */
   readonly retryDelayMs: number | undefined;
-  /** The server's name for the call, which is in its log. */
+  /** The ID of the request in the server's log. */
   readonly requestId: string | undefined;
-  /** Undefined over gRPC, and where no answer came. */
+  /** Undefined over gRPC, and if there was no response. */
   readonly httpStatus: number | undefined;
-  /** Headers or metadata of the answer, in lower case. */
+  /** Headers or metadata of the response, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: Code, message: string, options: ApiErrorOptions = {}) {
@@ -79,12 +79,12 @@ export class ApiError extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** What ErrorInfo says besides its reason. */
+  /** The metadata of the reason, such as the name of a limit. */
   get metadata(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(part(this.#detail("google.rpc.ErrorInfo"), "metadata")).map(([key, value]) => [key, String(value)]));
   }
 
-  /** True for this exact reason. */
+  /** Reports whether this is the reason. */
   is(reason: Reason): boolean {
     return this.reason === reason;
   }

@@ -8,15 +8,15 @@ import { shapeOfRow } from "./table.ts";
 import { keptToken, lifetimeOfToken, type KeptTokenOptions, type TokenSource } from "./tokens.ts";
 
 export interface ExchangeOptions extends Omit<ClientOptions, "token">, KeptTokenOptions {
-  /** The other issuer's token: itself, or what gives it anew for each exchange (`fileToken`, or a function). */
+  /** The token of the other issuer, or a token source that is called for each exchange (`fileToken`, or a function). */
   readonly subjectToken: string | TokenSource;
-  /** Uid of the identity to act as; left out: the person that the token is about. */
+  /** Uid of the identity to act as (default: the user of the token). */
   readonly identity?: string;
-  /** What the token is for; left out: the server. */
+  /** The audience of the new token (default: the server). */
   readonly audience?: readonly string[];
-  /** Uids of groups: the token is good in no others. */
+  /** Uids of groups that the token is limited to. */
   readonly scopes?: readonly string[];
-  /** Capability names: the token is good for no others. */
+  /** Names of capabilities that the token is limited to. */
   readonly capabilities?: readonly string[];
 }
 

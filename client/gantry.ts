@@ -25,7 +25,7 @@ export interface WatchOptions {
 
 /** An event with its data parsed. */
 export interface WatchedEvent extends Event {
-  /** Who caused it. */
+  /** The caller that caused it. */
   actor: JsonObject;
   /** The message that `bodyType` names. */
   body: JsonObject;

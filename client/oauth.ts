@@ -8,7 +8,7 @@ import type { Fetch } from "./rest.ts";
 import { pause } from "./retries.ts";
 import { keptToken, type TokenSource } from "./tokens.ts";
 
-/** What a sign-in yields. */
+/** The tokens of a sign-in. */
 export interface Tokens {
   readonly accessToken: string;
   /** Undefined unless `offline_access` is in the scope. It works once: each renewal returns the next. */
@@ -104,7 +104,7 @@ const readTokens = (response: JsonResponse): Tokens => {
 export interface DeviceCode {
   /** Shown on the page; the user compares it. */
   readonly code: string;
-  /** Where the user confirms it, with the code filled in. */
+  /** The page that confirms it, with the code filled in. */
   readonly url: string;
   readonly expiresInMs: number;
 }
@@ -112,7 +112,7 @@ export interface DeviceCode {
 export interface DeviceOptions extends Connection {
   /** Shows the code and the address to the user. */
   readonly onCode: (code: DeviceCode) => void;
-  /** What the page calls this program. */
+  /** The name of this program on that page. */
   readonly clientId?: string | undefined;
   /** Separated by spaces: uids of groups, and `offline_access` for a refresh token. */
   readonly scope?: string | undefined;
@@ -180,7 +180,7 @@ export const signInWithDevice = async (options: DeviceOptions): Promise<Tokens> 
 export interface SignInOptions extends Connection {
   /** The address of this program's client document, or a name from the server's `GANTRY_CLIENTS`. */
   readonly clientId: string;
-  /** Where the browser returns to; one of the client's `redirect_uris`. */
+  /** The address to return to: one of the client's `redirect_uris`. */
   readonly redirectUri: string;
   /** Separated by spaces: capabilities, uids of groups, and `offline_access` for a refresh token. */
   readonly scope?: string | undefined;
@@ -275,7 +275,7 @@ export const finishSignIn = async (pending: PendingSignIn, returnedTo: string | 
 // ---- staying signed in ----------------------------------------------------------------------------------------
 
 export interface RefreshOptions extends Omit<Connection, "signal"> {
-  /** What the sign-in returned. */
+  /** The tokens that the sign-in returned. */
   readonly tokens: Tokens;
   /** As in the sign-in (default: that of `signInWithDevice`). */
   readonly clientId?: string | undefined;

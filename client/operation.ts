@@ -1,5 +1,5 @@
-// What the client has to know of an operation: where its request goes, and what may be done with it. The contract's own facts
-// (contract/facts.ts) have this shape; the package has a shorter table of its own (client/gen/operations.ts), made from them.
+// An operation as the client needs it: where its request goes, and whether it can be retried. The facts of the contract
+// (contract/facts.ts) have this shape; the package has a shorter table (client/gen/operations.ts), generated from them.
 
 export interface FieldShape {
   /** Its name in JSON. */

@@ -7,9 +7,8 @@ import { listedField, type OperationShape } from "./operation.ts";
 
 export interface PagesOptions {
   /**
-   * A page token is good for three days; the server answers an older one with the first page. Then this is called before that
-   * page comes, and what came before is to be dropped. Without it the iteration ends with an error (PAGE_RESTARTED), so that
-   * pages of two readings are never taken for one.
+   * A page token is valid for three days; after that, the server returns the first page again. This is called before that page: drop
+   * all earlier items. Without it, the iteration throws PAGE_RESTARTED, so that pages of two versions of a list are never mixed.
    */
   readonly onRestart?: () => void;
 }

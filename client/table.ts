@@ -3,7 +3,7 @@
 
 import type { FieldShape, OperationShape } from "./operation.ts";
 
-/** An operation, as the generated table has it. What is left out is false or absent. */
+/** An operation in the generated table. An absent field is false or none. */
 export interface OperationRow {
   readonly name: string;
   readonly verb: string;

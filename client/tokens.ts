@@ -1,28 +1,28 @@
-// Where a client's token comes from. A source is asked before each call, so that it decides what is kept and for how long.
+// Token sources. A client calls its source before each request, so that the source decides which tokens it keeps, and how long.
 
 import { isObject, type Json } from "#base/json.ts";
 import { clientLimits } from "#base/client-limits.ts";
 
 export interface TokenWanted {
-  /** Ends the wait of this caller; what others wait for goes on. */
+  /** Ends the wait of this request; other requests continue to wait. */
   readonly signal: AbortSignal;
-  /** The token that the server has just refused: another one is wanted, if there is one. */
+  /** The token that the server has just refused: return another, if there is one. */
   readonly refused?: string;
 }
 
-/** Gives a token. Throws where there is none; what it throws is what the call throws. */
+/** Returns a token. If it throws, the request fails with the same error. */
 export type TokenSource = (wanted: TokenWanted) => string | Promise<string>;
 
 export interface IssuedToken {
   readonly token: string;
-  /** How long it is good for, from now on. */
+  /** How long it is valid from now on. */
   readonly lifetimeMs: number;
 }
 
 export interface KeptTokenOptions {
-  /** Milliseconds, of any origin; the time of day where it is left out. */
+  /** Milliseconds of any origin, for tests. */
   readonly clock?: (() => number) | undefined;
-  /** A token is renewed when it is good for no longer than this. */
+  /** Renews a token that is valid for no longer than this (default: five minutes). */
   readonly leftMs?: number;
 }
 

@@ -1,4 +1,4 @@
-// What the generated resources call: the client's core, with the types of the contract. The types and the table are generated from the
+// The client behind the generated resources: the client's core, with the types of the contract. The types and the table are generated from the
 // same descriptors, so this is the one place where plain JSON becomes a typed message.
 
 import { isObject, type JsonObject } from "#base/json.ts";
@@ -18,7 +18,7 @@ export interface RequestOptions extends Omit<CallOptions, "ifNoneMatch"> {}
 /** Options of a list. */
 export interface ListOptions extends Omit<RequestOptions, "idempotencyKey" | "ifMatch" | "validateOnly">, PagesOptions {}
 
-/** The request in JSON: the mask as one text, and `parent` as the filter that it stands for. */
+/** Returns the request in JSON: the mask as one text, and `parent` as its filter. */
 const jsonOf = (row: OperationRow, request: object): JsonObject => {
   const { ...json }: JsonObject = request as JsonObject;
   const mask = row.mask === undefined ? undefined : json[row.mask];
@@ -47,7 +47,7 @@ export class TypedClient {
   list<Item, Page>(row: OperationRow, request: object, options?: ListOptions): List<Item, Page> {
     return new List<Item, Page>(
       () => this.#pages<Page>(row, request, options),
-      // The page is of the message that the table names, whose field this is.
+      // The page is the message of the table, and this is its field.
       (page) => (page as Readonly<Record<string, readonly Item[] | undefined>>)[row.items ?? ""] ?? [],
       () => this.#response<Page>(row, request, options),
     );

@@ -27,7 +27,7 @@ export interface WebhookEvent {
   readonly id: string;
   /** When this attempt was sent. */
   readonly sentAt: Date;
-  /** Who caused it. */
+  /** The caller that caused it. */
   readonly actor: JsonObject;
   /** The message that `bodyType` names. */
   readonly body: JsonObject;

@@ -1,5 +1,5 @@
-// @gantry/client as others install it: packed, installed by npm in an empty project without a network, checked by a strict compiler, run
-// in Node and in a browser against a server.
+// The package @gantry/client: packed, installed by npm in an empty project without a network, checked by a strict compiler, and run in
+// Node and in a browser against a server.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -45,7 +45,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a user's program would have, and no more. */
+/** Runs a program in the project, with the environment of a user. */
 const run = (file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ stdout: string; stderr: string }> =>
   execute(file, args, { cwd: project, timeout: 120_000, env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: folder, ...env } });
 
@@ -76,7 +76,7 @@ test("npm installs it without a network, and with it no other package, no native
   assert.ok(bytes > 200_000 && bytes <= installedBytesMax, `${bytes} bytes`);
 });
 
-/** What the compiler says of these programs. */
+/** Returns the compiler's errors for these programs. */
 const check = async (programs: Readonly<Record<string, string>>, lib: readonly string[] = ["esnext", "dom"]): Promise<string> => {
   const place = await mkdtemp(join(project, "checked-"));
   for (const [name, source] of Object.entries(programs)) await writeFile(join(place, name), source);
@@ -130,7 +130,7 @@ test("a strict compiler refuses what the contract does not have", async () => {
 });
 
 const examplePattern = /@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g;
-/** What the examples import. */
+/** The exports that examples use. */
 const functions = ["exchangedToken", "fileToken", "finishSignIn", "keptToken", "refreshedToken", "signInWithDevice", "startSignIn", "verifyWebhook"];
 const classes = ["ApiError", "Gantry", "OAuthError", "WebhookError"];
 
@@ -144,7 +144,7 @@ test("each example of the declarations is a program that the compiler accepts", 
     export const used = [${names.join(", ")}];
     export type Used = PendingSignIn;
     declare const gantry: Gantry;`;
-  // In a block, so that an example may have a `gantry` of its own.
+  // A block, because some examples declare `gantry`.
   const programs = examples.map((code, index) => [`example-${index}.ts`, `${before}\n{\n${code.replace(/^export /, "")}\n}\n`]);
   assert.equal(await check(Object.fromEntries(programs)), "");
 });
