@@ -847,9 +847,9 @@ export const limits = {
   deliveryLeaseMs: 20_000,
   /** How often a server looks for what is to be sent when it has nothing to do: a tenth of what users notice. */
   deliveryPollMs: 200,
-  /** How often a server that has changed nothing looks for deliveries that are due again, and asks whether others have changed something. */
+  /** How often a server at rest looks for deliveries that are due again, and asks whether another server has committed something. */
   idleLookMs: 2_000,
-  /** How often it looks although nothing has changed: for what an error has set aside. */
+  /** How often it looks although nothing was committed: for what an error has set aside. */
   restLookMs: 10_000,
   /** How often gantry events tail looks: a person does not see the difference. */
   tailPollMs: 500,

@@ -28,16 +28,15 @@ export const openAudit = (services: AuditServices): Audit => {
   const { store, vault, clock, log, numberEvents } = services;
   const refusals = openRefusals(services);
   const sealNext = openSealing(store, vault, log);
-  const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.restLookMs });
+  const looks = openLooks(store.changes, { betweenMs: limits.sealPollMs, restMs: limits.restLookMs });
   let timer: NodeJS.Timeout | undefined;
+  let flushing: Promise<void> | undefined;
   let running: Promise<void> | undefined;
   let stopping = false;
 
   const now = (): string => timestamp(clock());
 
-  const tick = async (seals: boolean): Promise<void> => {
-    await refusals.flush(false);
-    if (!seals || !(await looks.begin())) return;
+  const tick = async (): Promise<void> => {
     // By itself: the log waits neither for who sends events nor for a server that does.
     const numbering = (async () => {
       while (!stopping && (await numberEvents(now())));
@@ -49,17 +48,26 @@ export const openAudit = (services: AuditServices): Audit => {
     while (!stopping && (await sealNext(now())));
   };
 
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      await tick().catch((cause: unknown) => {
+        looks.again();
+        log("audit.tick.failed", { cause });
+      });
+      if (!stopping) await looks.next();
+    }
+  };
+
   return {
     recordRefusal: refusals.add,
     start(seals) {
+      if (seals) running = run();
       timer = setInterval(() => {
-        running ??= tick(seals)
-          .catch((cause: unknown) => {
-            looks.again();
-            log("audit.tick.failed", { cause });
-          })
+        flushing ??= refusals
+          .flush(false)
+          .catch((cause: unknown) => log("audit.tick.failed", { cause }))
           .finally(() => {
-            running = undefined;
+            flushing = undefined;
           });
       }, limits.sealPollMs);
       timer.unref();
@@ -72,7 +80,8 @@ export const openAudit = (services: AuditServices): Audit => {
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await running;
+      looks.wake();
+      await Promise.all([flushing, running]);
       await refusals.flush(true);
     },
   };

@@ -32,7 +32,7 @@ export const openClaims = (store: Store, log: Log): Claim => {
 
   return async (nowMs, quota, loads) => {
     const now = timestamp(nowMs);
-    const due = await store.write((rows) => findDueDeliveries(rows, now, quota, loads));
+    const due = await store.readTogether((rows) => findDueDeliveries(rows, now, quota, loads));
     const claimed: ClaimedDelivery[] = [];
     await workInPieces(
       due.filter((uid) => !pauses.isPaused(uid, nowMs)),

@@ -46,7 +46,9 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   /** Completions that wait for their organizations' turn. */
   let inTurn = 0;
   let wake = (): void => {};
-  let wakeEnqueuing = (): void => {};
+  // What is due again by time alone is looked for more often than what an error has set aside.
+  const sendingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.idleLookMs });
+  const enqueuingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.restLookMs });
   let stopping = false;
   const claim = openClaims(store, log);
   const fanOut = openFanOut(services);
@@ -176,45 +178,26 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const isIdle = (): boolean => inFlight === 0 && inTurn === 0 && completed.length === 0 && full.paused(clock()).length === 0;
 
   const runSending = async (): Promise<void> => {
-    const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.idleLookMs });
     while (!stopping) {
-      if (isIdle() && !(await looks.begin())) {
-        await waitForAttempt();
-        continue;
-      }
       const moved = await tick().catch((cause: unknown) => {
         log("delivery.tick.failed", { cause });
-        looks.again();
+        sendingLooks.again();
         return 0;
       });
-      if (moved > 0) looks.again();
-      if (moved === 0 && completed.length === 0 && !stopping) await waitForAttempt();
+      if (moved > 0 || completed.length > 0 || stopping) continue;
+      await (isIdle() ? sendingLooks.next() : waitForAttempt());
     }
   };
 
   const runEnqueuing = async (): Promise<void> => {
-    const looks = openLooks(store, { askMs: limits.idleLookMs, lookMs: limits.restLookMs });
     while (!stopping) {
-      const isMore =
-        (await looks.begin()) &&
-        (await enqueueSome().catch((cause: unknown) => {
-          log("delivery.tick.failed", { cause });
-          looks.again();
-          return false;
-        }));
-      if (isMore) {
-        looks.again();
-        wake();
-      } else if (!stopping) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, limits.deliveryPollMs);
-          timer.unref();
-          wakeEnqueuing = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
+      const isMore = await enqueueSome().catch((cause: unknown) => {
+        log("delivery.tick.failed", { cause });
+        enqueuingLooks.again();
+        return false;
+      });
+      if (isMore) wake();
+      else if (!stopping) await enqueuingLooks.next();
     }
   };
   const running = byHand ? Promise.resolve() : Promise.all([runSending(), runEnqueuing()]);
@@ -238,7 +221,8 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     async stop() {
       stopping = true;
       wake();
-      wakeEnqueuing();
+      sendingLooks.wake();
+      enqueuingLooks.wake();
       await running;
       await finish();
     },

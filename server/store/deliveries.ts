@@ -260,19 +260,22 @@ const dueText = `
 const byIndexes = "select set_config('enable_seqscan', 'off', true)";
 
 /** The uids of deliveries that are due and that no claim holds, as many as the quota and the loads allow. In a transaction of its own. */
-export const findDueDeliveries = async (rows: Write, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<string[]> => {
-  await rows.query(byIndexes);
-  const found = await rows.query(dueText, [
-    now,
-    loads.map(({ uid }) => uid),
-    loads.map(({ inFlight }) => String(inFlight)),
-    loads.map(({ claimable }) => String(claimable)),
-    loads.map(({ quick }) => String(quick)),
-    limits.claimedPerUnprovenMax,
-    quota.unproven,
-    quota.total,
-    quota.leftOut,
-    quota.eachOrganization,
+export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<string[]> => {
+  // In one message.
+  const [, found] = await Promise.all([
+    rows.query(byIndexes),
+    rows.query(dueText, [
+      now,
+      loads.map(({ uid }) => uid),
+      loads.map(({ inFlight }) => String(inFlight)),
+      loads.map(({ claimable }) => String(claimable)),
+      loads.map(({ quick }) => String(quick)),
+      limits.claimedPerUnprovenMax,
+      quota.unproven,
+      quota.total,
+      quota.leftOut,
+      quota.eachOrganization,
+    ]),
   ]);
   return found.map(([uid]) => uid ?? "");
 };

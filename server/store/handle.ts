@@ -69,6 +69,8 @@ export interface Write extends Read {
 export interface Rows {
   /** Statements outside any transaction: cheap ones pipelined over a few shared connections, wide ones in turns. */
   readonly read: Read;
+  /** Runs `work` in one transaction that changes nothing, on a connection for writes. For settings that hold for one statement. */
+  readTogether<T>(work: (rows: Read) => Promise<T>): Promise<T>;
   /**
    * Runs `work` in one transaction and commits, or rolls back what it threw. Tried again from the start after a
    * serialization failure or a deadlock, so `work` touches rows and nothing else. `row`: the row that it is about to
@@ -77,12 +79,20 @@ export interface Rows {
   write<T>(work: (rows: Write) => Promise<T>, row?: string): Promise<T>;
 }
 
+/** Tells loops at rest that something has been committed (changes.ts). */
+export interface Changes {
+  /** Grows with each commit of this process at once, and within limits.idleLookMs of a commit by another server. */
+  count(): number;
+  /** Calls `listener` whenever the count has grown, until the returned function is called. */
+  listen(listener: () => void): () => void;
+}
+
 /** A store's own read and write are the server's. */
 export interface Store extends Rows {
   /** The same for somebody else. */
   forParty(party: Party): Rows;
-  /** How many transactions with statements this process has committed: while it stays the same, it has changed nothing. */
-  commits(): number;
+  /** What has been committed, by this process and by others. */
+  readonly changes: Changes;
   /** Whether the database does what a server needs, however busy it is (readiness.ts). Never throws. */
   isReady(): Promise<boolean>;
   /** Lets statements in flight finish and closes every connection. */

@@ -1,53 +1,60 @@
-// When a loop that looks for work in the database looks again. What this process has written is found at its next turn. Whether others
-// have written anything is one cheap statement, so that a server at rest costs next to nothing.
+// When a loop that looks for work in the database looks again: soon after something was committed, and otherwise seldom, so that a
+// server at rest costs next to nothing.
 
-import type { Store } from "./handle.ts";
+import type { Changes } from "./handle.ts";
 
 export interface Looks {
-  /** True if something has been committed since the last look, or the last look was long ago; then it counts as a look. */
-  begin(): Promise<boolean>;
-  /** There is more to do than the last look has done: the next turn looks, too. */
+  /** Resolves when it is time to look, which counts as a look from then on. */
+  next(): Promise<void>;
+  /** The last look left something, or failed: the next one waits for no commit. */
   again(): void;
+  /** Ends the wait for the next look, now or when it begins. */
+  wake(): void;
 }
 
 export interface LookTimes {
-  /** How often it asks whether others have committed something. */
-  readonly askMs: number;
-  /** How often it looks although nobody has: for what becomes due by time alone. */
-  readonly lookMs: number;
+  /** The shortest time from one look to the next, however much is committed. */
+  readonly betweenMs: number;
+  /** How often it looks although nothing was committed: for what becomes due by time alone. */
+  readonly restMs: number;
 }
 
-export const openLooks = ({ commits, read }: Pick<Store, "commits" | "read">, { askMs, lookMs }: LookTimes): Looks => {
+export const openLooks = (changes: Changes, { betweenMs, restMs }: LookTimes): Looks => {
   let seen = -1;
-  let state = "";
-  let askedMs = performance.now();
   let lookedMs = Number.NEGATIVE_INFINITY;
-  /** It changes whenever a transaction ends that has written, however long it was open and whatever ended before it. */
-  const readSnapshot = async (): Promise<string> => {
-    const [row] = await read.query("select pg_current_snapshot()::text");
-    return String(row?.[0]);
-  };
-  /** True if a transaction has written since it was asked last. */
-  const askOthers = async (nowMs: number): Promise<boolean> => {
-    askedMs = nowMs;
-    const before = state;
-    state = await readSnapshot();
-    return state !== before;
-  };
+  let isWoken = false;
+  /** Ends the pause that runs. */
+  let end = (): void => {};
+
+  /** Waits for so long, for `end`, and with `forChange` for a commit. */
+  const pause = (ms: number, forChange: boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = Number.isFinite(ms) ? setTimeout(() => end(), ms).unref() : undefined;
+      const stopListening = forChange ? changes.listen(() => end()) : undefined;
+      end = () => {
+        clearTimeout(timer);
+        stopListening?.();
+        end = () => {};
+        resolve();
+      };
+    });
+
   return {
-    async begin() {
+    async next() {
+      const sinceMs = (): number => performance.now() - lookedMs;
+      while (!isWoken && changes.count() === seen && sinceMs() < restMs) await pause(restMs - sinceMs(), true);
+      while (!isWoken && sinceMs() < betweenMs) await pause(betweenMs - sinceMs(), false);
+      isWoken = false;
       // Counted before the look: what is committed while it looks is found by the next one.
-      const count = commits();
-      const nowMs = performance.now();
-      // Where that cannot be asked, the look itself fails and says why.
-      const isDue = count !== seen || nowMs - lookedMs >= lookMs;
-      if (!isDue && (nowMs - askedMs < askMs || !(await askOthers(nowMs).catch(() => true)))) return false;
-      seen = count;
-      lookedMs = nowMs;
-      return true;
+      seen = changes.count();
+      lookedMs = performance.now();
     },
     again() {
       seen = -1;
+    },
+    wake() {
+      isWoken = true;
+      end();
     },
   };
 };

@@ -6,6 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import type { Metrics } from "#metrics";
+import { openChanges } from "./changes.ts";
 import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
@@ -88,14 +89,24 @@ export const prepareDatabase = async ({
 export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const replica = options.readReplicaUrl === undefined ? undefined : readReplicaHost(options.readReplicaUrl);
   const primary = openPrimary(readHosts("DATABASE_URL", options.databaseUrl), options.log);
-  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics, options.siblings);
+  const tellCommit = (options.siblings ?? alone).sum("commits", () => changes.note());
+  const onCommit = (): void => {
+    changes.note();
+    tellCommit("", 1);
+  };
+  const connections = openConnections(primary, replica, options.log, options.databaseAnswerMs, options.metrics, options.siblings, onCommit);
+  const own = connections.forParty(serverParty);
+  const changes = openChanges(own.read);
   const readiness = openReadiness(primary, options.readinessMs);
-  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close(), primary.close()]));
+  const close = async (): Promise<void> => {
+    changes.close();
+    await Promise.all([connections.close(), readiness.close(), primary.close()]);
+  };
   let closing: Promise<void> | undefined;
   return {
-    ...connections.forParty(serverParty),
+    ...own,
     forParty: connections.forParty,
-    commits: connections.commits,
+    changes,
     isReady: readiness.isReady,
     close: () => (closing ??= close()),
   };

@@ -27,8 +27,6 @@ export const serverParty: Party = { organization: "server", identity: "", own: t
 /** The connections of one process to one database. */
 export interface Connections {
   forParty(party: Party): Rows;
-  /** How many transactions with statements were committed. */
-  commits(): number;
   /** Lets statements in flight finish for as long as limits.storeCloseMs, then closes. */
   close(): Promise<void>;
 }
@@ -39,6 +37,7 @@ const namedStatementsMax = 2_000;
 
 // Each is sent with its text until the connection knows it by this name.
 const begin = { name: "begin", text: "begin isolation level read committed read write" };
+const beginReading = { name: "begin_reading", text: "begin isolation level read committed read only" };
 const commit = { name: "commit", text: "commit" };
 
 /** PostgreSQL's code of a warning of no other kind; ours raise none. A commit has one alone. */
@@ -351,7 +350,7 @@ interface Transaction {
  * Statements are collected, and sent together when the tick ends in which somebody waits for one; the first go out with the
  * transaction's begin, and the last with its commit. So what waits for nothing that it has read is one exchange.
  */
-const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string | undefined): Transaction => {
+const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string | undefined, opening: typeof begin): Transaction => {
   const collected: OutgoingStatement[] = [];
   let failure: Failure | undefined;
   let isRunning = true;
@@ -387,7 +386,7 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
         begun();
       };
       // For no call: its time is that of the statement with which it goes out.
-      sendStatements(client, [{ ...begin, values: [], call: undefined, answered: begun, failed }, ...statements]);
+      sendStatements(client, [{ ...opening, values: [], call: undefined, answered: begun, failed }, ...statements]);
     });
     void beginning.then(send);
   };
@@ -473,12 +472,8 @@ const openWrites = (
   siblings: Siblings,
   log: Log,
   metrics: Metrics | undefined,
+  onCommit: () => void,
 ) => {
-  let commits = 0;
-  // What this process does by itself (openLooks) follows what any of them has committed.
-  const tellCommit = siblings.sum("commits", (_, others) => {
-    commits += others;
-  });
   /** Whose transaction came with a warning. */
   const warned = new WeakSet<pg.ClientBase>();
 
@@ -524,15 +519,14 @@ const openWrites = (
   };
 
   /** One try of one transaction. `retry` says that another is worth it. */
-  const attempt = async <T>(work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
+  const attempt = async <T>(opening: typeof begin, work: (rows: Write) => Promise<T>): Promise<{ result: T } | { thrown: unknown; retry: boolean }> => {
     const client = await waitForDatabase(connect());
-    const transaction = openTransaction(client, nameOf);
+    const transaction = openTransaction(client, nameOf, opening);
     try {
       const result = await work(transaction.rows);
       warned.delete(client);
       if (await transaction.commit()) {
-        commits++;
-        tellCommit("", 1);
+        if (opening === begin) onCommit();
         // Somebody has ended its wait for the standby: it is committed here, and nowhere else (docs/guides/several-machines.md).
         if (warned.delete(client)) throw unreachable(new Error("the change was committed and not confirmed by the standby"));
       }
@@ -549,13 +543,13 @@ const openWrites = (
     }
   };
 
-  const write = async <T>(party: Party, work: (rows: Write) => Promise<T>, row: string | undefined): Promise<T> => {
+  const transact = async <T>(party: Party, opening: typeof begin, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => {
     const place = { places: 1, row };
     if (!turns.tryEnter(party, place)) await waitForDatabase(turns.wait(party, place));
     try {
       for (let tries = 1; ; tries++) {
         const startedMs = performance.now();
-        const outcome = await attempt(work);
+        const outcome = await attempt(opening, work);
         metrics?.observe("gantry_database_statement_seconds", { pool: "writes" }, (performance.now() - startedMs) / 1000);
         const isCommitted = "result" in outcome;
         const isOver = isCommitted || !outcome.retry || tries >= limits.transactionTriesMax;
@@ -570,7 +564,12 @@ const openWrites = (
     }
   };
   const inUse = (): { open: number; busy: number } => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount });
-  return { write, commits: () => commits, close: () => pool.end(), inUse };
+  return {
+    write: <T>(party: Party, work: (rows: Write) => Promise<T>, row?: string): Promise<T> => transact(party, begin, work, row),
+    readTogether: <T>(party: Party, work: (rows: Read) => Promise<T>): Promise<T> => transact(party, beginReading, work),
+    close: () => pool.end(),
+    inUse,
+  };
 };
 
 /** The same reads, with the time of each. */
@@ -619,6 +618,8 @@ export const openConnections = (
   databaseAnswerMs: number = limits.databaseAnswerMs,
   metrics: Metrics | undefined = undefined,
   siblings: Siblings = alone,
+  /** Called after each commit of a transaction that may have written. */
+  onCommit: () => void = () => {},
 ): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
@@ -629,7 +630,7 @@ export const openConnections = (
   const copy = replicaHost && openReplicaReads(replicaHost, primary, nameOf, log, databaseAnswerMs, siblings, metrics);
   const ownRead = new PartyRead(reads, serverParty);
   const rowsOf = new WeakMap<Party, Rows>();
-  const writes = openWrites(primary, nameOf, watches, siblings, log, metrics);
+  const writes = openWrites(primary, nameOf, watches, siblings, log, metrics, onCommit);
   metrics?.watch("gantry_database_connections", () =>
     (
       [
@@ -646,11 +647,14 @@ export const openConnections = (
     forParty(party) {
       const known = rowsOf.get(party);
       if (known) return known;
-      const rows: Rows = { read: new PartyRead(reads, party, { shared: ownRead, copy }), write: (work, row) => writes.write(party, work, row) };
+      const rows: Rows = {
+        read: new PartyRead(reads, party, { shared: ownRead, copy }),
+        readTogether: (work) => writes.readTogether(party, work),
+        write: (work, row) => writes.write(party, work, row),
+      };
       rowsOf.set(party, rows);
       return rows;
     },
-    commits: writes.commits,
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);

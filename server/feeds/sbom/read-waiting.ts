@@ -4,7 +4,7 @@
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
-import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#store";
+import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, openLooks, postponeSbom, type WaitingSbom } from "#store";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
@@ -96,14 +96,25 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     });
     return running;
   };
-  const timer = byHand ? undefined : setInterval(() => void turn().catch((cause: unknown) => log("sbom.turn.failed", { cause })), limits.sbomLookMs);
-  timer?.unref();
+  // What is due again by time alone is found by the looks at rest.
+  const looks = openLooks(store.changes, { betweenMs: limits.sbomLookMs, restMs: limits.restLookMs });
+  const looking = async (): Promise<void> => {
+    while (!stopped) {
+      await turn().catch((cause: unknown) => {
+        looks.again();
+        log("sbom.turn.failed", { cause });
+      });
+      if (!stopped) await looks.next();
+    }
+  };
+  const loop = byHand ? undefined : looking();
 
   return {
     turn,
     stop: async () => {
       stopped = true;
-      clearInterval(timer);
+      looks.wake();
+      await loop;
       await running?.catch(() => undefined);
     },
   };
