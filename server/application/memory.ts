@@ -45,6 +45,9 @@ export const boundMemory = (): { stop: () => void } => {
 
 /** Looks often until the start is over, and then from time to time, until stopped. */
 export const watchMemory = (): { stop: () => void } => {
+  // V8 by itself collects twice more some seconds after each full collection, in small steps, which costs more than the release
+  // itself and finds nothing behind it.
+  setFlagsFromString("--memory-reducer-gc-count=0");
   let seen = performance.eventLoopUtilization();
   // It has not been calm yet: whatever the start left is worth a release.
   let calmBytes = 0;
