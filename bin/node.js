@@ -1,7 +1,6 @@
 // Runs the rest of the command line on Node 24: in this process if its own Node is new enough, otherwise on the one
 // that npm installed as an optional dependency. Plain JavaScript for Node 20, since that is what may start it.
 
-import { spawn } from "node:child_process";
 import module, { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -33,7 +32,7 @@ export const findNode = () => {
 const compiled = process.env.NODE_COMPILE_CACHE ?? join(import.meta.dirname, "..", "node_modules", ".cache", "gantry");
 
 /** Runs a program on Node 24. One in a process of its own is passed the signals, and this one ends as it ends. */
-export const runNode = (args) => {
+export const runNode = async (args) => {
   let node;
   try {
     node = findNode();
@@ -51,6 +50,7 @@ export const runNode = (args) => {
     resolveByText();
     return import(pathToFileURL(resolve(program)).href);
   }
+  const { spawn } = await import("node:child_process");
   const child = spawn(node, isProgram ? [import.meta.filename, ...args] : args, { stdio: "inherit", env: { ...process.env, NODE_COMPILE_CACHE: compiled } });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {

@@ -6,17 +6,37 @@ import { type Answer, answerWith, type ApiFile, type Attempt, type Transport } f
 import { ApiError, errorOfHttp } from "./error.ts";
 import { restRequest } from "./rest-request.ts";
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+interface FetchInit extends Pick<RequestInit, "redirect" | "credentials" | "cache"> {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
 
-/** Why fetch has failed, in a word: Node puts the reason into the cause, browsers say nothing. */
+/** What is read of a response: a part of the global fetch's. */
+interface FetchResponse {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: Iterable<[string, string]> & { get(name: string): string | null };
+  readonly body: { getReader(): BodyReader } | null;
+}
+
+interface BodyReader {
+  read(): Promise<{ readonly done?: false; readonly value: Uint8Array } | { readonly done: true; readonly value?: unknown }>;
+  cancel(): Promise<unknown>;
+}
+
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
+
+/** Why fetch has failed, in a word: Node's fetch puts the reason into the cause, Node's HTTP throws it, browsers say nothing. */
 const connectionProblem = (thrown: unknown): string => {
-  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : undefined;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   const said = cause instanceof Error && cause.message !== "" ? cause.message : thrown instanceof Error ? thrown.message : String(thrown);
   return code === "" ? said : code;
 };
 
-const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Response> => {
+const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Promise<FetchResponse> => {
   const { verb, path, body } = restRequest(attempt.method, attempt.request, attempt.validateOnly);
   try {
     return await fetch(`${server}${path}`, {
@@ -39,10 +59,10 @@ const fetchResponse = async (fetch: Fetch, server: string, attempt: Attempt): Pr
   }
 };
 
-const headersOf = (response: Response): Record<string, string> => Object.fromEntries(response.headers);
+const headersOf = (response: FetchResponse): Record<string, string> => Object.fromEntries(response.headers);
 
 /** The body, while it is no longer than it may be. */
-const readBoundedText = async (response: Response, { answerBytesMax, signal }: Attempt): Promise<string> => {
+const readBoundedText = async (response: FetchResponse, { answerBytesMax, signal }: Attempt): Promise<string> => {
   const tooLarge = (): ApiError =>
     new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
       reason: "ANSWER_TOO_LARGE",
@@ -79,7 +99,7 @@ const parseAnswer = (raw: string): Json | undefined => {
   }
 };
 
-const readRefusal = async (response: Response, attempt: Attempt): Promise<ApiError> =>
+const readRefusal = async (response: FetchResponse, attempt: Attempt): Promise<ApiError> =>
   errorOfHttp({ status: response.status, headers: headersOf(response), body: parseAnswer(await readBoundedText(response, attempt)), nowMs: Date.now() });
 
 const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Answer> => {
@@ -94,7 +114,7 @@ const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Ans
   return answerWith(reply, headersOf(response));
 };
 
-async function* bytesOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* bytesOf(response: FetchResponse, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   if (!response.body) return;
   const reader = response.body.getReader();
   try {

@@ -336,6 +336,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["Node without its name", "server/store/planted.ts", 'import { join } from "path";', /write node:path/],
   ["required", "server/kernel/planted.ts", 'const { Client } = require("pg");', /"pg", which is not for/],
   ["resolved", "server/kernel/planted.ts", 'const where = import.meta.resolve("pg");', /"pg", which is not for/],
+  ["Node's own by its function", "server/kernel/planted.ts", 'const { readFileSync } = process.getBuiltinModule("node:fs");', /is not for server\/kernel/],
   ["what cannot be seen through", "server/kernel/planted.ts", "const module = await import(name);", /cannot be seen through/],
   ["a machine's path", "server/kernel/planted.ts", 'import { x } from "/srv/x.js";', /path of one machine/],
   ["no module at all", "server/attic/planted.ts", "export const x = 1;", /is in no module/],

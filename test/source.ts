@@ -223,6 +223,8 @@ export const importsOf = (source: string): Import[] => {
     if (token.kind !== "word" || is(tokens[index - 1], ".")) continue;
     // A function of our own may be called so too: the one that imports takes one text.
     if (token.value === "require" && is(next, "(") && second?.kind === "text" && is(tokens[index + 3], ")")) add(second, false, token.line);
+    // Node's own, loaded when it is called.
+    if (token.value === "process" && is(next, ".") && is(second, "getBuiltinModule") && is(tokens[index + 3], "(")) add(tokens[index + 4], false, token.line);
     if (token.value === "import" && is(next, "(")) add(second, false, token.line);
     else if (token.value === "import" && is(next, ".")) {
       if (is(tokens[index + 3], ".") && is(tokens[index + 4], "resolve") && is(tokens[index + 5], "(")) add(tokens[index + 6], false, token.line);

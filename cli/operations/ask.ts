@@ -1,12 +1,11 @@
 // A question at a terminal. Nobody is asked who is not there: then the command says what answers it.
 
-import { createInterface } from "node:readline/promises";
 import { declined } from "../exit-status.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What is typed, without blanks at its ends. Throws where the input ends, or the signal does. */
 export const askLine = async ({ err, input = process.stdin }: Pick<Terminal, "err" | "input">, question: string, signal: AbortSignal): Promise<string> => {
-  const lines = createInterface({ input, output: err, terminal: false });
+  const lines = process.getBuiltinModule("node:readline/promises").createInterface({ input, output: err, terminal: false });
   const closed = new Promise<never>((_, reject) => lines.once("close", () => reject(declined("nothing has been answered, and nothing is done"))));
   closed.catch(() => {});
   try {

@@ -1,7 +1,6 @@
 // The request of a call: what a file says, and over it what the flags say. An update's mask names what was given and nothing else.
 
 import { type FileHandle, open } from "node:fs/promises";
-import { text as textOfStream } from "node:stream/consumers";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -26,7 +25,7 @@ export interface Given {
 export const contentReader =
   (input: NodeJS.ReadableStream) =>
   async (option: string, file: string): Promise<string> => {
-    if (file === "-") return textOfStream(input);
+    if (file === "-") return process.getBuiltinModule("node:stream/consumers").text(input);
     let handle: FileHandle | undefined;
     try {
       handle = await open(file);

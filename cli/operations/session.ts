@@ -9,6 +9,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { findContext } from "../context.ts";
 import { readDuration } from "../duration.ts";
 import { exitStatus, exitStatusOf, wrongUsage } from "../exit-status.ts";
+import { httpFetch } from "../http-fetch.ts";
 import { type Interruption, openInterruption } from "../interruption.ts";
 import { type ColorChoice, hasColors } from "../output/color.ts";
 import { isForPrograms, type OutputFormat, readFormat } from "../output/format.ts";
@@ -72,6 +73,7 @@ const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number 
   const { server, credential } = context;
   return createClient({
     server,
+    fetch: httpFetch,
     ...(method.open && !method.groupFilter ? {} : { token: credential.token }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });

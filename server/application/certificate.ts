@@ -2,10 +2,8 @@
 // somebody says so (SIGHUP). New connections get the new one; those that are open go on. A pair that is no good leaves in
 // force what was read before.
 
-import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -29,6 +27,8 @@ const unreadable = "names a file that cannot be read";
 
 /** Certificate and key are tried together, so that a wrong pair is told before anybody meets it. Throws a Fault of one line. */
 const checkCertificate = (pair: Certificate): Certificate => {
+  // Loaded by a server that speaks TLS, and not by each command that reads the settings.
+  const { createSecureContext } = process.getBuiltinModule("node:tls");
   try {
     createSecureContext({ cert: pair.cert });
   } catch (error) {
@@ -56,6 +56,7 @@ export const readCertificate = ({ certFile, keyFile }: CertificateFiles): Certif
 
 /** What a log line says of a certificate: nothing of the key. */
 export const certificateFacts = ({ cert }: Certificate): { names: string; expires: string; fingerprint: string } => {
+  const { X509Certificate } = process.getBuiltinModule("node:crypto");
   const { subjectAltName, subject, validTo, fingerprint256 } = new X509Certificate(cert);
   return { names: subjectAltName ?? subject.replaceAll("\n", ", "), expires: new Date(validTo).toISOString(), fingerprint: fingerprint256 };
 };

@@ -2,10 +2,9 @@
 // where they count for all connections of the process. The server has them for its guarded client alone, which reads the
 // file again when it changes (server/authn/authorities.ts).
 
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { splitAuthorities } from "#base/authorities-file.ts";
 import { Fault } from "#base/fault.ts";
 import type { Environment } from "./setting-names.ts";
@@ -25,9 +24,11 @@ export const readAuthorities = (path: string): X509Certificate[] => {
   } catch (error) {
     throw problem(`${error instanceof Error ? error.message : String(error)}: ${path}`);
   }
+  // Loaded where there is such a file, and not by each command.
+  const crypto = process.getBuiltinModule("node:crypto");
   return blocks.map((block, index) => {
     try {
-      return new X509Certificate(block);
+      return new crypto.X509Certificate(block);
     } catch {
       throw problem(`holds a certificate that cannot be read: number ${index + 1} of ${blocks.length}: ${path}`);
     }
@@ -44,5 +45,6 @@ export const readCaFile = (path: string | undefined): string | undefined => {
 /** For a process that is a client. Throws a Fault of one line where the file cannot be read. */
 export const trustAuthorities = ({ GANTRY_CA_FILE: file }: Environment): void => {
   if (file === undefined || file === "") return;
+  const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule("node:tls");
   setDefaultCACertificates([...getCACertificates("default"), ...readAuthorities(file).map(String)]);
 };

@@ -7,7 +7,7 @@
 // Stopping: no new connection, the open ones get their protocol's notice (Connection: close, GOAWAY), what is in flight
 // finishes within limits.drainMs, then every connection that is left is closed.
 
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
@@ -201,7 +201,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       http1Sender(response, request.call, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
     );
   };
-  const server = createHttp1Server(
+  // Not imported: an import reads each export, and one of node:http's loads the client that fetch is made of.
+  const server = process.getBuiltinModule("node:http").createServer(
     {
       maxHeaderSize: bounds.headerBytesMax,
       headersTimeout: Math.min(bounds.headersTimeoutMs, bounds.requestTimeoutMs),

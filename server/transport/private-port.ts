@@ -1,7 +1,6 @@
 // A port of its own for documents that are for those alone who run the server: HTTP/1.1 in clear text, GET and HEAD, nothing
 // of the API. Whoever may connect to it is a matter of where it listens.
 
-import { createServer } from "node:http";
 import type { EndpointAnswer } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -28,7 +27,8 @@ export const openPrivatePort = async (
       throw new Fault("UNIMPLEMENTED", `${verb} is not offered here`, { httpStatus: 405, headers: { allow: "GET, HEAD" } });
     return document(authorization);
   };
-  const server = createServer(
+  // Not imported, as in listen.ts.
+  const server = process.getBuiltinModule("node:http").createServer(
     {
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
