@@ -3,7 +3,9 @@
 // is forgotten, so that nobody can make another token of it: neither the server, which has the public key alone, nor who holds
 // the token. Registries take the identity's uid as the user name and the JWT as the password (authentication.md: 9).
 
-import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { SignJWT } from "jose/jwt/sign";
+import { exportJWK } from "jose/key/export";
+import { generateKeyPair } from "jose/key/generate/keypair";
 import { randomBytes } from "node:crypto";
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";

@@ -1,7 +1,8 @@
 // The token of somebody who has shown none (oci: 4): clients of registries ask for one before they ask for anything. Its subject
 // is empty, so that it is nobody's anywhere; where something is open to everybody it is as good as no token at all.
 
-import { compactVerify, SignJWT } from "jose";
+import { compactVerify } from "jose/jws/compact/verify";
+import { SignJWT } from "jose/jwt/sign";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";

@@ -1,6 +1,6 @@
 // The token on a delivery (events, 6): the issuer's word that it sends these very bytes to a subscription of this group.
 
-import { SignJWT } from "jose";
+import { SignJWT } from "jose/jwt/sign";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Keys } from "./keys.ts";

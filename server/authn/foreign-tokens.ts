@@ -1,7 +1,8 @@
 // Whom a foreign token may act as. The identity's row is read for every request and decides; only that a signature is
 // right is cached (decisions: Access).
 
-import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
+import type { JSONWebKeySet, LocalJWKSet } from "jose";
+import { createLocalJWKSet } from "jose/jwks/local";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -6,7 +6,9 @@
 // Keys of half their lifetime are renewed in the background, so that a short outage is not noticed; keys beyond
 // their lifetime are not used: any doubt about an issuer is a denial (attack 23).
 
-import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
+import type { JSONWebKeySet, LocalJWKSet } from "jose";
+import * as errors from "jose/errors";
+import { createLocalJWKSet } from "jose/jwks/local";
 import { denied, Fault, throttled, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -5,7 +5,11 @@
 // has seen it before the first token of it arrives; the old one signs until then, and is published until the last
 // of its tokens has expired. Nobody is ever refused in between (decisions: Tokens).
 
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from "jose";
+import type { CryptoKey, JWK } from "jose";
+import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
+import { exportJWK } from "jose/key/export";
+import { generateKeyPair } from "jose/key/generate/keypair";
+import { importJWK } from "jose/key/import";
 import { Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

@@ -5,7 +5,7 @@
 // into two claims of our own, `gantry_cap` (capability names) and `gantry_scopes` (group uids): a `cap` with
 // another meaning than the public one would mislead the clients that decode it.
 
-import { SignJWT } from "jose";
+import { SignJWT } from "jose/jwt/sign";
 import { invalid, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";

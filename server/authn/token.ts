@@ -1,7 +1,9 @@
 // The text of a token, read and not yet verified: form, header and claims of a compact JWS, and its times.
 // Whatever is odd is refused here, before any key is looked for; each refusal says what is wrong.
 
-import { compactVerify, errors, type CompactVerifyGetKey } from "jose";
+import type { CompactVerifyGetKey } from "jose";
+import * as errors from "jose/errors";
+import { compactVerify } from "jose/jws/compact/verify";
 import { Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
