@@ -124,6 +124,9 @@ export const limits = {
   /** Rows of the pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
   pageRows: 8_192,
   pageRowsEach: 640,
+  /** Statements of first pages that are kept for each table, and the longest selection whose statement is. */
+  keptStatementsMax: 200,
+  keptStatementKeyMax: 1_000,
   /**
    * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
    * busy. What was quicker than this goes with the cheap ones for a while.

@@ -707,8 +707,13 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   return orderedPageText(parameters, table, selection, path, source);
 };
 
+interface PageStatement {
+  readonly text: string;
+  readonly values: readonly Param[];
+}
+
 /** The statement of a page and its parameters; also what the benchmark replays. */
-export const pageStatement = (table: Table, requested: Selection, root: string | undefined): { text: string; values: Param[] } => {
+export const pageStatement = (table: Table, requested: Selection, root: string | undefined): PageStatement => {
   const selection = restrictToChildren(requested);
   const parameters = new Parameters();
   const version = versionColumn(root === undefined ? undefined : parameters.add(root));
@@ -718,6 +723,24 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
   // A row of its own for version and total: beside every row they would be sent, and read, as often as there are rows.
   const head = `select ${[version, total, ...table.columns.map(() => "null")].join(", ")}`;
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
+};
+
+/** Statements of first pages, which are asked for again and again. Making one takes four times as long as finding it. */
+const firstPages = new WeakMap<Table, Map<string, PageStatement>>();
+
+/** Returns what `pageStatement` does. */
+const findPageStatement = (table: Table, requested: Selection, root: string | undefined): PageStatement => {
+  if (requested.after !== undefined) return pageStatement(table, requested, root);
+  const key = JSON.stringify([requested, root]);
+  if (key.length > limits.keptStatementKeyMax) return pageStatement(table, requested, root);
+  const kept = firstPages.get(table) ?? new Map<string, PageStatement>();
+  const known = kept.get(key);
+  if (known) return known;
+  if (kept.size >= limits.keptStatementsMax) kept.clear();
+  const statement = pageStatement(table, requested, root);
+  kept.set(key, statement);
+  firstPages.set(table, kept);
+  return statement;
 };
 
 /** So many branches cost next to nothing. */
@@ -733,12 +756,13 @@ const costOf = (table: Table, selection: Selection): StatementCost => {
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
   const { check } = rows;
-  if (restrictToChildren(selection).branches.length === 0) {
+  const restricted = restrictToChildren(selection);
+  if (restricted.branches.length === 0) {
     if (check) await rows.query("select 1");
     return { rows: [], offset: 0, total: 0 };
   }
-  const { text, values } = pageStatement(table, selection, check?.root);
-  const found = await (check ? check.bare : rows).query(text, values, costOf(table, restrictToChildren(selection)));
+  const { text, values } = findPageStatement(table, selection, check?.root);
+  const found = await (check ? check.bare : rows).query(text, values, costOf(table, restricted));
   const [head, ...page] = found;
   if (check) check.confirm(head?.[0]);
   const total = head?.[1];
