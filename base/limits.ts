@@ -850,7 +850,7 @@ export const limits = {
   deliveryLeaseMs: 20_000,
   /** How often a server looks for what is to be sent when it has nothing to do: a tenth of what users notice. */
   deliveryPollMs: 200,
-  /** How often a server at rest looks for deliveries that are due again, and asks whether another server has committed something. */
+  /** How often a server at rest asks whether another server has committed something, and looks for deliveries that wait for their time. */
   idleLookMs: 2_000,
   /** How often it looks although nothing was committed: for what an error has set aside. */
   restLookMs: 10_000,

@@ -16,8 +16,14 @@ import {
   type SubscriptionLoad,
 } from "#store";
 
+interface Claimed {
+  readonly deliveries: readonly ClaimedDelivery[];
+  /** False if nothing can become due by time alone. */
+  readonly isAnyPending: boolean;
+}
+
 /** Claims what is due, as far as the quota and the subscriptions' loads allow. */
-export type Claim = (nowMs: number, quota: ClaimQuota, loads: readonly SubscriptionLoad[]) => Promise<ClaimedDelivery[]>;
+export type Claim = (nowMs: number, quota: ClaimQuota, loads: readonly SubscriptionLoad[]) => Promise<Claimed>;
 
 export const openClaims = (store: Store, log: Log): Claim => {
   const pauses = openPauses();
@@ -32,7 +38,7 @@ export const openClaims = (store: Store, log: Log): Claim => {
 
   return async (nowMs, quota, loads) => {
     const now = timestamp(nowMs);
-    const due = await store.readTogether((rows) => findDueDeliveries(rows, now, quota, loads));
+    const { uids: due, isAnyPending } = await store.readTogether((rows) => findDueDeliveries(rows, now, quota, loads));
     const claimed: ClaimedDelivery[] = [];
     await workInPieces(
       due.filter((uid) => !pauses.isPaused(uid, nowMs)),
@@ -45,6 +51,6 @@ export const openClaims = (store: Store, log: Log): Claim => {
       },
       (uid, cause) => setAside(uid, cause, nowMs),
     );
-    return claimed;
+    return { deliveries: claimed, isAnyPending };
   };
 };

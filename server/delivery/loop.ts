@@ -46,9 +46,10 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   /** Completions that wait for their organizations' turn. */
   let inTurn = 0;
   let wake = (): void => {};
-  // What is due again by time alone is looked for more often than what an error has set aside.
-  const sendingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.idleLookMs });
+  const sendingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.restLookMs });
   const enqueuingLooks = openLooks(store.changes, { betweenMs: limits.deliveryPollMs, restMs: limits.restLookMs });
+  /** Whether something can become due by time alone. */
+  let isAnyPending = true;
   let stopping = false;
   const claim = openClaims(store, log);
   const fanOut = openFanOut(services);
@@ -150,10 +151,11 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       eachOrganization: limits.sinkFetchesEachMax,
       leftOut: full.paused(clock()),
     };
-    const claimed = quota.total > 0 ? await claim(clock(), quota, subscriptionLoads()) : [];
+    const claimed = quota.total > 0 ? await claim(clock(), quota, subscriptionLoads()) : { deliveries: [], isAnyPending };
+    ({ isAnyPending } = claimed);
     const batch = openBatch(services);
-    for (const delivery of claimed) start(delivery, batch);
-    return claimed.length + (isLooking ? 1 : 0);
+    for (const delivery of claimed.deliveries) start(delivery, batch);
+    return claimed.deliveries.length + (isLooking ? 1 : 0);
   };
 
   /** One pass; how much it moved. Both at once: what a completion releases, the next tick claims. */
@@ -185,7 +187,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
         return 0;
       });
       if (moved > 0 || completed.length > 0 || stopping) continue;
-      await (isIdle() ? sendingLooks.next() : waitForAttempt());
+      await (isIdle() ? sendingLooks.next(isAnyPending ? limits.idleLookMs : limits.restLookMs) : waitForAttempt());
     }
   };
 

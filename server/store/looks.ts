@@ -4,8 +4,8 @@
 import type { Changes } from "./handle.ts";
 
 export interface Looks {
-  /** Resolves when it is time to look, which counts as a look from then on. */
-  next(): Promise<void>;
+  /** Resolves when it is time to look, which counts as a look from then on. @param restMs in place of the loop's own */
+  next(restMs?: number): Promise<void>;
   /** The last look left something, or failed: the next one waits for no commit. */
   again(): void;
   /** Ends the wait for the next look, now or when it begins. */
@@ -19,7 +19,7 @@ export interface LookTimes {
   readonly restMs: number;
 }
 
-export const openLooks = (changes: Changes, { betweenMs, restMs }: LookTimes): Looks => {
+export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: LookTimes): Looks => {
   let seen = -1;
   let lookedMs = Number.NEGATIVE_INFINITY;
   let isWoken = false;
@@ -40,7 +40,7 @@ export const openLooks = (changes: Changes, { betweenMs, restMs }: LookTimes): L
     });
 
   return {
-    async next() {
+    async next(restMs = ownRestMs) {
       const sinceMs = (): number => performance.now() - lookedMs;
       while (!isWoken && changes.count() === seen && sinceMs() < restMs) await pause(restMs - sinceMs(), true);
       while (!isWoken && sinceMs() < betweenMs) await pause(betweenMs - sinceMs(), false);
