@@ -21,10 +21,10 @@ export const bounds = {
   "grpc-get": { of: "anchor", most: 0.7, today: 1.2 },
   "grpc-list": { of: "anchor", most: 0.7, today: 1.05 },
   start: { of: "anchor", most: 0.9, today: 1.1 },
-  idle: { of: "core", most: 0.5, today: 5 },
+  idle: { of: "core", most: 0.5 },
   // 120 and 250 ms on a machine where `node -e 0` takes 40.
-  help: { of: "node", most: 3, today: 4 },
-  command: { of: "node", most: 6.25, today: 9.5 },
+  help: { of: "node", most: 3, today: 3.4 },
+  command: { of: "node", most: 6.25, today: 8.2 },
   token: { of: "node", most: 6.25, today: 18 },
   // As many requests a second as the peer, and 1.3 times as many: of a machine that has nothing else to do, in CPU time.
   "get-peer": { of: "peer", most: 1, today: 1.25 },
