@@ -11,7 +11,7 @@ type FetchResponse = Awaited<ReturnType<Fetch>>;
 const isProxied = (): boolean =>
   (process.env.NODE_USE_ENV_PROXY ?? "") !== "" || `${process.execArgv.join(" ")} ${process.env.NODE_OPTIONS ?? ""}`.includes("--use-env-proxy");
 
-const decoded = (message: IncomingMessage): Readable => {
+const gunzipped = (message: IncomingMessage): Readable => {
   if (message.headers["content-encoding"] !== "gzip") return message;
   const gunzip = process.getBuiltinModule("node:zlib").createGunzip();
   // Also where either ends with an error: the other's reader is told.
@@ -26,7 +26,7 @@ const bodyOf = (message: IncomingMessage): FetchResponse["body"] => {
   }
   return {
     getReader() {
-      const stream = decoded(message);
+      const stream = gunzipped(message);
       const chunks: AsyncIterator<Uint8Array, undefined> = stream[Symbol.asyncIterator]();
       return { read: () => chunks.next(), cancel: async () => void stream.destroy() };
     },
