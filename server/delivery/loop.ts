@@ -198,8 +198,11 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
         enqueuingLooks.again();
         return false;
       });
-      if (isMore) wake();
-      else if (!stopping) await enqueuingLooks.next();
+      if (isMore) {
+        wake();
+        // The look that the event's own commit began may have come before its deliveries.
+        sendingLooks.wake();
+      } else if (!stopping) await enqueuingLooks.next();
     }
   };
   const running = byHand ? Promise.resolve() : Promise.all([runSending(), runEnqueuing()]);
