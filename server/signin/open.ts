@@ -107,7 +107,10 @@ const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParam
   };
 };
 
-/** The page on which the person chooses a provider; undefined where one is named. */
+/**
+ * Returns the page on which the user chooses a provider; undefined if the request names one. Throws if a program that waits at a loopback
+ * address named an unknown one: the error goes to the program. A name that the user typed on the page is answered on the page.
+ */
 const askForProvider = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
@@ -116,6 +119,7 @@ const askForProvider = async (
 ): Promise<EndpointAnswer | undefined> => {
   const question = await openProviderQuestion(dependencies, provider);
   if (!question) return undefined;
+  if (question.isUnknown && completion.redirect !== "" && !parameters.has(chosenParameter)) throw question.fault;
   // Whoever turns back is told so where the sign-in began, as for any other refusal.
   const { headers } = await dependencies.completers.redirect.refuse(
     dependencies,

@@ -48,6 +48,8 @@ export const isOrganizationWithProvider = async (rows: Read, name: string): Prom
 export interface ProviderQuestion {
   /** The name that was given; "" for none. */
   readonly typed: string;
+  /** The name belongs to no provider and to no organization. */
+  readonly isUnknown: boolean;
   /** What is wrong with it; "" where nothing is. */
   readonly problem: string;
   /** To choose from; where there are none, the person types a name. */
@@ -64,11 +66,16 @@ export const unanswered = (question: ProviderQuestion): ProviderQuestion =>
 export const openProviderQuestion = async ({ store: { read }, kernel }: SignInSettings, idpId: string): Promise<ProviderQuestion | undefined> => {
   const named = idpId === "" ? [] : await findNamedProviders(read, idpId);
   if (named.length === 1) return undefined;
-  const common = { typed: idpId, fault: idpId === "" ? unnamedProviderFault() : named.length > 0 ? severalProvidersFault() : unknownProviderFault() };
+  const isUnknown = idpId !== "" && named.length === 0;
+  const common = {
+    typed: idpId,
+    isUnknown,
+    fault: idpId === "" ? unnamedProviderFault() : named.length > 0 ? severalProvidersFault() : unknownProviderFault(),
+  };
   if (named.length > limits.offeredProvidersMax)
     return { ...common, problem: "This organization has too many identity providers to list here. Enter the uid of yours.", offered: [] };
   if (named.length > 0) return { ...common, problem: "", offered: named };
-  const problem = idpId === "" ? "" : "No organization or identity provider found with this name.";
+  const problem = isUnknown ? "No organization or identity provider found with this name." : "";
   const all = kernel.services.openOrganizations ? [] : await findProvidersOfOnlyOrganization(read, limits.offeredProvidersMax + 1);
   return { ...common, problem, offered: all.length > limits.offeredProvidersMax ? [] : all };
 };

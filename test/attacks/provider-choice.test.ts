@@ -69,7 +69,7 @@ test("attack 80: a tenant that calls its provider like another's is on no list, 
     const codes = await requestDeviceCodes(world);
     const shown = [
       await openBrowser().get(signInUrl(world, {})),
-      await openBrowser().get(signInUrl(world, { idp_id: "acme" })),
+      await openBrowser().get(signInUrl(world, { idp_id: "acme", chosen: "true" })),
       await showConfirmation(world, openBrowser(), codes.page),
       await openBrowser().get(`${world.url}/oauth/providers`),
       await openBrowser().get(`${world.url}/oauth/providers?name=acme`),

@@ -6,6 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { newChild } from "#base/uid.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import {
   answerLoopbackPage,
@@ -74,10 +75,10 @@ const verifiedOrganization = async (name: string, count: number): Promise<string
 };
 
 test("where one organization has providers they are offered by name and host, and what else the request asks for is kept", async () => {
-  for (const more of [{}, { idp_id: "" }, { client_id: "auth0", connection: "google" }, { idp_id: "nobody" }]) {
+  for (const more of [{}, { idp_id: "" }, { client_id: "auth0", connection: "google" }, { idp_id: "nobody", chosen: "true" }]) {
     const browser = openBrowser();
     const shown = await browser.get(`${world.url}/oauth?${new URLSearchParams({ ...parameters, ...more })}`);
-    assert.equal(shown.status, "idp_id" in more && more.idp_id !== "" ? 400 : 200);
+    assert.equal(shown.status, "chosen" in more ? 400 : 200);
     assert.doesNotMatch(shown.text, /Invalid argument|<c>/);
     assert.match(shown.text, new RegExp(`<bdi>people</bdi> <small>at ${new URL(provider.url).host}</small>`));
     const [choice, cancel, ...others] = linksOf(shown.text);
@@ -90,6 +91,24 @@ test("where one organization has providers they are offered by name and host, an
     const claims = claimsOf(told.get("token") ?? "");
     assert.deepEqual([claims.aud, claims.gantry_cap, told.get("state")], ["registry.example.test", ["repo.list"], "of-the-client"]);
     assert.notEqual(told.get("refresh_token"), null);
+  }
+});
+
+test("a program that names an unknown provider gets the error and the status at its loopback address, and nowhere else", async () => {
+  for (const idpId of ["nobody", "nobody.example", newChild(world.organization), "\0"]) {
+    const { status, location } = await openBrowser().get(signInUrl(world, { ...parameters, idp_id: idpId }));
+    const address = new URL(location);
+    assert.deepEqual([status, address.origin + address.pathname], [303, "http://127.0.0.1:9/done"], idpId);
+    // The public SDK reports 404 as "account not found", and any other status with the text of `error`.
+    assert.deepEqual(Object.fromEntries(address.searchParams), {
+      error: "Invalid argument: idp_id: names no identity provider and no verified organization with one",
+      status_code: "400",
+      state: "of-the-client",
+    });
+  }
+  for (const redirect of ["https://evil.example/callback", "http://127.0.0.1.evil.example:9/", "http://evil@127.0.0.1:9/", `${world.url}/`, ""]) {
+    const { status, location } = await openBrowser().get(signInUrl(world, { idp_id: "nobody", redirect }));
+    assert.deepEqual([status, location], [400, ""], redirect);
   }
 });
 
