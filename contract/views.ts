@@ -133,9 +133,10 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
     if (read === undefined) continue;
     if (Array.isArray(read) && read.length === 0 && Array.isArray(held) && held.length > 0 && problems.length === 0)
       problems.push({ field: name, description: unknownHere });
+    // An empty field is an absent one.
+    if (read === "") continue;
     // One of the values that the other takes several of.
     const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
-    if (wanted === "" || (Array.isArray(wanted) && wanted[0] === "")) continue;
     if (!put(into, link.path, wanted))
       problems.push({ field: name, description: `cannot be given together with ${link.path.map((field) => field.name).join(".")}` });
   }

@@ -52,7 +52,9 @@ export type Naming = "json" | "name";
 
 const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations, optional: ReadonlySet<FieldFact>): void => {
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
-    const description = value === "" ? undefined : textViolation(field, value, shortName(at));
+    // An empty field is an absent one. An empty entry is an entry, and matches its list's pattern or is refused.
+    const isAbsent = value === "" && (field.shape === "one" || !field.pattern);
+    const description = isAbsent ? undefined : textViolation(field, value, shortName(at));
     if (description) found.add(at, description);
   } else if (typeof value === "number" || field.kind === "duration" || field.kind === "double") {
     const description = boundsViolation(field, Number.parseFloat(String(value)), shortName(at), field.kind === "duration" ? "s" : "");

@@ -226,7 +226,9 @@ const storable = (text: string): boolean => text.isWellFormed() && !text.include
 /** Whether the contract lets this text stand there. */
 const allowed = ({ field, path }: Leaf, text: string): boolean => {
   if (!storable(text)) return false;
-  if (text === "") return !(field.required && path.at(-1) !== 0 && path.at(-1) !== "*");
+  const isEntry = path.at(-1) === 0 || path.at(-1) === "*";
+  // An empty field is an absent one; an empty entry matches its list's pattern or is refused.
+  if (text === "" && !(isEntry && field.pattern)) return !field.required || isEntry;
   if (field.uid && !/^[0-9a-f]{40}(\/[0-9a-f]{16})*$/.test(text)) return false;
   if (field.pattern && !new RegExp(`^(?:${field.pattern})$`, "u").test(text)) return false;
   return field.shape !== "one" || field.maxLength === 0 || text.length <= field.maxLength;
@@ -844,8 +846,8 @@ test("a value at the edge of what fits is kept, and one beyond it refused", asyn
   const many256 = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`K${index}`, "v"]));
   const { K256: _beyond, ...just } = many256;
   const cases: readonly (readonly [sending: PipelinedRequest, status: number])[] = [
-    [repo({ name: "n".repeat(255) }), 200],
-    [repo({ name: "n".repeat(256) }), 400],
+    [repo({ name: "n".repeat(256) }), 200],
+    [repo({ name: "n".repeat(257) }), 400],
     [repo({ name: "edge one", description: "d".repeat(512) }), 200],
     [repo({ name: "edge two", description: "d".repeat(513) }), 400],
     [repo({ name: "edge three", description: "\u{1f600}".repeat(512) }), 200],

@@ -363,3 +363,26 @@ for (const protocol of protocols) {
     assert.deepEqual(await world.ok(`${registry}/UpdateRegistrySettings`, settings, { token, protocol }), settings);
   });
 }
+
+for (const protocol of protocols) {
+  test(`an empty bundle is refused in a repo and a tag of either version over ${protocol}, and changes nothing`, async () => {
+    const token = await ownerToken();
+    const repo = await newRepo(`empty-bundle-${protocol}`);
+    const parent = world.organization;
+    const refused: readonly (readonly [name: string, request: JsonObject])[] = [
+      ["registry.ReposService/CreateRepo", { parent, repo: { name: `refused-${protocol}`, bundles: [""] } }],
+      ["registry.ReposService/UpdateRepo", { repo: { uid: repo, bundles: ["base", ""] }, updateMask: "bundles" }],
+      ["registry.TagsService/CreateTag", { parent: repo, tag: { name: "latest", digest: digestOf("a"), bundles: [""] } }],
+      [`${registry}/CreateRepo`, { parentId: parent, repo: { name: `refused-${protocol}`, bundles: [""] } }],
+      [`${registry}/UpdateRepo`, { id: repo, name: `empty-bundle-${protocol}`, bundles: [""] }],
+      [`${registry}/CreateTag`, { repoId: repo, tag: { name: "latest", bundles: [""] } }],
+    ];
+    const before = (await world.events()).length;
+    for (const [name, request] of refused) {
+      const answer = await world.call(name, request, { token, protocol });
+      assert.equal(answer.code, codes.INVALID_ARGUMENT, name);
+      assert.match(answer.message, /bundles(?:\[[01]\])? must match/, name);
+    }
+    assert.equal((await world.events()).length, before);
+  });
+}
