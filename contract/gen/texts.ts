@@ -543,7 +543,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "chainguard.platform.iam.v2.IdentityProvider.SCIM.token_expire_time": "When the token ends; absent when it never does or there was none.",
   "chainguard.platform.iam.v2.IdentityProvider.callback_url": "The callback address (redirect URI) to register at the provider. Each identity provider has its own. Additive: not part of the public message.",
   "chainguard.platform.iam.v2.IdentityProvider.create_time": "When it was made.",
-  "chainguard.platform.iam.v2.IdentityProvider.default_role": "Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of this group or of one above it.",
+  "chainguard.platform.iam.v2.IdentityProvider.default_role": "Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.",
   "chainguard.platform.iam.v2.IdentityProvider.description": "Free text on one line.",
   "chainguard.platform.iam.v2.IdentityProvider.name": "Human-readable name.",
   "chainguard.platform.iam.v2.IdentityProvider.oidc": "Through OpenID Connect.",

@@ -49,7 +49,7 @@ interface Person {
   readonly act: Readonly<Record<string, string>> | undefined;
 }
 
-const identityNameLengthMax = 255;
+const identityNameLengthMax = 256;
 
 /** The first of these texts of which something is left in a name's letters (contract: Identity.name). */
 const identityNameOf = (...texts: readonly (string | undefined)[]): string => {

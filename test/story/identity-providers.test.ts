@@ -48,6 +48,22 @@ const refused = (answer: Answer, field: string, what: string): void => {
 };
 
 for (const protocol of protocols) {
+  test(`over ${protocol} version 1 makes a provider without a default role, which a replacement keeps as it is and version 2 requires`, async () => {
+    const one = "chainguard.platform.iam.IdentityProviders";
+    const identityProvider = { name: `without role ${protocol}`, oidc };
+    const created = await world.call(`${one}/Create`, { parentId: organization, identityProvider }, { protocol });
+    assert.equal(created.code, 0, created.message);
+    const id = text(created.reply, "id");
+    assert.deepEqual([created.reply.defaultRole ?? "", (await read(id)).defaultRole ?? ""], ["", ""]);
+    refused(await create({ defaultRole: "" }, protocol), "defaultRole", "version 2 requires it");
+    assert.equal((await update(id, { name: `renamed ${protocol}` }, "name", protocol)).code, 0);
+    refused(await update(id, { ...valid, defaultRole: "" }, "*", protocol), "defaultRole", "a replacement of version 2 requires it");
+    const editor = builtInRoleUid("editor");
+    assert.equal((await update(id, { defaultRole: editor }, "default_role", protocol)).reply.defaultRole, editor);
+    const put = await world.call(`${one}/Update`, { id, name: `put ${protocol}`, oidc }, { protocol });
+    assert.deepEqual([put.code, put.reply.defaultRole, put.reply.name], [0, editor, `put ${protocol}`], put.message);
+  });
+
   test(`over ${protocol} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
     const { code, reply, message } = await create(
       { description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } },

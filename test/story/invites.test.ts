@@ -208,6 +208,26 @@ test("what an invite needs is checked: a role that can be given here, a time to 
   assert.deepEqual(await databaseContents(world, ["group_invites", "outbox"]), before);
 });
 
+test("an invite's time to live has a maximum of 30 days, which the error of either version states", async () => {
+  const { world } = installation;
+  const longest = `${30 * 24 * 60 * 60}s`;
+  for (const protocol of protocols) {
+    for (const [ttl, code] of [
+      [longest, 0],
+      ["2592001s", codes.INVALID_ARGUMENT],
+    ] as const) {
+      const answers = [
+        await world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl } }, { protocol }),
+        await world.call("chainguard.platform.iam.GroupInvites/Create", { group: organization, role: viewer, ttl }, { protocol }),
+      ];
+      for (const answer of answers) {
+        assert.equal(answer.code, code, answer.message);
+        if (code !== 0) assert.match(answer.message, /ttl must be between 1s and 2592000s/);
+      }
+    }
+  }
+});
+
 test("a role that an invite promises cannot be deleted; when its time is over it can, and a group takes its invites along", async () => {
   const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "with invites" } }), "uid");

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
@@ -77,4 +78,34 @@ test("doctor lists names that are shared or reserved from before names were uniq
     ["good"],
   );
   assert.equal((await rename(one, "twins.example")).code, codes.ALREADY_EXISTS, "the one that was left has the name");
+});
+
+test("a name may have 256 characters everywhere, a group's claims its look-alikes at that length too, and 257 are refused", async () => {
+  const { world } = installation;
+  const parent = await make("long names");
+  const long = "m".repeat(256);
+  const oidc = { issuer: "https://login.example.com", clientId: "c", clientSecret: "s" };
+  const kinds: readonly (readonly [name: string, key: string, more: JsonObject])[] = [
+    ["iam.GroupsService/CreateGroup", "group", {}],
+    ["iam.RolesService/CreateRole", "role", { capabilities: ["CAP_REPO_LIST"] }],
+    ["iam.IdentitiesService/CreateIdentity", "identity", { claimMatch: { issuer: "https://ci.example.com", subject: "s" } }],
+    ["iam.IdentityProvidersService/CreateIdentityProvider", "identityProvider", { defaultRole: builtInRoleUid("viewer"), oidc }],
+    ["registry.ReposService/CreateRepo", "repo", {}],
+    ["chainguard.platform.registry.v2beta1.OverlaysService/CreateOverlay", "overlay", { config: { environment: { A: "b" } } }],
+  ];
+  for (const [name, key, more] of kinds) {
+    const create = (text: string) => world.call(name, { parent, [key]: { name: text, ...more } });
+    const made = await create(long);
+    assert.equal(made.code, 0, `${name}: ${made.message}`);
+    const list = name.replace(/Create(\w+)$/, "List$1s").replace("Identitys", "Identities");
+    const listed = await world.call(list, { name: long, uidp: { childrenOf: parent } });
+    assert.ok(JSON.stringify(listed.reply).includes(text(made.reply, "uid")), `${list}: ${listed.message}`);
+    const refused = await create(`${long}m`);
+    assert.equal(refused.code, codes.INVALID_ARGUMENT, name);
+    assert.match(refused.message, /name must (?:have at most 256 characters|match "\^\[\\\\S \]\{1,256\}\$")/, name);
+  }
+  const twin = await world.call("iam.GroupsService/CreateGroup", { parent, group: { name: `rn${"m".repeat(254)}` } });
+  assert.equal(twin.code, 0, "it looks like 255 characters, and so is another name");
+  const alike = await world.call("iam.GroupsService/CreateGroup", { parent, group: { name: `${"m".repeat(253)}rnm` } });
+  assert.equal(alike.code, codes.ALREADY_EXISTS);
 });

@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { decryptSession } from "../../cli/login/headless.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { answerLoopbackPage, callbackUrl, type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
+import { answerLoopbackPage, callbackUrl, type FakeProvider, openBrowser, openProvider, registerProvider, signIn } from "../provider.ts";
 import { confirmAs, poll, requestDeviceCodes } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -141,4 +141,19 @@ test("a device sign-in follows discovery and gives an ID token for the client", 
   const { aud } = claimsOf(text(body, "id_token"));
   assert.ok(status === 200 && Array.isArray(aud) && aud.includes("terminal"), JSON.stringify(body));
   assert.ok(await accepts(text(body, "access_token")));
+});
+
+test("a first sign-in through a provider without a default role makes the identity and no role binding", async () => {
+  const made = await world.ok("chainguard.platform.iam.IdentityProviders/Create", {
+    parentId: world.organization,
+    identityProvider: { name: "without a role", oidc: { issuer: provider.url, clientId: "gantry-client", clientSecret: provider.clientSecret } },
+  });
+  const { token, error } = await signIn(world, provider, text(made, "id"), { sub: "grace" });
+  assert.equal(error, "");
+  const { sub } = claimsOf(token);
+  assert.equal(typeof sub, "string");
+  const bindings = await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { descendantsOf: world.organization } });
+  assert.ok(!JSON.stringify(bindings).includes(String(sub)));
+  const { reply } = await world.call("iam.GroupsService/ListGroups", {}, { token });
+  assert.deepEqual(reply.groups ?? [], []);
 });

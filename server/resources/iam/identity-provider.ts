@@ -48,8 +48,10 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
   await needPeopleOfIssuer(text(draft.oidc, "issuer"), context);
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
-  if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
-  const problem = await grantProblem(text(draft, "defaultRole"), parent, context, forGood);
+  const defaultRole = text(draft, "defaultRole");
+  if (!reconfigured && defaultRole === text(before ?? {}, "defaultRole")) return [];
+  // Without a default role, which version 1 allows, a sign-in gives none.
+  const problem = defaultRole === "" ? undefined : await grantProblem(defaultRole, parent, context, forGood);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
   // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
   if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context, forGood);

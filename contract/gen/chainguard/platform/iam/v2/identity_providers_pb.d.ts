@@ -55,7 +55,7 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
 
   /**
    * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of
-   * this group or of one above it.
+   * this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.
    *
    * @generated from field: string default_role = 6;
    */
@@ -135,7 +135,7 @@ export declare type IdentityProviderJson = {
 
   /**
    * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one of
-   * this group or of one above it.
+   * this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.
    *
    * @generated from field: string default_role = 6;
    */
