@@ -39,7 +39,8 @@ const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject
   const shown = new Map(
     groups.map(([id, name, description, verified, kind, status]) => [
       id ?? "",
-      { id: id ?? "", name: name ?? "", description: description ?? "", verified: verified === "t", kind: kind ?? "", status: status ?? "" },
+      // No kind is null in its row, and an enum without a value is left out.
+      { id: id ?? "", name: name ?? "", description: description ?? "", verified: verified === "t", ...(kind ? { kind } : {}), status: status ?? "" },
     ]),
   );
   return [...held]
