@@ -39,8 +39,8 @@ const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
 
 const capabilityEnum = "chainguard.capabilities.Capability";
 
-/** Capabilities that the operator holds, and so may give away, and that any role may carry. */
-export const grantable: readonly string[] = (builtInRoles.operator ?? []).filter((name) => capabilityByName(name)?.internalOnly === false);
+/** Capabilities that an owner holds, and so may give away, and that any role may carry. */
+export const grantable: readonly string[] = (builtInRoles.owner ?? []).filter((name) => capabilityByName(name)?.internalOnly === false);
 
 const symbolOf = (name: string | undefined): string => capabilityByName(name ?? "")?.symbol ?? "";
 

@@ -13,14 +13,14 @@ import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
 import { shareOf } from "../length.ts";
 import { bodyField, matcherOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
-import { everyCapabilityBut, protocols, protocolsOf, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { protocols, protocolsOf, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
 import { into, keyOf, type Spot, spotsIn, spotsOf } from "./spots.ts";
 
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
 
-const operator = await stage.operator();
+const owner = await stage.owner();
 const place = await folder(stage);
 const data = join(import.meta.dirname, "../../../shared/data/conformance");
 
@@ -139,8 +139,8 @@ const assertNames = (answer: Answer, name: string, what: string): void => {
 };
 
 /** The operation's request with this body as its resource, as it goes over REST. */
-const send = (method: MethodFact, request: JsonObject, body: JsonObject): Promise<Answer> =>
-  stage.call("rest", method, { ...request, [bodyField(method)?.json ?? ""]: body }, { token: operator });
+const send = async (method: MethodFact, request: JsonObject, body: JsonObject): Promise<Answer> =>
+  stage.call("rest", method, { ...request, [bodyField(method)?.json ?? ""]: body }, { token: await stage.tokenFor(method, request) });
 
 /** A valid request; of an organization where some fields belong to them alone. */
 const valid = async (method: MethodFact): Promise<JsonObject> => {
@@ -260,7 +260,7 @@ for (const method of bodied) {
     assert.ok(isObject(honest));
     const forged = await forge(message, honest);
     assert.ok(outputs(message).length === 0 || JSON.stringify(forged) !== JSON.stringify(honest));
-    const trial = await stage.call("rest", method, request, { token: operator, validateOnly: true });
+    const trial = await stage.call("rest", method, request, { token: await stage.tokenFor(method, request), validateOnly: true });
     const answer = await send(method, request, forged);
     assert.equal(trial.code, 0, trial.message);
     assert.equal(answer.code, 0, `${answer.message}`);
@@ -309,7 +309,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
       }
     }
     const before = await stage.fingerprint();
-    for (const [name, why, sent] of shareOf(prepared, 2)) assertNames(await stage.call("grpc", method, sent, { token: operator }), name, `${name}: ${why}`);
+    for (const [name, why, sent] of shareOf(prepared, 2)) assertNames(await stage.call("grpc", method, sent, { token: owner }), name, `${name}: ${why}`);
     assert.equal(await stage.fingerprint(), before);
   });
 
@@ -319,7 +319,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
     for (const spot of spots) {
       const inPath = method.http[0]?.template.includes(`{${spot.field.name}`) && spot.path.length === 1;
       if (inPath && spot.field.uid) {
-        const answer = await stage.call("rest", method, { ...request, [spot.field.json]: "x" }, { token: operator });
+        const answer = await stage.call("rest", method, { ...request, [spot.field.json]: "x" }, { token: owner });
         assertNames(answer, spot.name, `${spot.name} in the path`);
       }
       if (inPath || whole) continue;
@@ -331,7 +331,7 @@ for (const method of answered.filter((each) => protocolsOf(each).length > 1)) {
         string: ["a%00b", "%ff", "%zz"],
       };
       for (const value of texts[spot.field.kind] ?? []) {
-        const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}${spot.name}=${value}`, { token: operator, body });
+        const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}${spot.name}=${value}`, { token: owner, body });
         const names = violationsOf(answer).map(({ field }) => field);
         assert.equal(answer.code, codes.INVALID_ARGUMENT, `${spot.name}=${value}: ${answer.message}`);
         assert.deepEqual(names, [spot.name], `${spot.name}=${value}`);
@@ -372,9 +372,9 @@ test("a key that looks like a prototype's is data in a map: it is stored, shown 
   const get = methods.find(({ rpc }) => rpc === "GetIdentity") ?? assert.fail();
   for (const through of protocols) {
     const request = { parent: place, identity: { name: "map keys", claimMatch: { issuer: "https://issuer.example.com", subject: "s", claims } } };
-    const made = await stage.call(through, create, request, { token: operator });
+    const made = await stage.call(through, create, request, { token: owner });
     assert.equal(made.code, 0, made.message);
-    const read = await Promise.all(protocols.map((protocol) => stage.call(protocol, get, { uid: text(made.reply, "uid") }, { token: operator })));
+    const read = await Promise.all(protocols.map((protocol) => stage.call(protocol, get, { uid: text(made.reply, "uid") }, { token: owner })));
     for (const found of [made.reply, ...read.map(({ reply }) => reply), (await world.events()).at(-1)?.body]) {
       const held = valueAt(found ?? {}, ["claimMatch", "claims"]);
       assert.deepEqual(isObject(held) && Object.entries(held).sort(), Object.entries(claims).sort());
@@ -403,7 +403,7 @@ test("a request whose body is not what REST takes is refused with a typed body a
     ['{"name":"a"}', 415, { "content-encoding": "br" }],
   ];
   for (const [body, status, headers] of bodies) {
-    const answer = await callHttp(world.url, "POST", path, { token: operator, body, ...(headers ? { headers } : {}) });
+    const answer = await callHttp(world.url, "POST", path, { token: owner, body, ...(headers ? { headers } : {}) });
     assert.equal(answer.status, status, `${body.slice(0, 40)}: ${answer.raw.slice(0, 200)}`);
     assert.equal(answer.code, codes.INVALID_ARGUMENT);
     assert.deepEqual(answer.details[0], { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "INVALID_ARGUMENT", domain: "registry.example.test" });
@@ -427,7 +427,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
       const bytes = readFileSync(join(folderOfFiles, name));
       const response = await fetch(`${world.url}${path}`, {
         method: "POST",
-        headers: { authorization: `Bearer ${operator}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" },
         body: bytes,
       });
       const answer = (await response.json()) as { code: number; details: JsonObject[] };
@@ -451,7 +451,7 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const method = creates[index % creates.length] ?? assert.fail();
     const resource = bodyField(method) ?? assert.fail();
     const message = resource.message ?? assert.fail();
-    const request = await stage.request(method, { place, whole: true, capabilities: everyCapabilityBut("") });
+    const request = await stage.request(method, { place, whole: true });
     const holds = (field: FieldFact): boolean =>
       field.kind === "string" &&
       field.shape === "one" &&
@@ -473,7 +473,9 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const body = request[resource.json];
     assert.ok(isObject(body));
     const sent = fill(message, body);
-    const answer = await stage.call(protocols[index % 2] ?? "rest", method, { ...request, [resource.json]: sent }, { token: operator, validateOnly: true });
+    const asked = { ...request, [resource.json]: sent };
+    const token = await stage.tokenFor(method, asked);
+    const answer = await stage.call(protocols[index % 2] ?? "rest", method, asked, { token, validateOnly: true });
     assert.ok([0, codes.INVALID_ARGUMENT].includes(answer.code), `${method.rpc} ${JSON.stringify(value)}: ${answer.code} ${answer.message}`);
     if (answer.code !== 0) return;
     kept++;
@@ -491,7 +493,7 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const list = methods.filter((each) => isList(each) && stage.answers(each))[index % 6] ?? assert.fail();
     for (const request of [{ name: value }, { orderBy: value }, { pageToken: value }, { uidp: { childrenOf: value } }]) {
       if (!list.input.byName.has(Object.keys(request)[0] ?? "")) continue;
-      const { code } = await stage.call("rest", list, request, { token: operator });
+      const { code } = await stage.call("rest", list, request, { token: owner });
       assert.ok([0, codes.INVALID_ARGUMENT].includes(code), `${list.rpc} ${JSON.stringify(request)}: ${code}`);
     }
   }

@@ -13,6 +13,7 @@ import { narrow } from "../../cli/narrow.ts";
 import { ownFlags, shapeOf } from "../../cli/operations/shape.ts";
 import { runGantry } from "../command-line.ts";
 import { nonEmpty } from "../samples.ts";
+import { openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 
 const names = nonEmpty(listCommandNames(), "command");
@@ -24,8 +25,9 @@ let world: World;
 let environment: Record<string, string>;
 
 before(async () => {
-  world = await openWorld();
-  environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await world.token(), XDG_CONFIG_HOME: "/nowhere" };
+  const owners = openOwners(await openWorld());
+  world = owners.world();
+  environment = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await owners.token(), XDG_CONFIG_HOME: "/nowhere" };
 });
 after(() => world.close());
 

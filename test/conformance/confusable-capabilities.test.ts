@@ -69,7 +69,7 @@ const holder = async (...held: readonly Held[]): Promise<string> => {
     if (names.length === 0) continue;
     const isOwners = names.every((name) => ownerHolds.has(name));
     const roleBinding = { identityUid, roleUid: await roleOf(names) };
-    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: at, roleBinding }, isOwners ? { token: owner.token } : {});
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: at, roleBinding }, { token: isOwners ? owner.token : await stage.operator() });
   }
   return world.token(identityUid);
 };
@@ -171,7 +171,7 @@ test("these checks see an operation that asks for another capability than its fa
 /** A repo with a blob of its own. */
 const repoWithBlob = async (at: string): Promise<{ readonly uid: string; readonly digest: string }> => {
   const uid = text(await stage.make("chainguard.platform.registry.v2.Repo", { place: at }), "uid");
-  return { uid, digest: await openRegistry(world.url, `Bearer ${await world.token()}`).pushBlob(uid, randomBytes(40)) };
+  return { uid, digest: await openRegistry(world.url, `Bearer ${await stage.owner()}`).pushBlob(uid, randomBytes(40)) };
 };
 
 const manifest = JSON.stringify({ schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json", manifests: [] });

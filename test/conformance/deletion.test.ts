@@ -12,7 +12,7 @@ import { folder, groupMessage, openStage } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
-const operator = await stage.operator();
+const owner = await stage.owner();
 const { resources } = world.server.application.kernel;
 after(() => stage.close());
 
@@ -21,7 +21,7 @@ const deleteOf = (message: string): MethodFact | undefined =>
 
 /** Deletes it, and returns the answer. */
 const remove = (message: string, uid: string) =>
-  stage.call("rest", deleteOf(message) ?? assert.fail(`nothing deletes a ${message}`), { uid }, { token: operator });
+  stage.call("rest", deleteOf(message) ?? assert.fail(`nothing deletes a ${message}`), { uid }, { token: owner });
 
 const isThere = async (message: MessageFact, uid: string): Promise<boolean> => {
   const table = resources.get(message.name)?.shape.table.name ?? assert.fail(`${message.name} has no table`);

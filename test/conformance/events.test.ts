@@ -289,6 +289,7 @@ test("the deletion of an organization is told above all of them, where no subscr
   const organization = text(await stage.make(groupMessage, { parent: "" }), "uid");
   const remove = methods.find(({ rpc }) => rpc === "DeleteGroup") ?? assert.fail();
   const before = await lastNumber();
+  // Nobody of the organization is asked: it has no owner.
   assert.equal((await stage.call("rest", remove, { uid: organization }, { token: await stage.operator() })).code, 0);
   const [told] = await toldAfter(before);
   assert.equal(told?.group, "/");

@@ -9,13 +9,14 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
+import { openOwners } from "../owner.ts";
 import { openProvider, registerProvider, signIn } from "../provider.ts";
 import { nonEmpty } from "../samples.ts";
 import { createIdentity } from "../story/installation.ts";
 import { openWorld } from "../world.ts";
 import { protocols, symbolsOf } from "./stage.ts";
 
-const world = await openWorld();
+const world = openOwners(await openWorld()).world();
 const provider = await openProvider(() => world.clock.now);
 after(async () => {
   await world.close();

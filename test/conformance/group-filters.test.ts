@@ -24,7 +24,7 @@ const lists = nonEmpty(
 );
 const place = await folder(stage);
 const inner = await folder(stage, place);
-const operator = await stage.operator();
+const owner = await stage.owner();
 const other = await neighbour(stage);
 
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
@@ -38,9 +38,9 @@ for (const method of lists) {
     const request = await requestOf(method);
     for (const name of ["descendantsOf", "childrenOf"]) {
       for (const protocol of protocols) {
-        const answer = await stage.call(protocol, method, { ...request, uidp: { [name]: place } }, { token: operator });
+        const answer = await stage.call(protocol, method, { ...request, uidp: { [name]: place } }, { token: owner });
         assert.equal(answer.code, 0, `${name} over ${protocol}: ${answer.message}`);
-        const wrong = await stage.call(protocol, method, { ...request, uidp: { [name]: "x" } }, { token: operator });
+        const wrong = await stage.call(protocol, method, { ...request, uidp: { [name]: "x" } }, { token: owner });
         assert.equal(wrong.code, codes.INVALID_ARGUMENT, wrong.message);
         const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
         assert.deepEqual(
@@ -50,7 +50,7 @@ for (const method of lists) {
       }
       const { verb, path } = restRequest(method, request);
       const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-      const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}uidp.${snake}=${place}`, { token: operator });
+      const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}uidp.${snake}=${place}`, { token: owner });
       assert.equal(answer.code, 0, answer.message);
     }
   });
@@ -65,7 +65,7 @@ for (const method of nonEmpty(
     const holder = await stage.holder(method.capabilities, place);
     const lacking = await stage.holder(everyCapabilityBut(method.capabilities[0] ?? ""), place);
     for (const protocol of protocols) {
-      const all = rowsOf(method, (await stage.call(protocol, method, request, { token: operator })).reply);
+      const all = rowsOf(method, (await stage.call(protocol, method, request, { token: owner })).reply);
       assert.ok(all.length > 0);
       for (const uidp of [{ descendantsOf: place }, { childrenOf: place }, { descendantsOf: inner }, { descendantsOf: place, childrenOf: inner }]) {
         const allowed = await stage.call(protocol, method, { ...request, uidp }, { token: holder.token });
@@ -89,7 +89,7 @@ for (const method of nonEmpty(
 
   test(`${method.rpc} refuses parts of the filter that say nothing about its rows`, async () => {
     const { verb, path } = restRequest(method, await requestOf(method));
-    const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}uidp.in_root=true`, { token: operator });
+    const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}uidp.in_root=true`, { token: owner });
     assert.equal(answer.code, codes.INVALID_ARGUMENT);
     assert.deepEqual(
       violationsOf(answer).map(({ field }) => field),

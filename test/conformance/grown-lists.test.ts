@@ -62,9 +62,9 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
   }
   const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
   const scope = hasPlaces(method.input) ? { ...asked, uidp: { descendantsOf: place } } : asked;
-  // These are the caller's own, and the operator has none.
+  // These are the caller's own, and the owner has none.
   const person = method.name === "gantry.sessions.v1.SessionsService/ListSessions" ? await personOfSessions(world, place) : undefined;
-  return { method, scope, mint: () => (person === undefined ? stage.operator() : world.token(person)) };
+  return { method, scope, mint: () => (person === undefined ? stage.owner() : world.token(person)) };
 };
 
 const known = async ({ method, scope, mint }: Omit<Subject, "rows">): Promise<Subject> => {

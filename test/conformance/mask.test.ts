@@ -18,7 +18,6 @@ const updates = nonEmpty(
   methods.filter((method) => method.input.byName.has("update_mask") && method.scope && stage.answers(method)),
   "update with an answer",
 );
-const operator = await stage.operator();
 const place = await folder(stage);
 
 interface Subject {
@@ -46,18 +45,26 @@ const fresh = async ({ method, message, key }: Subject): Promise<string> => {
   if (subject !== message.name) await world.ok(method.name, { [key]: { ...(await bodyOf(message, stage.sampling(place), true)), uid } });
   // What a flag keeps is free without it.
   const keeping = [...new Set(message.fields.flatMap(({ fixedWhile }) => (fixedWhile === "" ? [] : [fixedWhile])))];
-  for (const flag of keeping) await world.ok(method.name, { [key]: { uid, [flag]: false }, updateMask: flag });
+  for (const flag of keeping) {
+    const asked = { [key]: { uid, [flag]: false }, updateMask: flag };
+    await world.ok(method.name, asked, { token: await stage.tokenFor(method, asked) });
+  }
   return uid;
 };
 
 const read = ({ get }: Subject, uid: string): Promise<JsonObject> => world.ok(get.name, { uid });
 
-const patch = ({ method, key }: Subject, uid: string, body: JsonObject, mask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
-  stage.call(protocol, method, { [key]: { ...body, uid }, ...(mask === undefined ? {} : { updateMask: mask }) }, { token: operator });
+const patch = async ({ method, key }: Subject, uid: string, body: JsonObject, mask?: string, protocol: Protocol = "rest"): Promise<Answer> => {
+  const asked = { [key]: { ...body, uid }, ...(mask === undefined ? {} : { updateMask: mask }) };
+  return stage.call(protocol, method, asked, { token: await stage.tokenFor(method, asked) });
+};
 
 /** A PATCH whose query is written out, as snake_case or what no message says. */
-const patchRaw = ({ path }: Subject, uid: string, query: string, body: JsonObject | string): Promise<Answer> =>
-  callHttp(world.url, "PATCH", `${path.replace(/\{[^}]*\}/, uid)}${query}`, { token: operator, body: typeof body === "string" ? body : JSON.stringify(body) });
+const patchRaw = async ({ method, key, path }: Subject, uid: string, query: string, body: JsonObject | string): Promise<Answer> =>
+  callHttp(world.url, "PATCH", `${path.replace(/\{[^}]*\}/, uid)}${query}`, {
+    token: await stage.tokenFor(method, { [key]: { uid } }),
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
 
 /** True where everything that `wanted` says stands in `held`; the server may have filled in more. */
 const includes = (held: Json | undefined, wanted: Json | undefined): boolean => {
@@ -301,7 +308,8 @@ for (const subject of updates.map(subjectOfUpdate)) {
   for (const field of fields.filter(({ fixedWhile }) => fixedWhile !== "")) {
     test(`${method.rpc} keeps ${field.json} while ${field.fixedWhile} is true, however it is asked`, async () => {
       const uid = await fresh(subject);
-      await world.ok(method.name, { [subject.key]: { uid, [field.fixedWhile]: true }, updateMask: field.fixedWhile });
+      const asked = { [subject.key]: { uid, [field.fixedWhile]: true }, updateMask: field.fixedWhile };
+      await world.ok(method.name, asked, { token: await stage.tokenFor(method, asked) });
       const before = await read(subject, uid);
       const eventsBefore = await eventCount();
       const body = { ...before, [field.json]: await another(field, message, before[field.json]) };

@@ -9,9 +9,11 @@ import { isObject, type Json, type JsonObject, objectList, part, text } from "#b
 import { methods, version1 } from "#contract/catalog.ts";
 import { fetchDocument, judgeOf, type Operation, operationsOf } from "../openapi/document.ts";
 import { newChild } from "#base/uid.ts";
+import { openOwners } from "../owner.ts";
 import { openWorld } from "../world.ts";
 
-const world = await openWorld();
+const owners = openOwners(await openWorld());
+const world = owners.world();
 after(() => world.close());
 
 const whole = await fetchDocument(world.url, "/openapi.json");
@@ -113,7 +115,7 @@ test("bounds of durations, and that one of two fields is needed, are the documen
   const [viewer = {}] = objectList(await world.ok("iam.RolesService/ListRoles", { name: "viewer" }), "roles");
   const role = text(viewer, "uid");
   const root = world.organization;
-  const headers = { authorization: `Bearer ${await world.token()}`, "content-type": "application/json" };
+  const headers = { authorization: `Bearer ${await owners.token()}`, "content-type": "application/json" };
   for (const [document, path, taken, refused] of bodies) {
     const judge = judgeOf(document);
     for (const [isTaken, each] of [...taken.map((one) => [true, one] as const), ...refused.map((one) => [false, one] as const)]) {

@@ -17,7 +17,7 @@ const { world } = stage;
 after(() => stage.close());
 
 const place = await folder(stage);
-const operator = await stage.operator();
+const owner = await stage.owner();
 const stranger = await stage.stranger(world.organization);
 /** Of what has one protocol alone there is nothing to agree with. */
 const answered = nonEmpty(
@@ -80,8 +80,9 @@ for (const method of answered) {
   test(`${method.rpc} answers a valid request alike through both protocols`, async () => {
     for (const whole of [false, true]) {
       const request = await valid(method, whole);
-      const { token } = await stage.callerOf(method, { uid: "", token: operator });
-      const another = async (): Promise<string> => (await stage.callerOf(method, { uid: "", token: operator })).token;
+      const otherwise = await stage.tokenFor(method, request);
+      const { token } = await stage.callerOf(method, { uid: "", token: otherwise });
+      const another = async (): Promise<string> => (await stage.callerOf(method, { uid: "", token: otherwise })).token;
       const { code, message } = await agree(method, request, token, "valid", another);
       assert.equal(code, 0, message);
     }
@@ -98,9 +99,9 @@ for (const method of answered) {
       const uid = String(valueAt(request, path));
       const about = (other: string): JsonObject =>
         uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject);
-      const absent = await agree(method, about(unusedUid(uid || place)), operator, "what does not exist");
+      const absent = await agree(method, about(unusedUid(uid || place)), owner, "what does not exist");
       assert.notEqual(absent.code, 0);
-      for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), operator, `no uid: ${wrong}`)).code, 0);
+      for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), owner, `no uid: ${wrong}`)).code, 0);
     }
     const field = bodyField(method);
     for (const inner of field?.message ? writable(field.message) : []) {
@@ -109,16 +110,16 @@ for (const method of answered) {
       // Without a mask an empty field is a key over REST and nothing over gRPC, so an update names it.
       const masked = method.input.byName.has("update_mask") ? { updateMask: inner.name } : {};
       for (const value of ["", "UPPER/é", "a".repeat(70_000), "a\0b"])
-        await agree(method, { ...withValue(request, at, value), ...masked }, operator, `${inner.json} = ${value.slice(0, 10)}`);
+        await agree(method, { ...withValue(request, at, value), ...masked }, owner, `${inner.json} = ${value.slice(0, 10)}`);
     }
-    if (field?.message && !method.input.byName.has("update_mask")) await agree(method, withValue(request, [field.json], {}), operator, "an empty body");
+    if (field?.message && !method.input.byName.has("update_mask")) await agree(method, withValue(request, [field.json], {}), owner, "an empty body");
     if (method.input.byName.has("update_mask")) {
       for (const updateMask of ["nonsense", "uid", "*", "*,name", "name,nonsense", "__proto__", "create_time"])
-        await agree(method, { ...request, updateMask }, operator, `mask ${updateMask}`);
+        await agree(method, { ...request, updateMask }, owner, `mask ${updateMask}`);
     }
     for (const inner of method.input.fields.filter(({ pattern, kind }) => pattern !== undefined && kind === "string")) {
       const wrong = ["x", "UPPER", "-"].find((value) => !matcherOf(inner).test(value)) ?? "";
-      await agree(method, { ...request, [inner.json]: inner.shape === "list" ? [wrong] : wrong }, operator, inner.name);
+      await agree(method, { ...request, [inner.json]: inner.shape === "list" ? [wrong] : wrong }, owner, inner.name);
     }
   });
 }
@@ -134,10 +135,10 @@ for (const method of nonEmpty(
     const uidp = { descendantsOf: place };
     // What is asked at one place names it.
     const asked: JsonObject = method.scope ? { parent: world.organization } : {};
-    const first = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc" }, operator, "first page");
+    const first = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc" }, owner, "first page");
     const pageToken = text(first.reply, "nextPageToken");
     assert.ok(pageToken !== "");
-    await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, operator, "next page");
+    await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, owner, "next page");
     for (const request of [
       { pageSize: -1 },
       { pageSize: 500 },
@@ -155,11 +156,11 @@ for (const method of nonEmpty(
       { uidp: { inRoot: true } },
       { pageSize: -1, skip: -1, orderBy: "x", uidp: { descendantsOf: "x" } },
     ] satisfies JsonObject[])
-      await agree(method, { ...asked, ...request }, operator, JSON.stringify(request));
+      await agree(method, { ...asked, ...request }, owner, JSON.stringify(request));
     await agree(method, { ...asked, uidp }, stranger.token, "a stranger's list");
     world.clock.now += 4 * 24 * 60 * 60 * 1000;
     try {
-      const { headers } = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken }, await stage.operator(), "an old token");
+      const { headers } = await agree(method, { ...asked, uidp, pageSize: 2, orderBy: "create_time desc", pageToken }, await stage.owner(), "an old token");
       assert.equal(headers["gantry-page-restarted"], "true");
     } finally {
       world.clock.now -= 4 * 24 * 60 * 60 * 1000;
@@ -172,7 +173,7 @@ test("both protocols answer under the earlier package and path segment too, with
     answered.filter(({ version, writes }) => version === "v2" && !writes),
     "v2 read",
   )) {
-    const { token } = await stage.callerOf(method, { uid: "", token: operator });
+    const { token } = await stage.callerOf(method, { uid: "", token: owner });
     const request = await valid(method);
     const now = await stage.call("rest", method, request, { token });
     const beta = { ...method, http: method.http.map((rule) => ({ ...rule, template: rule.template.replace("/v2/", "/v2beta1/") })) };

@@ -16,7 +16,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { callOver } from "../client.ts";
 import { nonEmpty } from "../samples.ts";
 import { runImport } from "../story/import.ts";
-import { grown, requestsOfGrown } from "./grown.ts";
+import { requestsOfGrown } from "./grown.ts";
 import { answerableRequest, folder, isList, openStage, rowMessage } from "./stage.ts";
 
 const stage = await openStage();
@@ -84,7 +84,7 @@ const exceptions: Readonly<Record<string, string>> = {
 };
 
 const place = await folder(stage);
-const operator = await stage.operator();
+const owner = await stage.owner();
 
 /** The same file without fields of ours. */
 const publicFile = (file: DescFile): FileDescriptorProto => {
@@ -141,7 +141,7 @@ const platformMethods = nonEmpty(
 const filled = async (method: MethodFact): Promise<JsonObject> => {
   const message = isList(method) ? rowMessage(method) : undefined;
   if (!message) return {};
-  for (const _ of [1, 2]) await (grown[message.name]?.(world, place) ?? stage.make(message.name, { place }));
+  for (const _ of [1, 2]) await stage.make(message.name, { place });
   const accepts = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Accept"));
   const accepted = accepts ? await world.ok(accepts.name, await answerableRequest(stage, accepts, place, true)) : {};
   return { ...(accepted.group ? { group: accepted.group } : {}), pageSize: 1, ...requestsOfGrown[message.name] };
@@ -152,7 +152,7 @@ for (const method of platformMethods) {
     const output = publicMessage(method.output.name);
     for (const whole of [false, true]) {
       const request = { ...(await answerableRequest(stage, method, place, whole)), ...(await filled(method)) };
-      const { token } = await stage.callerOf(method, { uid: "", token: operator });
+      const { token } = await stage.callerOf(method, { uid: "", token: await stage.tokenFor(method, request) });
       const { code, message, reply } = await callOver("rest", world.url, method.name, request, { token });
       assert.equal(code, 0, message);
       const found = new Set<string>();
@@ -186,7 +186,7 @@ test("a withdrawn record says so, and what replaces it, where it is asked for by
   for (const [name, request] of requests) {
     const method = platformMethods.find((each) => each.name.endsWith(name)) ?? assert.fail(`no operation ${name}`);
     const output = publicMessage(method.output.name);
-    const { reply } = await callOver("rest", world.url, method.name, request, { token: operator });
+    const { reply } = await callOver("rest", world.url, method.name, request, { token: owner });
     const found = new Set<string>();
     const known = publicPart(output, reply, found);
     assert.equal([...found].filter((each) => /\.withdrawn(?:By|Time)$/.test(each)).length, 2, name);

@@ -11,6 +11,7 @@ import { newChild, newRoot } from "#base/uid.ts";
 import { type Answer, callHttp, callOver, type Protocol } from "../client.ts";
 import { distributionRequest } from "../distribution.ts";
 import { connectMcp } from "../mcp-client.ts";
+import { openOwners } from "../owner.ts";
 import { openRequestLog } from "../request-log.ts";
 import { nonEmpty, withValue } from "../samples.ts";
 import { readScrape } from "../scrape.ts";
@@ -20,7 +21,8 @@ import { isScim, protocolsOf } from "./stage.ts";
 
 const requests = openRequestLog();
 const metricsAt = `127.0.0.1:${await freePort()}`;
-const world = await openWorld({ GANTRY_REQUEST_LOG: "true", GANTRY_METRICS_LISTEN: metricsAt }, requests.log);
+const owners = openOwners(await openWorld({ GANTRY_REQUEST_LOG: "true", GANTRY_METRICS_LISTEN: metricsAt }, requests.log));
+const world = owners.world();
 after(() => world.close());
 
 const codeName = (number: number): string => Object.entries(codes).find(([, each]) => each === number)?.[0] ?? "OK";
@@ -42,7 +44,7 @@ const requestOf = ({ http, input, scope }: MethodFact): JsonObject => {
 
 const ask = async (protocol: Protocol, method: MethodFact): Promise<Answer> => {
   const validateOnly = method.writes && !method.distribution && !method.open;
-  const token = method.credentials ? undefined : await world.token();
+  const token = method.credentials ? undefined : await owners.token();
   return callOver(protocol, world.url, method.name, requestOf(method), { token, validateOnly });
 };
 
@@ -67,7 +69,7 @@ test("each operation of both versions is recorded under its name over gRPC", asy
 });
 
 test("each operation of the OCI Distribution protocol is recorded under its name", async () => {
-  const authorization = `Basic ${Buffer.from(`_token:${await world.token()}`).toString("base64")}`;
+  const authorization = `Basic ${Buffer.from(`_token:${await owners.token()}`).toString("base64")}`;
   for (const method of methods.filter(({ distribution }) => distribution)) {
     const names: JsonObject = { repo: "a/b", reference: "latest", tag: "latest", digest: `sha256:${"0".repeat(64)}`, upload: "0".repeat(32) };
     const { verb, path } = distributionRequest(method, names);
@@ -84,7 +86,7 @@ test("each operation of the OCI Distribution protocol is recorded under its name
 
 test("a tool's call is recorded once, as the operation that it is, with the code that the model is told", async () => {
   const before = requests.lines().length;
-  const client = await connectMcp("2026-07-28", { url: `${world.url}/mcp`, headers: { authorization: `Bearer ${await world.token()}` } });
+  const client = await connectMcp("2026-07-28", { url: `${world.url}/mcp`, headers: { authorization: `Bearer ${await owners.token()}` } });
   const listed = await client.callTool("iam_list_groups", {});
   const missing = await client.callTool("iam_get_group", { uid: newChild(world.organization) });
   await client.close();

@@ -19,6 +19,7 @@ import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { beginSession, newSessionId } from "../../server/signin/session.ts";
 import { insertManifests } from "#store";
+import { isBeyondOwners, openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 import { writeTestRecords, writeTestReport } from "../story/records.ts";
 import { grown } from "./grown.ts";
@@ -82,17 +83,25 @@ export interface RequestOptions {
 }
 
 export interface Stage {
+  /** Its calls come from an owner, unless the operation is the operator's or makes an organization (test/owner.ts). */
   readonly world: World;
   /** True where the server has an answer for who has a token of an identity; every other operation but those of SCIM is UNIMPLEMENTED. */
   readonly answers: (method: MethodFact) => boolean;
   /** Any operation through any protocol; without `token` as nobody. */
   readonly call: (protocol: Protocol, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
-  /** The operator's token. */
+  /** The token of an owner of this organization, or of the stage's, who holds what the built-in role says and nothing else. */
+  readonly owner: (organization?: string) => Promise<string>;
+  /**
+   * The token of whoever makes a valid request of this operation: an owner, or the operator for what is the operator's. Organizations are
+   * written by the operator, who makes them and sets two of their fields, `verified` and `kind`.
+   */
+  readonly tokenFor: (method: MethodFact, request: JsonObject) => Promise<string>;
+  /** The operator's token. A test that asks for it says why. */
   readonly operator: () => Promise<string>;
   /** A number that was not given before. */
   readonly next: () => number;
   readonly sampling: (place: string, capabilities?: readonly string[]) => Sampling;
-  /** Makes a resource of this message as the operator; its uid is made up where the server cannot make one yet. */
+  /** Makes a resource of this message as an owner of its organization; its uid is made up where the server cannot make one yet. */
   readonly make: (message: string, asking?: RequestOptions & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
   /** A valid request of this operation. */
   readonly request: (method: MethodFact, asking?: RequestOptions) => Promise<JsonObject>;
@@ -110,6 +119,8 @@ export interface Stage {
    * one's own identity, whoever the last request names; else `otherwise`.
    */
   readonly callerOf: (method: MethodFact, otherwise: Holder) => Promise<Holder>;
+  /** Lets somebody who is registered accept that they belong to the group's organization: until then, what an owner binds gives nothing. */
+  readonly join: (person: Holder, group: string) => Promise<void>;
   /** Binds an identity at a group. Returns the binding's uid. */
   readonly bind: (group: string, identity: string, role: string) => Promise<string>;
   /** A statement on the server's own database. */
@@ -192,11 +203,14 @@ export const violationsOf = (answer: Answer): { field: string; description: stri
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
 export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log, nowMs?: number): Promise<Stage> => {
-  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log, nowMs);
-  const { kernel, services } = world.server.application;
+  const opened = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log, nowMs);
+  const { kernel, services } = opened.server.application;
   let given = 0;
   const next = (): number => ++given;
-  const operatorCall = async (method: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(method.name, request);
+
+  const owners = openOwners(opened);
+  const world = owners.world();
+  const ownerCall = async (method: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(method.name, request);
 
   const sampling: Stage["sampling"] = (place, names) => ({
     variant: next(),
@@ -225,16 +239,23 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       }),
     );
 
+  /** Roles with a capability that no owner holds, and so none can bind. */
+  const operatorsRoles = new Set<string>();
   const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
     const grow = grown[message];
-    if (grow) return grow(world, parent ?? place);
+    if (grow) return grow(owners.world(rootOf(parent ?? place)), parent ?? place);
     const create = createOf(message);
     if (!create || !kernel.answers.has(create.name)) return { uid: newChild(place) };
     const field = bodyField(create);
     const above = parent !== undefined && !sharesUid(create.output) ? parent : await parentFor(create, parent ?? place);
-    if (!field?.message) return operatorCall(create, { ...(await ownFieldsOf(create, sampling(place, names))), ...inRequest(create, body), parent: above });
+    if (!field?.message) return ownerCall(create, { ...(await ownFieldsOf(create, sampling(place, names))), ...inRequest(create, body), parent: above });
     const sample = await bodyOf(field.message, sampling(place, names), whole);
-    return operatorCall(create, { parent: above, [field.json]: { ...sample, ...body } });
+    const asked = { parent: above, [field.json]: { ...sample, ...body } };
+    if (!isBeyondOwners(names ?? [])) return ownerCall(create, asked);
+    // Nobody gives what they do not hold, and no owner holds these.
+    const made = await opened.ok(create.name, asked);
+    if (message === roleMessage) operatorsRoles.add(text(made, "uid"));
+    return made;
   };
 
   // What must have happened before an operation can be done.
@@ -258,7 +279,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   /** What the subject says now where the request must show that it has seen it. */
   const seen = async (subject: MessageFact, uid: string): Promise<string> => {
     const get = methods.find(({ rpc, output }) => rpc === `Get${subject.short}` && output.name === subject.name);
-    return get ? textNamed(await operatorCall(get, { uid }), "etag") : "";
+    return get ? textNamed(await ownerCall(get, { uid }), "etag") : "";
   };
 
   /** Things of this kind below the batch's parent; made up where nothing can be made there. */
@@ -279,7 +300,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const push = async (rpc: string, request: JsonObject, content?: Uint8Array): Promise<Answer> => {
       const operation = methods.find((other) => other.service === method.service && other.rpc === rpc);
       if (!operation) throw new Error(`there is no ${rpc}`);
-      const answer = await callDistribution(world.url, operation, request, { token: await world.token(), content });
+      const answer = await callDistribution(world.url, operation, request, { token: await owners.token(rootOf(repo ?? world.organization)), content });
       if (answer.code !== 0) throw new Error(`${rpc}: ${answer.message}`);
       return answer;
     };
@@ -378,7 +399,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       methods.filter(({ output, rpc }) => output.name === bindingMessage && rpc === "CreateRoleBinding"),
       "CreateRoleBinding",
     )[0];
-    return create ? text(await operatorCall(create, { parent: group, roleBinding: { identityUid: identity, roleUid: role } }), "uid") : "";
+    const asked = { parent: group, roleBinding: { identityUid: identity, roleUid: role } };
+    if (!create) return "";
+    return text(operatorsRoles.has(role) ? await opened.ok(create.name, asked) : await ownerCall(create, asked), "uid");
   };
 
   const roles = new Map<string, Promise<string>>();
@@ -400,7 +423,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   let verified: Promise<unknown> | undefined;
   const colleague = async (): Promise<Holder> => {
     const group = { uid: world.organization, name: ownDomain, verified: true, kind: "ORG_KIND_CUSTOMER" };
-    await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
+    // Who owns a domain is the operator's to say.
+    await (verified ??= opened.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     return person();
   };
 
@@ -487,13 +511,16 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     request,
     putBack,
     stranger,
+    join: async ({ token }, group) => void (await opened.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group }, { token })),
     bind,
     needsAt: (method, place) => {
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
     answers: (method) => !isScim(method) && kernel.answers.has((method.view?.of ?? method).name),
-    operator: () => world.token(),
+    owner: owners.token,
+    tokenFor: (method, asked) => (bodyField(method.view?.of ?? method)?.message?.name === groupMessage ? opened.token() : owners.tokenFor(method.name, asked)),
+    operator: () => opened.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,
     query: (statement, values) => services.store.read.query(statement, values),

@@ -18,7 +18,7 @@ import { folder, hasSafeWrites, openStage, protocolsOf } from "./stage.ts";
 const stage = await openStage();
 after(() => stage.close());
 
-const operator = await stage.operator();
+const owner = await stage.owner();
 const place = await folder(stage);
 const { placed } = spotsIn(stage, place);
 
@@ -84,7 +84,7 @@ for (const method of nonEmpty(methods.filter(stage.answers), "operation with an 
             const sent = await placed(request, method.input, spot.path, form(text.toWellFormed()));
             assert.ok(isObject(sent));
             const answer = await stage.call(protocolsOf(method).at(-1) ?? "rest", method, sent, {
-              token: operator,
+              token: owner,
               validateOnly: method.writes && hasSafeWrites(method),
             });
             assert.ok(answer.code !== 13 && answer.code !== 4, `${spot.name}: ${name}: ${answer.code} ${answer.message.slice(0, 200)}`);

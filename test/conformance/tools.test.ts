@@ -24,7 +24,7 @@ after(async () => {
   await stage.close();
 });
 
-const operator = await stage.operator();
+const owner = await stage.owner();
 const place = await folder(stage);
 
 const overHttp = async (token: string, path: string, line: McpLine = "2026-07-28"): Promise<McpClient> => {
@@ -44,7 +44,7 @@ const overStdio = async (token: string, line: McpLine): Promise<McpClient> => {
   return client;
 };
 
-const http = await overHttp(operator, "all/write");
+const http = await overHttp(owner, "all/write");
 const { tools } = await http.listTools();
 const byName = new Map(tools.map((tool) => [tool.name, tool]));
 const operations = nonEmpty(
@@ -139,14 +139,14 @@ for (const method of reads) asked.set(method, await answerableRequest(stage, met
 
 for (const line of mcpLines) {
   test(`every tool that reads gives over HTTP and standard input what REST gives: ${line}`, async () => {
-    const [ofHttp, ofStdio] = [await overHttp(operator, "all", line), await overStdio(operator, line)];
+    const [ofHttp, ofStdio] = [await overHttp(owner, "all", line), await overStdio(owner, line)];
     // With the list the official clients check what comes against what the tool says that it gives.
     const listed = await ofStdio.listTools();
     assert.deepEqual([listed.pages, listed.tools], [1, (await ofHttp.listTools()).tools]);
     let whole = 0;
     for (const [method, request] of asked) {
       const sized: JsonObject = method.input.byName.has("page_size") ? { ...request, pageSize: limits.mcpItemsMax } : request;
-      const rest = await stage.call("rest", method, sized, { token: operator });
+      const rest = await stage.call("rest", method, sized, { token: owner });
       for (const client of [ofHttp, ofStdio]) {
         const { isError, structured = {}, texts } = await client.callTool(toolNameOf(method), request);
         assert.equal(isError, rest.code !== 0, `${method.rpc}: ${texts.join()} ${rest.message}`);

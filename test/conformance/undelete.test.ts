@@ -12,7 +12,7 @@ import { everyCapabilityBut, folder, groupMessage, openStage } from "./stage.ts"
 
 const stage = await openStage();
 const { world } = stage;
-const operator = await stage.operator();
+const owner = await stage.owner();
 const { resources } = world.server.application.kernel;
 after(() => stage.close());
 
@@ -22,7 +22,7 @@ const deleteOf = (message: string): MethodFact | undefined =>
   methods.find(({ rpc, input, service }) => rpc === `Delete${message.split(".").at(-1)}` && input.byName.has("uid") && createOf(message)?.service === service);
 
 const remove = async (message: string, uid: string): Promise<void> => {
-  const { code, message: said } = await stage.call("rest", deleteOf(message) ?? assert.fail(message), { uid }, { token: operator });
+  const { code, message: said } = await stage.call("rest", deleteOf(message) ?? assert.fail(message), { uid }, { token: owner });
   assert.equal(code, 0, said);
 };
 
@@ -145,7 +145,7 @@ for (const resource of nonEmpty(
         [JSON.stringify({ ...JSON.parse(before?.[0] ?? "{}"), uid: other })],
       );
     });
-    const answer = await world.call(`${deletions}/UndeleteDeletion`, { uid: text(deletion, "uid") }, { token: operator });
+    const answer = await world.call(`${deletions}/UndeleteDeletion`, { uid: text(deletion, "uid") }, { token: owner });
     assert.equal(answer.code, codes.ALREADY_EXISTS, answer.message);
     assert.match(answer.message, new RegExp(`^${fact.short} `));
     assert.deepEqual((await rowsOf(resource, uid))[`${resource.shape.table.name} by uid`], []);

@@ -264,8 +264,7 @@ for (const method of lists) {
     const shown = rowMessage(of)?.name ?? "";
     for (const where of [place, other.organization]) {
       const maker = methods.find((each) => each.output.name === shown && each.rpc.startsWith("Create"));
-      if (grown[shown]) await grown[shown](world, where);
-      else if (maker) await stage.make(shown, { place: where });
+      if (grown[shown] || maker) await stage.make(shown, { place: where });
     }
     const { second } = await asked(method, { place });
     const narrowed = of.input.byName.has("uidp") && method.input.byName.has("uidp");
@@ -279,6 +278,7 @@ for (const method of lists) {
         : []),
     ];
     for (const request of requests) {
+      // The operator's list has the rows of both organizations.
       for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
         const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
         for (const protocol of oneOrAll(protocols)) {
@@ -302,7 +302,7 @@ for (const method of version1.filter((each) => each.http.length > 0 && each.inpu
     const [http] = method.http;
     const { verb, path, body } = restRequest(method, first);
     const before = await stage.fingerprint();
-    const token = await stage.operator();
+    const token = await stage.owner();
     // Of a body that cannot be read the place is missed first, where it stands inside.
     const unread = new RegExp(`body|${method.scope?.at(-1) ?? "body"}`);
     const wrong: readonly (readonly [path: string, body: string | undefined, names: RegExp])[] =

@@ -25,7 +25,7 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
   after(() => stage.close());
 
   const place = await folder(stage);
-  const operator = await stage.operator();
+  const owner = await stage.owner();
   const filled = await fillStage(stage);
   const stranger = await stage.stranger(world.organization);
   const judge = judgeOf(await fetchDocument(world.url, address));
@@ -56,9 +56,9 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
 
     test(`${name}: a valid request is allowed by its document, and its answer is the described one`, async () => {
       for (const whole of [false, true]) {
-        const { described } = await requestOf(method, whole);
+        const { request, described } = await requestOf(method, whole);
         assert.deepEqual(judge.judgeRequest(described), [], JSON.stringify(described.body));
-        const token = (await filled.tokenFor(method)) ?? (await stage.callerOf(method, { uid: "", token: operator })).token;
+        const token = (await filled.tokenFor(method)) ?? (await stage.callerOf(method, { uid: "", token: await stage.tokenFor(method, request) })).token;
         if (isRehearsed(method)) {
           const tried: DescribedRequest = { ...described, inQuery: [...described.inQuery, ["validateOnly", "true"]] };
           assert.deepEqual(judge.judgeRequest(tried), []);
@@ -73,15 +73,15 @@ export const judgeEveryOperation = async (methods: readonly MethodFact[], addres
       await judged(described, {}, "nobody");
       await judged(described, bearer("garbage"), "a wrong token");
       await judged(described, bearer(stranger.token), "a stranger");
-      await judged({ ...described, inQuery: [...described.inQuery, ["nonsense", "1"]] }, bearer(operator), "an unknown parameter");
-      if (isObject(described.body)) await judged({ ...described, body: { ...described.body, nonsense: 1 } }, bearer(operator), "an unknown field");
+      await judged({ ...described, inQuery: [...described.inQuery, ["nonsense", "1"]] }, bearer(owner), "an unknown parameter");
+      if (isObject(described.body)) await judged({ ...described, body: { ...described.body, nonsense: 1 } }, bearer(owner), "an unknown field");
       for (const [key, value] of Object.entries(described.inPath)) {
         const others = /^[0-9a-f]{40}/.test(value) ? [unusedUid(value), "x", `${value}0`] : ["x", "%"];
-        for (const other of others) await judged({ ...described, inPath: { ...described.inPath, [key]: other } }, bearer(operator), `${key} = ${other}`);
+        for (const other of others) await judged({ ...described, inPath: { ...described.inPath, [key]: other } }, bearer(owner), `${key} = ${other}`);
       }
       if (isRehearsed(method)) {
         const key = { "idempotency-key": `k${String(stage.next())}` };
-        await judged(described, { ...bearer(operator), ...key, "if-match": '"other"' }, "another state");
+        await judged(described, { ...bearer(owner), ...key, "if-match": '"other"' }, "another state");
       }
       assert.ok(request);
     });

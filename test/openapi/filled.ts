@@ -126,7 +126,7 @@ export interface Filled {
 }
 
 /** An identity is found by who may list it, although everybody may ask. */
-const seenByOperator = "chainguard.platform.iam.Identities/Lookup";
+const seenByOwner = "chainguard.platform.iam.Identities/Lookup";
 
 /** Imports and pushes what operations find that are asked then. */
 export const fillStage = async (stage: Stage): Promise<Filled> => {
@@ -134,7 +134,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   const newRepoCalled = async (name: string, parent = world.organization, more: JsonObject = {}): Promise<string> =>
     text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name, ...more } }), "uid");
   const repo = await newRepoCalled("filled");
-  const pusher = openPusher(world, repo, () => world.token(), "filled");
+  const pusher = openPusher(world, repo, stage.owner, "filled");
   const config = await pusher.blob(JSON.stringify(imageConfig), configType);
   const layer = await pusher.blob("a layer", "application/vnd.oci.image.layer.v1.tar");
   const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
@@ -171,7 +171,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     return group;
   };
   const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
-    [seenByOperator]: async () => {
+    [seenByOwner]: async () => {
       const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
       await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "found", claimMatch: person } });
       return person;
@@ -183,12 +183,12 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     },
     "chainguard.platform.registry.Registry/GetManifestDigestCount": async () => {
       const parentId = await newOrganization();
-      await openPusher(world, await newRepoCalled("counted", parentId), () => world.token(), "counted").image("amd64", "1.1");
+      await openPusher(world, await newRepoCalled("counted", parentId), () => stage.owner(parentId), "counted").image("amd64", "1.1");
       return { parentId };
     },
     "chainguard.platform.registry.Registry/GetRepoCountBySource": async () => {
       const id = await newRepo();
-      await newRepoCalled("copied", await newOrganization(), { syncConfig: { source: id } });
+      await newRepoCalled(`copied-${stage.next()}`, world.organization, { syncConfig: { source: id } });
       return { id };
     },
     "chainguard.platform.registry.Registry/ListEolTags": async () => ({ uidp: { childrenOf: lantern } }),
@@ -209,6 +209,6 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   };
   return {
     requestOf: async ({ name }, path = 0) => requestsOfImported[name]?.[path] ?? (await requestsOfMade[name]?.()) ?? {},
-    tokenFor: async ({ name }) => (name === seenByOperator ? world.token() : undefined),
+    tokenFor: async ({ name }) => (name === seenByOwner ? stage.owner() : undefined),
   };
 };
