@@ -81,7 +81,7 @@ for (const protocol of protocols) {
     assert.equal(text(part(here ?? {}, "role"), "name"), "viewer");
     assert.ok((part(here ?? {}, "role").capabilities as string[]).includes("repo.list"));
     // Version 1's Group; over gRPC, false and "" are not sent.
-    const unset = protocol === "rest" ? { verified: false, kind: "" } : {};
+    const unset = protocol === "rest" ? { verified: false } : {};
     assert.deepEqual(below?.group, { id: group, name: `below ${protocol}`, description: "a folder", status: "ORG_STATUS_READY", ...unset });
     // registry.pull has repo.list already: the set is that role's.
     assert.equal(text(part(below ?? {}, "role"), "id"), editor);
