@@ -56,8 +56,6 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.registry.Registry/ListChartsByImageRepo": noBuilds,
   "chainguard.platform.registry.Registry/GetBuildStatus": noBuilds,
   "chainguard.platform.registry.Registry/GetUpdateStatus": noBuilds,
-  "chainguard.platform.registry.Registry/GetSyncStatus": noBuilds,
-  "chainguard.platform.registry.Registry/ListSyncStatuses": noBuilds,
   "chainguard.platform.vulnerabilities.v1.Advisories/Create": imported,
   "chainguard.platform.vulnerabilities.v1.Advisories/Update": imported,
   "chainguard.platform.vulnerabilities.v1.Advisories/Delete": imported,

@@ -27,6 +27,8 @@ export interface FakeProvider {
   readonly requestedPaths: string[];
   /** A code for this person, as an answer to the question that this address asks. */
   vouch(address: URL, claims: Claims): string;
+  /** An ID token for its client, as a client has it that signed this person in; `claims` replace or, if undefined, remove what it says. */
+  idToken(claims: Claims): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,13 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
   const questions = new Map<string, AuthorizationRequest>();
   const byToken = new Map<string, Claims>();
 
+  const idToken = (said: Claims): Promise<string> => {
+    const issued = Math.floor(nowMs() / 1000);
+    const claims = { iss: provider.url, aud: clientId, iat: issued, exp: issued + 600, ...said, ...provider.lies };
+    const kept = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
+    return provider.sign?.(kept) ?? new SignJWT(kept).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(privateKey);
+  };
+
   const token = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const form = await formOf(request);
     const refuse = (status: number, error: string): void => void response.writeHead(status).end(JSON.stringify({ error }));
@@ -65,13 +74,9 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
     questions.delete(form.get("code") ?? "");
     if (!question || question.challenge !== hashOf(form.get("code_verifier") ?? "") || question.redirectUri !== form.get("redirect_uri"))
       return refuse(400, "invalid_grant");
-    const issued = Math.floor(nowMs() / 1000);
-    const claims = { iss: provider.url, aud: clientId, iat: issued, exp: issued + 600, nonce: question.nonce, ...question.claims, ...provider.lies };
-    const kept = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
-    const sign = provider.sign ?? ((said: Claims) => new SignJWT(said).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(privateKey));
     const accessToken = randomBytes(8).toString("hex");
     byToken.set(`Bearer ${accessToken}`, question.claims);
-    response.end(JSON.stringify({ access_token: accessToken, token_type: "Bearer", id_token: await sign(kept) }));
+    response.end(JSON.stringify({ access_token: accessToken, token_type: "Bearer", id_token: await idToken({ nonce: question.nonce, ...question.claims }) }));
   };
 
   const server = createServer((request, response) => {
@@ -119,6 +124,7 @@ export const openProvider = async (nowMs: () => number, { sendsIss = true } = {}
       });
       return code;
     },
+    idToken,
     async close() {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

@@ -1,11 +1,11 @@
 // A token that somebody else vouches for becomes one of ours (authentication.md: 3.1).
 
-import { denied, unauthenticated, unimplemented } from "#base/fault.ts";
+import { denied, invalid, unauthenticated } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
-import { findIdentity, isGrantRevoked, isOrganizationSuspended, type Store } from "#store";
+import { findIdentity, findProvider, isGrantRevoked, isOrganizationSuspended, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { isAwsToken, type AwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, verifiedEmailOf } from "./caller.ts";
@@ -25,7 +25,12 @@ export interface ExchangeRequest {
   readonly identity: string;
   readonly capabilities: readonly string[];
   readonly scopes: readonly string[];
-  readonly identityProvider?: string;
+  /** The organization's own identity provider that issued the foreign token to its client. */
+  readonly through?: {
+    readonly uid: string;
+    /** Throws unless the person belongs to the provider's organization, and the provider has not deactivated them. */
+    readonly admit: (personUid: string) => Promise<void>;
+  };
 }
 
 export interface Issued {
@@ -48,6 +53,8 @@ interface TokenSubject {
 interface ExchangeSubject extends TokenSubject {
   /** When an assumed identity ends, in milliseconds since 1970: its tokens do by then. */
   readonly identityEndMs?: number;
+  /** The only organization in which the token is good. */
+  readonly within?: string;
 }
 
 /** A token that was exchanged, and whose it is. */
@@ -128,6 +135,23 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
     return { uid: own.uid, act: own.act, email: own.email, session: own.session, grant: own.grant };
   };
 
+  /**
+   * Whoever administers the identity provider can make its client's ID tokens, of every person that its issuer knows. So such a token
+   * counts in the provider's organization alone: with a narrowed one nobody acts for the person elsewhere, nor changes what is theirs.
+   */
+  const subjectOfProvider = async (token: Token | undefined, { through, identity, audience }: ExchangeRequest): Promise<ExchangeSubject> => {
+    if (identity !== "") throw invalid([{ field: "identity", description: "cannot be given together with identity_provider" }]);
+    // Other services do not see that the token is narrowed.
+    if (audience.some((entry) => entry !== "" && !audiences.accepted.has(entry)))
+      throw invalid([{ field: "aud", description: "with identity_provider a token is for this server alone" }]);
+    if (!through || !token || token.issuer === issuer) throw unauthenticated("with identity_provider the token must be an ID token of that identity provider");
+    const uid = await foreignTokens.findPersonOfProvider(token, await findProvider(store.read, through.uid));
+    await through.admit(uid);
+    const within = rootOf(through.uid);
+    if (await isOrganizationSuspended(store.read, within)) throw denied("the organization of this identity provider is suspended");
+    return { uid, act: actClaimOf(token), email: undefined, within };
+  };
+
   const subjectOfAws = async (presented: string, identity: string): Promise<ExchangeSubject> => {
     if (identity === "") throw unauthenticated("an AWS request acts as an assumable identity: name it");
     const { act, identityEndMs } = await awsTokens.verify(identity, presented);
@@ -139,16 +163,18 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
     const token = isAwsToken(presented) ? undefined : readToken(presented, clock());
     // Before the issuer is contacted: what cannot be asked for is no reason to.
     readDownscoping(request, knownCapabilities);
-    if (request.identityProvider !== undefined && request.identityProvider !== "") throw unimplemented("identity_provider in an exchange");
-
     const own = token && (await ownCallerOf(token));
-    const subject = token ? await subjectOf(token, own, request.identity) : await subjectOfAws(presented, request.identity);
+    const subject = request.through
+      ? await subjectOfProvider(token, request)
+      : token
+        ? await subjectOf(token, own, request.identity)
+        : await subjectOfAws(presented, request.identity);
     // Said to those alone who may act as the identity (resources: Groups, status). People live in no organization.
     if (!isRoot(subject.uid) && (await isOrganizationSuspended(store.read, rootOf(subject.uid))))
       throw denied("the organization of this identity is suspended");
     const issued = await issueToken(dependencies, {
       ...subject,
-      downscoping: own ?? notDownscoped,
+      downscoping: subject.within === undefined ? (own ?? notDownscoped) : { capabilities: undefined, scopes: [subject.within] },
       requested: request,
       // Made from one of ours it ends with it, to the second: else one stolen token would renew itself for ever.
       untilMs: Math.min(own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs, subject.identityEndMs ?? Number.POSITIVE_INFINITY),

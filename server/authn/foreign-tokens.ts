@@ -9,7 +9,7 @@ import { limits } from "#base/limits.ts";
 import { matchingBudget } from "#base/pattern.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
+import { findIdentity, hasPersonOfIssuer, type Identity, type Provider, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { claimMismatch, matchesIssuer, type Mismatch, parseObject, staticKeysMismatch } from "./claims.ts";
 import { type IssuerHosts, isNamedHost } from "./issuer-hosts.ts";
@@ -26,6 +26,11 @@ export interface ForeignTokens {
   checkIdentity(uid: string, token: Token, isVerified: boolean): Promise<number>;
   /** The uid of the registered person whom the token names. Throws NOT_FOUND for one who is not registered. */
   findPerson(token: Token): Promise<string>;
+  /**
+   * The uid of the person whom an ID token of this identity provider names. Refuses unless its issuer signed it, for the provider's client.
+   * `provider`: undefined where there is none, which is refused in the same words as another issuer.
+   */
+  findPersonOfProvider(token: Token, provider: Provider | undefined): Promise<string>;
   /**
    * Refuses unless the token's issuer may speak for people and signed it. `audiences`: besides ours those for which
    * somebody names the issuer; undefined: nobody does, then it must have named people before.
@@ -161,6 +166,18 @@ export const openForeignTokens = (dependencies: {
       audiences.check(token.audience);
       if (!isRegistered) throw new Fault("NOT_FOUND", "account not found, registration required");
       return uid;
+    },
+    findPersonOfProvider: async (token, provider) => {
+      // Before the issuer is contacted (attack 18).
+      if (!provider || normalIssuer(provider.oidc.issuer) !== normalIssuer(token.issuer))
+        throw denied(`no identity provider of this uid takes tokens of the issuer ${quoteForError(token.issuer)}`);
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: { organization: rootOf(provider.uid) } }));
+      // OpenID Connect Core, 3.1.3.7: an ID token is for the client that asked for it, whatever else it names.
+      const { clientId } = provider.oidc;
+      const { azp } = token.claims;
+      const isForClient = token.audience.includes(clientId) && (azp === undefined ? token.audience.length === 1 : azp === clientId);
+      if (!isForClient) throw unauthenticated("the token is not an ID token for the client of the identity provider (aud, azp)");
+      return personUid(token.issuer, token.subject);
     },
     checkNewcomer: async (token, providerAudiences) => {
       // Before the issuer is contacted (attack 18).

@@ -40,6 +40,7 @@ import { overlayBinding } from "./registry/overlay-binding.ts";
 import { overlay } from "./registry/overlay.ts";
 import { packageVersionMetadata } from "./registry/package-version-metadata.ts";
 import { repo } from "./registry/repo.ts";
+import { syncStatus } from "./registry/sync-status.ts";
 import { tagHistory } from "./registry/tag-history.ts";
 import { tag } from "./registry/tag.ts";
 import { tagsSummary } from "./registry/tags-summary.ts";
@@ -92,6 +93,7 @@ export const resources = [
   overlay,
   packageVersionMetadata,
   repo,
+  syncStatus,
   tagHistory,
   tag,
   tagsSummary,

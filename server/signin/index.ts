@@ -5,7 +5,7 @@ export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export { takeHeadlessToken } from "./headless.ts";
 export { openSignIn, type SignInEndpoints } from "./open.ts";
 export { acceptOrganization, declineOrganization, membershipOf } from "./membership.ts";
-export { endProvisionedAccess, giveProvisionedRole, isKnownByOid } from "./provisioning.ts";
+export { endProvisionedAccess, giveProvisionedRole, isKnownByOid, requireMemberThrough } from "./provisioning.ts";
 export { callbackUrlOf } from "./provider.ts";
 export { recordExchange } from "./record-exchange.ts";
 export { renew } from "./refresh.ts";

@@ -3,13 +3,14 @@
 // it, nor anything that a sign-in through it gave. Rights elsewhere are others' to give, and stay.
 
 import { builtInRoleUid, builtInRoleUids } from "#authz";
-import { blocked, denied } from "#base/fault.ts";
+import { blocked, denied, Fault } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { boundOf, type ChangeContext, change } from "#kernel";
 import {
   deleteRefreshTokensThrough,
   deleteSessionsThrough,
+  findPersonOrganization,
   hasOwnersBeside,
   listBindingsBelow,
   lockRow,
@@ -67,6 +68,16 @@ export const requireNotDeactivated = async (rows: Write, providerUid: string, id
   const standing = await lockScimStanding(rows, providerUid, identityUid);
   if (standing === "inactive" || standing === "removed") throw denied("Permission denied: the identity provider has deactivated this account");
   return standing;
+};
+
+/**
+ * Refuses a person who does not belong to the identity provider's organization, or whom it has deactivated: an exchange brings nobody in,
+ * a sign-in does.
+ */
+export const requireMemberThrough = async (rows: Write, providerUid: string, identityUid: string): Promise<void> => {
+  await requireNotDeactivated(rows, providerUid, identityUid);
+  const found = await findPersonOrganization(rows, identityUid, rootOf(providerUid));
+  if (found?.acceptTime === undefined) throw new Fault("NOT_FOUND", "account not found, registration required: sign in through the identity provider first");
 };
 
 /** SCIM knows the provider's people by the claim `oid`, and not by their subjects (contract: CorrelationRule). */

@@ -198,7 +198,7 @@ for (const protocol of protocols) {
   test(`reports of builds over ${protocol}: there are none, and what needs a build service says so`, async () => {
     assert.deepEqual(objectList(await ask("ListBuildReports", { uidp: { descendantsOf: world.organization } }, protocol), "reports"), []);
     const repo = await newRepo(`unbuilt-${protocol}`);
-    for (const rpc of ["GetSyncStatus", "GetUpdateStatus", "ListChartsByImageRepo"])
+    for (const rpc of ["GetUpdateStatus", "ListChartsByImageRepo"])
       assert.equal((await answerOf(rpc, { repoId: repo }, protocol)).code, codes.UNIMPLEMENTED, rpc);
   });
 }
@@ -384,5 +384,16 @@ for (const protocol of protocols) {
       assert.match(answer.message, /bundles(?:\[[01]\])? must match/, name);
     }
     assert.equal((await world.events()).length, before);
+  });
+}
+
+for (const protocol of protocols) {
+  test(`no images are copied: the status of a repo and the list of a group are empty over ${protocol}, and a missing repo is NOT_FOUND`, async () => {
+    const source = await newRepo(`source-${protocol}`);
+    const repoId = await newRepo(`copy-${protocol}`, { sync_config: { source } });
+    assert.deepEqual(await ask("GetSyncStatus", { repoId }, protocol), {});
+    assert.deepEqual(objectList(await ask("ListSyncStatuses", { registryId: world.organization }, protocol), "items"), []);
+    const missing = await answerOf("GetSyncStatus", { repoId: `${world.organization}/0123456789abcdef` }, protocol);
+    assert.equal(missing.code, codes.NOT_FOUND, missing.message);
   });
 }

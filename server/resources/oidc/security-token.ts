@@ -4,7 +4,7 @@
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { recordExchange, renew } from "#signin";
+import { recordExchange, renew, requireMemberThrough } from "#signin";
 
 /** What the new token shall be good for. */
 const requestedTokenOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
@@ -20,11 +20,14 @@ const requestedTokenOf = (request: JsonObject): { audience: string[]; capabiliti
 };
 
 const exchange = async ({ services, request, call, method }: ReadContext): Promise<Outcome> => {
+  const identityProvider = text(request, "identityProvider");
   const exchanged = await services.authn.exchange({
     authorization: call.authorization,
     ...requestedTokenOf(request),
     identity: text(request, "identity"),
-    identityProvider: text(request, "identityProvider"),
+    ...(identityProvider === ""
+      ? {}
+      : { through: { uid: identityProvider, admit: (personUid) => services.store.write((rows) => requireMemberThrough(rows, identityProvider, personUid)) } }),
   });
   await recordExchange(services, exchanged, method.name, requestSourceOf(call));
   return { reply: { token: exchanged.token, expiry: timestamp(exchanged.expireTimeMs) } };

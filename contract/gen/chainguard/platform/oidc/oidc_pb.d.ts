@@ -53,8 +53,8 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
   cap: string[];
 
   /**
-   * Uid of the organization's own identity provider that issued the presented token, if it was one.
-   * No exchange by it is served here: with any value the answer is UNIMPLEMENTED (501).
+   * Uid of the organization's own identity provider that issued the presented token to its client. The person must have joined
+   * the organization. Cannot be given together with `identity`; `aud` can name this server alone.
    *
    * @generated from field: string identity_provider = 7;
    */
@@ -104,8 +104,8 @@ export declare type ExchangeRequestJson = {
   cap?: string[];
 
   /**
-   * Uid of the organization's own identity provider that issued the presented token, if it was one.
-   * No exchange by it is served here: with any value the answer is UNIMPLEMENTED (501).
+   * Uid of the organization's own identity provider that issued the presented token to its client. The person must have joined
+   * the organization. Cannot be given together with `identity`; `aud` can name this server alone.
    *
    * @generated from field: string identity_provider = 7;
    */
@@ -338,8 +338,8 @@ export declare const TokenPairSchema: GenMessage<TokenPair, {jsonType: TokenPair
  */
 export declare const SecurityTokenService: GenService<{
   /**
-   * Exchanges the token in the `Authorization` header for an access token.
-   * With `identity_provider` the answer is UNIMPLEMENTED (501): an exchange by it is not served.
+   * Exchanges the token in the `Authorization` header for an access token. With `identity_provider`, the token is an ID token of
+   * that identity provider, and the access token is good in its organization alone.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.Exchange
    */

@@ -5032,8 +5032,8 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * How far the copying of a repo's images has come. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built
-   * here.
+   * How far the copying of a repo's images has come. No images are copied here: the status is empty. NOT_FOUND if the repo does
+   * not exist.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
    */
@@ -5043,8 +5043,7 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * How far the copying of images has come, for each repo of a group. Answers UNIMPLEMENTED (501): it needs a build service, and
-   * nothing is built here.
+   * How far the copying of images has come, for each repo of a group. No images are copied here: the list is always empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses
    */
