@@ -38,6 +38,7 @@ const publicServices = (list: string): Service[] => {
 };
 
 const noBuilds = "needs a build service";
+const unreadCharts = "charts that were pushed are stored, and not read";
 const imported = "advisories come with imports";
 
 /** Declared, and answered: a shape of what version 2 has, or by a method of its own. */
@@ -49,11 +50,11 @@ const isAnswered = (name: string): boolean => {
 
 /** Why an operation, or all of a service, is not served. */
 const reasons: Readonly<Record<string, string>> = {
-  "chainguard.platform.iam.GroupInvites/CreateWithGroup": "nothing public says what group it makes",
+  "chainguard.platform.iam.GroupInvites/CreateWithGroup": "nothing public says how the group is named; create the organization, then the invite",
   "chainguard.platform.events.Identities/Create": "makes an identity that lies in no group: here each has one, and no path of this one names it",
-  "chainguard.platform.registry.Registry/GetHelm": noBuilds,
-  "chainguard.platform.registry.Registry/GetChart": noBuilds,
-  "chainguard.platform.registry.Registry/ListChartsByImageRepo": noBuilds,
+  "chainguard.platform.registry.Registry/GetHelm": unreadCharts,
+  "chainguard.platform.registry.Registry/GetChart": unreadCharts,
+  "chainguard.platform.registry.Registry/ListChartsByImageRepo": unreadCharts,
   "chainguard.platform.registry.Registry/GetBuildStatus": noBuilds,
   "chainguard.platform.registry.Registry/GetUpdateStatus": noBuilds,
   "chainguard.platform.vulnerabilities.v1.Advisories/Create": imported,
@@ -62,7 +63,7 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.vulnerabilities.v1.Advisories/CreateAdvisoryEvent": imported,
   "chainguard.platform.vulnerabilities.v1.Advisories/UpdateAdvisoryEvent": imported,
   "chainguard.platform.vulnerabilities.v1.Advisories/ListAdvisoryEvents": "List shows each advisory with its events",
-  "chainguard.platform.libraries.Entitlements": noBuilds,
+  "chainguard.platform.libraries.Entitlements": "entitlements to the vendor's catalog: an organization owns its images here",
 };
 
 /** Where the contract says it otherwise, and why. */
@@ -103,6 +104,31 @@ test("what is served of version 1 is what the public platform has; what is missi
   const path = join(import.meta.dirname, "golden", "version-1.txt");
   if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(path, text);
   assert.equal(readFileSync(path, "utf8"), text, "test/golden/version-1.txt is not what the contract has now. If that is meant:  npm run golden");
+});
+
+test("docs/reference/version-1.md lists every public operation that is not served, with the reason, and none that is", () => {
+  const exceptions: Readonly<Record<string, string>> = JSON.parse(readFileSync(join(import.meta.dirname, "../contract/public-exceptions.json"), "utf8"));
+  const listed = new Map(Object.entries(reasons));
+  // Of a whole service, and of what the contract does not declare. What differs only by its path is served.
+  for (const [name, why] of Object.entries(exceptions)) {
+    const [, operation] = /^method (\S+)$/.exec(name) ?? [];
+    const service = operation?.replace(/\/\*$/, "");
+    if (service !== undefined && !listed.has(service)) listed.set(service, why);
+  }
+  const rows = [...listed].sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, why]) => `| \`${name}\` | ${why} |`);
+  const table = ["| Operation, or service | Reason |", "|---|---|", ...rows].join("\n");
+  const path = join(import.meta.dirname, "../docs/reference/version-1.md");
+  const page = readFileSync(path, "utf8");
+  const start = page.indexOf("| Operation, or service |");
+  const end = page.indexOf("\n\n", start);
+  assert.ok(start > 0 && end > start, "the page has no table of operations that are not served");
+  const found = page.slice(start, end);
+  if (process.env.GANTRY_GOLDEN === "accept")
+    writeFileSync(
+      path,
+      page.replace(found, () => table),
+    );
+  else assert.equal(found, table, "docs/reference/version-1.md is not what the contract has now. If that is meant:  npm run golden");
 });
 
 test("every operation that the public platform has under v2beta1 alone is served, with its path and capabilities", () => {

@@ -96,10 +96,17 @@ test("attack 316: an exchange brings nobody in: who has not joined the organizat
   const unknown = await exchange(await provider.idToken({ sub: "nobody" }));
   assert.equal(unknown.code, codes.NOT_FOUND, unknown.message);
   // Known to the server and to the issuer, and not to the organization.
-  const own = text(await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
-    parent: victim,
-    identityProvider: { name: "people", defaultRole: builtInRoleUid("viewer"), oidc: { issuer: provider.url, clientId: "gantry-client", clientSecret: provider.clientSecret } },
-  }), "uid");
+  const own = text(
+    await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+      parent: victim,
+      identityProvider: {
+        name: "people",
+        defaultRole: builtInRoleUid("viewer"),
+        oidc: { issuer: provider.url, clientId: "gantry-client", clientSecret: provider.clientSecret },
+      },
+    }),
+    "uid",
+  );
   const { token } = await signIn(world, provider, own, { sub: "eve" });
   assert.equal((await exchange(await provider.idToken({ sub: "eve" }))).code, codes.NOT_FOUND);
   // Bound by the attacker, and not asked yet.

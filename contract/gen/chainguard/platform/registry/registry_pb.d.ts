@@ -4888,8 +4888,8 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
-   * built here.
+   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and
+   * not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -4899,8 +4899,8 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
-   * built here.
+   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and
+   * not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -4910,7 +4910,7 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
+   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
