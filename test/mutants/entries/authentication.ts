@@ -71,4 +71,20 @@ export const authentication: readonly Mutant[] = [
     replace: "wanted: wantedAudience(audience, audiencePattern, accepted)",
   },
   { attack: 160, file: exchange, find: "    audiences.check(own.audience);\n", replace: "" },
+  { attack: 315, file: exchange, find: "downscoping: subject.within === undefined ? (own ?? notDownscoped) :", replace: "downscoping: true ? notDownscoped :" },
+  { attack: 315, file: exchange, find: 'if (audience.some((entry) => entry !== "" && !audiences.accepted.has(entry)))', replace: "if (audience.length > 9)" },
+  { attack: 316, file: exchange, find: "await through.admit(uid);", replace: "" },
+  {
+    attack: 316,
+    file: "server/signin/provisioning.ts",
+    find: "if (found?.acceptTime === undefined) throw new Fault(",
+    replace: "if (found === undefined) throw new Fault(",
+  },
+  { attack: 317, file: foreignTokens, find: "if (!isForClient) throw unauthenticated(", replace: "if (!provider) throw unauthenticated(" },
+  {
+    attack: 317,
+    file: foreignTokens,
+    find: "const isForClient = token.audience.includes(clientId) && (azp === undefined ? token.audience.length === 1 : azp === clientId);",
+    replace: "const isForClient = azp === undefined || token.audience.includes(clientId);",
+  },
 ];
