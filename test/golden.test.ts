@@ -262,7 +262,7 @@ test("errors come out word for word as in test/golden/errors.json and errors-ver
     ["an ETag of before", "PUT", `/registry/v1/repos/${repoUid}`, { body: '{"name":"taken"}', headers: { "if-match": '"old"' } }],
     ["a body that is too large", "POST", `/registry/v1/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
     ["a body of another type", "POST", `/registry/v1/repos/${group}`, { body: "<a/>", headers: { "content-type": "text/xml" } }],
-    ["an operation that is not served", "GET", `/registry/v1/repos/${repoUid}:syncstatus`, {}],
+    ["an operation that is not served", "GET", `/registry/v1/repos/${repoUid}:updatestatus`, {}],
   ];
   const named: readonly (readonly [string, string])[] = [
     [absent, "<absent>"],
