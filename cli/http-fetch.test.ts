@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ApiError, createClient } from "#client";
+import { ApiError, createClient } from "#contract-client";
 import { httpFetch } from "./http-fetch.ts";
 
 const getGroup = "chainguard.platform.iam.v2.GroupsService/GetGroup";

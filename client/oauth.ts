@@ -4,7 +4,6 @@
 import { clientLimits } from "#base/client-limits.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import type { Fetch } from "./rest.ts";
 import { pause } from "./retries.ts";
 import { keptToken, type TokenSource } from "./tokens.ts";
 
@@ -45,7 +44,7 @@ interface Connection {
   /** Ends the sign-in; the function then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Sends requests in place of the global `fetch`. */
-  readonly fetch?: Fetch | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 interface JsonResponse {

@@ -2154,8 +2154,8 @@ export interface ExchangeRequest {
   /** Capability strings: the token is good for no others. Empty: for all that the identity has. */
   cap?: readonly string[] | undefined;
   /**
-   * Uid of the organization's own identity provider that issued the presented token, if it was one. No exchange by
-   * it is served here: with any value the answer is UNIMPLEMENTED (501).
+   * Uid of the organization's own identity provider that issued the presented token to its client. The person must
+   * have joined the organization. Cannot be given together with `identity`; `aud` can name this server alone.
    */
   identityProvider?: string | undefined;
   /** Uids of groups: the token is good in no others. Empty: in all that the identity is bound in. */
@@ -3148,7 +3148,7 @@ export interface IdentityProvider {
   updateTime: string;
   /**
    * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one
-   * of this group or of one above it.
+   * of this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.
    */
   defaultRole: string;
   /** Through OpenID Connect. */
@@ -3170,7 +3170,7 @@ export interface IdentityProviderInput {
   description?: string | undefined;
   /**
    * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one
-   * of this group or of one above it.
+   * of this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.
    */
   defaultRole: string;
   /** Through OpenID Connect. */
@@ -3299,7 +3299,7 @@ export interface IdentityProviderUpdate {
   description?: string | undefined;
   /**
    * Uid of the role that a person gets in the provider's group, once, on the first sign-in: a built-in one, or one
-   * of this group or of one above it.
+   * of this group or of one above it. Version 1 may leave it out: then a first sign-in makes no role binding.
    */
   defaultRole?: string | undefined;
   /** Through OpenID Connect. */

@@ -2282,8 +2282,8 @@ export class OidcSecurityTokenApi {
   }
 
   /**
-   * Exchanges the token in the `Authorization` header for an access token. With `identity_provider` the answer is
-   * UNIMPLEMENTED (501): an exchange by it is not served.
+   * Exchanges the token in the `Authorization` header for an access token. With `identity_provider`, the token is
+   * an ID token of that identity provider, and the access token is good in its organization alone.
    *
    * @example
    * ```ts
@@ -2469,8 +2469,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): it needs a build
-   * service, and nothing is built here.
+   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): charts that were pushed
+   * are stored, and not read.
    *
    * Needs `repo.list`, `tag.list`.
    *
@@ -2484,8 +2484,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): it needs a build
-   * service, and nothing is built here.
+   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were pushed
+   * are stored, and not read.
    *
    * Needs `repo.list`, `manifest.list`.
    *
@@ -2499,8 +2499,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): it needs a build service, and
-   * nothing is built here.
+   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are stored,
+   * and not read.
    *
    * Needs `repo.list`.
    *
@@ -2589,8 +2589,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * How far the copying of a repo's images has come. Answers UNIMPLEMENTED (501): it needs a build service, and
-   * nothing is built here.
+   * How far the copying of a repo's images has come. No images are copied here: the status is empty. NOT_FOUND if
+   * the repo does not exist.
    *
    * Needs `repo.list`.
    *
@@ -3110,8 +3110,8 @@ export class RegistrySyncStatusesApi {
   }
 
   /**
-   * How far the copying of images has come, for each repo of a group. Answers UNIMPLEMENTED (501): it needs a build
-   * service, and nothing is built here.
+   * How far the copying of images has come, for each repo of a group. No images are copied here: the list is always
+   * empty.
    *
    * Needs `repo.list`.
    *
