@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
-import type { Fetch } from "#client";
+import type { Fetch } from "#contract-client";
 
 type FetchResponse = Awaited<ReturnType<Fetch>>;
 

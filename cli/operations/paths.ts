@@ -3,8 +3,7 @@
 import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { isUid, parentOf } from "#base/uid.ts";
-import { ApiError } from "#client";
-import type { Client } from "#contract-client";
+import { ApiError, type Client } from "#contract-client";
 import type { MessageFact } from "#contract/facts.ts";
 import type { FindPaths } from "../output/print.ts";
 import { groupMessage, listerOf, parentMessageOf, separatorOf } from "./references.ts";
