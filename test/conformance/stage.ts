@@ -98,6 +98,8 @@ export interface Stage {
   readonly tokenFor: (method: MethodFact, request: JsonObject) => Promise<string>;
   /** The operator's token. A test that asks for it says why. */
   readonly operator: () => Promise<string>;
+  /** The world as the operator calls it. A test that asks for it says why. */
+  readonly operatorWorld: World;
   /** A number that was not given before. */
   readonly next: () => number;
   readonly sampling: (place: string, capabilities?: readonly string[]) => Sampling;
@@ -521,6 +523,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     owner: owners.token,
     tokenFor: (method, asked) => (bodyField(method.view?.of ?? method)?.message?.name === groupMessage ? opened.token() : owners.tokenFor(method.name, asked)),
     operator: () => opened.token(),
+    operatorWorld: opened,
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     holder,
     query: (statement, values) => services.store.read.query(statement, values),
