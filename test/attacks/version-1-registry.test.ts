@@ -60,14 +60,15 @@ for (const protocol of protocols) {
 
   test(`attack 123: what version 1 counts and sums up is of the caller's own places, over ${protocol}`, async () => {
     const { uid: source = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `source-${protocol}` } });
+    // Only the operator sees what both organizations copy.
     for (const [parent, name] of [
       [place, `copy-${protocol}`],
       [other.organization, `copy-of-others-${protocol}`],
     ] as const)
-      await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name, sync_config: { source } } });
+      await stage.operatorWorld.ok("registry.ReposService/CreateRepo", { parent, repo: { name, sync_config: { source } } });
     const { token } = await stage.holder(["repo.list"], place);
     assert.equal((await world.ok(`${registry}/GetRepoCountBySource`, { id: source }, { token, protocol })).count, "1", "nobody sees who else copies it");
-    assert.equal((await world.ok(`${registry}/GetRepoCountBySource`, { id: source }, { protocol })).count, "2", "but the operator");
+    assert.equal((await stage.operatorWorld.ok(`${registry}/GetRepoCountBySource`, { id: source }, { protocol })).count, "2", "but the operator");
     const { uid: theirs = "" } = await world.ok("registry.ReposService/CreateRepo", { parent: other.organization, repo: { name: `theirs-${protocol}` } });
     await world.ok(`${registry}/CreateTag`, { repoId: theirs, tag: { name: "secret", digest } });
     await world.ok(`${registry}/CreateDeployment`, { parentId: theirs, charts: [{ repo: "oci://charts.example.com/secret" }] });

@@ -49,7 +49,7 @@ test("every operation of the contract over HTTP stands in a document under its n
   assert.deepEqual([...new Set(described(v1))].sort(), served(version1).sort());
 });
 
-test("501 is described of what nothing answers, and of an exchange by an identity provider, and of nothing else", async () => {
+test("501 is described of what nothing answers, and of nothing else", async () => {
   const described = (document: JsonObject): string[] =>
     operationsOf(document).flatMap((operation) => (part(operation.described, "responses")["501"] === undefined ? [] : [operation.id.replace(/_\d+$/, "")]));
   const unanswered = [...methods, ...version1].filter(
@@ -57,7 +57,7 @@ test("501 is described of what nothing answers, and of an exchange by an identit
   );
   assert.deepEqual(
     [...new Set([...described(whole), ...described(v1)])].sort(),
-    [...unanswered.map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`), "SecurityTokenService_Exchange"].sort(),
+    unanswered.map(({ service, rpc }) => `${service.split(".").at(-1)}_${rpc}`).sort(),
   );
 });
 
@@ -215,9 +215,7 @@ const withoutExample: Readonly<Record<string, string>> = {
   Registry_ListChartsByImageRepo: "not served: needs a build service",
   Registry_GetChart: "not served: needs a build service",
   Registry_GetHelm: "not served: needs a build service",
-  Registry_GetSyncStatus: "not served: needs a build service",
   Registry_GetUpdateStatus: "not served: needs a build service",
-  Registry_ListSyncStatuses: "not served: needs a build service",
 };
 
 test("every operation that answers something shows an example of it, files, credentials and version 1 too; which does not is listed with its reason", () => {
