@@ -240,8 +240,9 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
       let isCut = false;
       try {
         await store.write(async (rows) => {
-          if (count > 1) await limitPiece(rows);
           await lockExclusive(rows, "sealing");
+          // Behind the lock: the time of another server that seals is none of this piece's.
+          if (count > 1) await limitPiece(rows);
           const { progress } = await readState(rows, vault);
           const events = await findEventsAfter(rows, progress.position, count + failed.length);
           const without = new Set(failed.map(({ event }) => event.position));

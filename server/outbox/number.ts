@@ -32,8 +32,9 @@ export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberE
       let tried: readonly string[] = [];
       try {
         const numbered = await store.write(async (rows) => {
-          if (count > 1) await limitPiece(rows);
           await lockExclusive(rows, "numbering");
+          // Behind the lock: the time of another server that numbers is none of this piece's.
+          if (count > 1) await limitPiece(rows);
           tried = await findUnnumberedEvents(rows, count, [...paused, ...failed.map(({ id }) => id)]);
           if (tried.length === 0) return 0;
           const events = await numberEvents(rows, tried);
