@@ -248,7 +248,7 @@ test("each kind of failure has its own exit status, a sentence on standard error
     [8, ["registry", "tags", "create", "--parent", "acme/once", "--digest", "x"], /--digest: digest must match .*\n {2}--name is required\n {2}Usage: /],
     [8, ["iam", "groups", "create", "--name", "NO!"], /does not take these values\n {2}--name: /],
     [9, ["iam", "groups", "list", "--timeout", "1s"], /cannot be reached|has not answered/, { GANTRY_SERVER: `http://127.0.0.1:${closedPort}` }],
-    [10, ["registry", "repos", "get-sync-status", repo], /not implemented/],
+    [10, ["registry", "repos", "get-update-status", repo], /not implemented/],
     [64, ["iam", "groups", "list", "--in-rot"], /Unknown option '--in-rot' \(did you mean --in-root\?\)/],
     [64, ["iam", "groups", "list", "-o", "tabel"], /--output must be one of .*did you mean table\?/],
     [64, ["iam", "groups", "list", "--columns", "nam"], /--columns: there is no nam; there are uid, name|--columns is for/],
