@@ -78,9 +78,11 @@ test("an update changes the fields of its mask, and only the version whose ETag 
   assert.deepEqual([changed.name, changed.description], ["masked", "after"]);
   const stale = gantry.iam.groups.update({ group: { uid, description: "again" }, updateMask: ["description"] }, { ifMatch: etag });
   await assert.rejects(stale, (error) => error instanceof ApiError && error.httpStatus === 412);
+  const both = await gantry.iam.groups.update({ group: { uid, name: "both", description: "of two" }, updateMask: ["name", "description"] });
+  assert.deepEqual([both.name, both.description], ["both", "of two"]);
   const rehearsed = await gantry.iam.groups.update({ group: { uid, description: "rehearsed" }, updateMask: ["description"] }, { validateOnly: true });
   assert.equal(rehearsed.description, "rehearsed");
-  assert.equal((await gantry.iam.groups.get({ uid })).description, "after");
+  assert.equal((await gantry.iam.groups.get({ uid })).description, "of two");
 });
 
 test("errors are told apart by their code, and name the fields that are wrong", async () => {
