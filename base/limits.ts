@@ -670,6 +670,8 @@ export const limits = {
   sessionLockLookMs: 50,
   ...clientLimits,
   credentialHelperMs: 60_000,
+  /** Characters of uids in one address: Node takes 16 KiB of headers with it, and proxies often 8. */
+  uidsInAddressLengthMax: 6_000,
   /** What a command reads of a file for a request: more than the server takes, so that it is the server that says no. */
   requestFileBytesMax: 8 * 1024 * 1024,
   /** What takes longer shows how far it is. */
@@ -1028,6 +1030,8 @@ export const limits = {
   mcpItemsMax: 25,
   /** Operations that a search for tools returns, with their schemas. */
   mcpOperationsMax: 5,
+  /** A search compares each word with those of every operation, on the one event loop. */
+  mcpQueryLengthMax: 200,
   mcpResultBytesMax: 20_000,
   mcpKeysMax: 100,
   mcpNotesMax: 10,

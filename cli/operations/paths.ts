@@ -1,11 +1,11 @@
 // Paths of names in place of uids: `acme/team/app`, `acme/team/app:1.2`. Names.resolve takes what stands here (references.ts).
 
-import { type JsonObject, objectList, text } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
+import { text } from "#base/json.ts";
 import { isUid, parentOf } from "#base/uid.ts";
 import { ApiError, type Client } from "#contract-client";
 import type { MessageFact } from "#contract/facts.ts";
 import type { FindPaths } from "../output/print.ts";
+import { listByUids } from "./list-by-uids.ts";
 import { groupMessage, listerOf, parentMessageOf, separatorOf } from "./references.ts";
 
 /** What stands above a uid, nearest last; each with the message that it is of. */
@@ -26,11 +26,7 @@ export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
   const readNames = async (message: MessageFact, uids: readonly string[]): Promise<void> => {
     const lister = listerOf(message);
     if (lister === undefined) return;
-    for (let from = 0; from < uids.length; from += limits.pageSizeMax) {
-      const request: JsonObject = { uidp: { ids: uids.slice(from, from + limits.pageSizeMax) }, pageSize: limits.pageSizeMax };
-      for await (const page of client.pages(lister.method, request, { signal }))
-        for (const resource of objectList(page, lister.list.json)) names.set(text(resource, "uid"), text(resource, "name"));
-    }
+    for (const resource of await listByUids(client, { ...lister, uids, signal })) names.set(text(resource, "uid"), text(resource, "name"));
   };
 
   return async (message, resources) => {

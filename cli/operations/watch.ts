@@ -9,6 +9,7 @@ import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { onOneLine } from "../output/escape.ts";
 import { openListPrinter } from "../output/print.ts";
+import { listByUids } from "./list-by-uids.ts";
 import type { Session } from "./session.ts";
 import type { CommandShape } from "./shape.ts";
 
@@ -47,12 +48,8 @@ export const watchChanges = async (session: Session, shape: CommandShape, reques
   const latest = await readEvents({ orderBy: "position desc", pageSize: 1 });
   let position = text(latest[0] ?? {}, "position") || "0";
 
-  const resourcesOf = async (uids: readonly string[]): Promise<JsonObject[]> => {
-    const found: JsonObject[] = [];
-    for await (const page of client.pages(method, { ...request, uidp: { ...part(request, "uidp"), ids: [...uids] }, pageSize: limits.pageSizeMax }, { signal }))
-      found.push(...objectList(page, listed?.json ?? ""));
-    return found;
-  };
+  const resourcesOf = async (uids: readonly string[]): Promise<JsonObject[]> =>
+    listed === undefined ? [] : listByUids(client, { method, list: listed, uids, request, signal });
 
   return {
     async follow(message) {

@@ -85,6 +85,20 @@ test("a caller who sees a group and nothing above it gets paths that begin there
   assert.match(await run(["registry", "repos", "get", "inner/seen"], token), /^name +seen$/m);
 });
 
+test("resources of more groups than one request can name are listed by their paths", async () => {
+  const many = await make("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "many" } });
+  const groups = Array.from({ length: 200 }, (_, index) => `group-${String(index).padStart(3, "0")}`);
+  for (const name of groups) {
+    const parent = await make("iam.GroupsService/CreateGroup", { parent: many, group: { name } });
+    await make("registry.ReposService/CreateRepo", { parent, repo: { name: "app" } });
+  }
+  const table = await run(["registry", "repos", "list", "--descendants-of", "acme/many"]);
+  assert.deepEqual(
+    firstColumn(table),
+    groups.map((name) => `acme/many/${name}/app`),
+  );
+});
+
 test("the uid follows a path that two resources share, and a name outside any organization (attack 143)", async () => {
   for (const subject of ["one", "other"])
     await make("iam.IdentitiesService/CreateIdentity", {

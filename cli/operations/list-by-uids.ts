@@ -1,0 +1,41 @@
+// Lists resources by their uids, in requests whose address a server and what stands before it accept.
+
+import { type JsonObject, objectList, part } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Client } from "#contract-client";
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
+
+/** Groups of uids, each no longer in an address than limits.uidsInAddressLengthMax. */
+const splitUids = (uids: readonly string[]): string[][] => {
+  const groups: string[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const uid of uids) {
+    const added = encodeURIComponent(`uidp.ids=${uid}&`).length;
+    if (length + added > limits.uidsInAddressLengthMax) {
+      groups.push([]);
+      length = 0;
+    }
+    groups.at(-1)?.push(uid);
+    length += added;
+  }
+  return groups;
+};
+
+export interface ListByUids {
+  readonly method: MethodFact;
+  /** The field of the response that holds the list. */
+  readonly list: FieldFact;
+  readonly uids: readonly string[];
+  /** Further filters. */
+  readonly request?: JsonObject;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export const listByUids = async (client: Client, { method, list, uids, request = {}, signal }: ListByUids): Promise<JsonObject[]> => {
+  const found: JsonObject[] = [];
+  for (const ids of splitUids(uids)) {
+    const asked: JsonObject = { ...request, uidp: { ...part(request, "uidp"), ids }, pageSize: limits.pageSizeMax };
+    for await (const page of client.pages(method, asked, { signal })) found.push(...objectList(page, list.json));
+  }
+  return found;
+};
