@@ -3,7 +3,9 @@
 
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { invalidArguments } from "./refusal.ts";
 import { seenText } from "./result.ts";
+import type { Refusal } from "./tool-answer.ts";
 import type { Tool, ToolDefinition } from "./tool.ts";
 
 /** Operations that are shown without a search, by the names of their tools. */
@@ -83,9 +85,15 @@ const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
   return found.reduce((sum, part) => sum + ([9, 3, 1][part] ?? 0), 0);
 };
 
+/** A type and not an interface: it goes out as JSON. */
+export type SearchResult = { readonly operations: JsonObject[]; readonly note?: string };
+
 /** What a search returns: the best first. Of equals the shorter name is the more general operation. */
-export const searchOperations = (tools: readonly Tool[], given: JsonObject): JsonObject => {
-  const query = [...new Set(wordsOf(text(given, "query")))];
+export const searchOperations = (tools: readonly Tool[], given: JsonObject): SearchResult | Refusal => {
+  const asked = text(given, "query");
+  if (asked.length > limits.mcpQueryLengthMax)
+    return invalidArguments([{ field: "query", description: `must have at most ${limits.mcpQueryLengthMax} characters` }]);
+  const query = [...new Set(wordsOf(asked))];
   const found = tools
     .map((tool) => ({ tool, score: scoreOf(tool, query) }))
     .filter(({ score }) => score > 0)
@@ -98,7 +106,7 @@ export const searchOperations = (tools: readonly Tool[], given: JsonObject): Jso
       calledWith: method.writes ? writeTool : readTool,
       inputSchema: { ...definition.inputSchema },
     })),
-    ...(found.length === 0 ? { note: `no operation has any of these words: ${seenText(query.slice(0, 20).join(" "))}` } : {}),
+    ...(found.length === 0 ? { note: `no operation has any of these words: ${seenText(query.join(" "))}` } : {}),
   };
 };
 

@@ -102,7 +102,10 @@ export const newMcpServer = async ({ version, selection, call }: McpServerOption
   server.setRequestHandler("tools/list", () => ({ tools: [...shownDefinitions(selection)] }));
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: given } }): Promise<CallToolResult> => {
     const own = argumentsOf(given);
-    if (selection.isSearched && name === searchTool) return searchResult(searchOperations(tools, own));
+    if (selection.isSearched && name === searchTool) {
+      const found = searchOperations(tools, own);
+      return "refusal" in found ? refused(found) : searchResult(found);
+    }
     if (selection.isSearched && name === readTool) return callNamed(own, false);
     if (selection.isSearched && selection.writes && name === writeTool) return callNamed(own, true);
     const tool = byName.get(name);

@@ -66,6 +66,8 @@ for (const line of mcpLines) {
     const refusal = await client.callTool("read_operation", { operation: "iam_get_group", arguments: { uid: world.organization, nonsense: 1 } });
     assert.ok(refusal.isError && /nonsense/.test(refusal.texts[0] ?? ""));
 
+    const long = await client.callTool("search_operations", { query: "a1 ".repeat(67) });
+    assert.ok(long.isError && /query: must have at most 200 characters/.test(long.texts[0] ?? ""));
     await assert.rejects(client.callTool("read_operation", { operation: "iam_delete_group", arguments: { uid: world.organization } }), /there is no operation/);
     await assert.rejects(client.callTool("write_operation", { operation: "iam_delete_group", arguments: { uid: world.organization } }), /there is no tool/);
     await assert.rejects(client.callTool("iam_delete_group", { uid: world.organization }), /there is no tool/);
