@@ -15,7 +15,7 @@ interface Told {
 }
 
 /** Runs a test file of these lines, to its end or until the runner has told what `endsAt` matches. */
-const runLines = async (context: TestContext, lines: string, endsAt = "(?!)"): Promise<Told> => {
+const runLines = async (context: TestContext, lines: string, endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
   context.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "planted.test.ts");
@@ -28,7 +28,8 @@ const runLines = async (context: TestContext, lines: string, endsAt = "(?!)"): P
       text += piece;
       if (${new RegExp(endsAt)}.test(text)) end.abort();
     };
-    const { ran, failed } = await runFiles([${JSON.stringify(file)}], { testTimeoutMs: 60_000, nodeOptions: [], signal: end.signal, write });
+    const options = { testTimeoutMs: 60_000, fileTimeoutMs: ${fileTimeoutMs}, nodeOptions: [], signal: end.signal, write };
+    const { ran, failed } = await runFiles([${JSON.stringify(file)}], options);
     console.log(JSON.stringify({ ran, failed, text }));`;
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "NODE_TEST_CONTEXT"));
   const programFile = join(folder, "program.mjs");
@@ -57,6 +58,12 @@ test("what failed before its file was cut off is told, and fails the run", async
 test("a file that comes to its end passes or fails by its tests", async (t) => {
   assert.deepEqual({ ...(await runLines(t, passes)), text: "" }, { ran: 1, failed: false, text: "" });
   assert.deepEqual({ ...(await runLines(t, `${passes}\n${fails}`)), text: "" }, { ran: 2, failed: true, text: "" });
+});
+
+test("a file whose tests have passed, and which does not end, is ended and fails the run", async (t) => {
+  const { ran, failed, text } = await runLines(t, `setInterval(() => {}, 1000);\n${passes}`, "(?!)", 3_000);
+  assert.deepEqual({ ran, failed }, { ran: 1, failed: true });
+  assert.match(text, /planted\.test\.ts/);
 });
 
 test("an error that nobody catches fails its file, whether a timer has thrown it or a promise", async (t) => {

@@ -1,11 +1,9 @@
 // Test files in processes of their own, under node's own runner, and what came of them. test/run.ts says which, and on what database.
 
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
-import { pathToFileURL } from "node:url";
 
 export interface Outcome {
   /** Tests that ran: those left out by name, and files without a test, aside. */
@@ -18,6 +16,8 @@ export interface Outcome {
 export interface RunFilesOptions {
   /** A test that takes longer fails by name instead of hanging the run. */
   readonly testTimeoutMs: number;
+  /** A file that takes longer is ended and fails: its tests may be over, and something in it still open. */
+  readonly fileTimeoutMs: number;
   /** For node, as they were given. */
   readonly nodeOptions: readonly string[];
   /**
@@ -31,17 +31,17 @@ export interface RunFilesOptions {
 const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
 
 /** Before each file. */
-const preloaded = ["without-promise-hooks.ts", "own-imports.ts"];
+const preloaded = (fileTimeoutMs: number): readonly string[] => ["without-promise-hooks.ts", "own-imports.ts", `file-time.ts?ms=${fileTimeoutMs}`];
 
 /** Runs these files, several at once. Tells what node's runner tells in its words. */
-export const runFiles = async (paths: readonly string[], { testTimeoutMs, nodeOptions, signal, write }: RunFilesOptions): Promise<Outcome> => {
+export const runFiles = async (paths: readonly string[], { testTimeoutMs, fileTimeoutMs, nodeOptions, signal, write }: RunFilesOptions): Promise<Outcome> => {
   let [ran, failed] = [0, false];
   const seconds = new Map<string, number>();
   const events = run({
     files: [...paths],
     // Half of the work is PostgreSQL's, on the same cores; of two cores two files leave a third idle, waiting for timers and disks.
     concurrency: Math.max(4, Math.floor(availableParallelism() / 2)),
-    execArgv: [...preloaded.map((name) => `--import=${pathToFileURL(join(import.meta.dirname, name))}`), `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
+    execArgv: [...preloaded(fileTimeoutMs).map((name) => `--import=${new URL(name, import.meta.url)}`), `--test-timeout=${testTimeoutMs}`, ...nodeOptions],
     signal,
   });
   events.on("test:pass", ({ name, skip, todo }) => void (!skip && !todo && !isFile(name) && ran++));

@@ -56,7 +56,8 @@ const files = (positionals.length > 0 ? positionals.map((path) => resolve(path))
 
 const nameOf = (path: string): string => relative(root, path);
 
-const options = { testTimeoutMs: isLong ? 1_800_000 : 180_000, nodeOptions, write: (text: string) => void process.stdout.write(text) };
+const testTimeoutMs = isLong ? 1_800_000 : 180_000;
+const options = { testTimeoutMs, fileTimeoutMs: 4 * testTimeoutMs, nodeOptions, write: (text: string) => void process.stdout.write(text) };
 
 const tellSlowest = (seconds: ReadonlyMap<string, number>): void => {
   const slowest = [...seconds].sort(([, one], [, other]) => other - one).slice(0, slowestShown);

@@ -162,6 +162,18 @@ for (const kind of kinds) {
       assert.deepEqual(await Array.fromAsync(place.list()), []);
     });
 
+    test("an upload that is removed while it is completed is completed or lost: the place is not out of reach", async () => {
+      const place = await openAt("removed-meanwhile");
+      for (let times = 0; times < 200; times++) {
+        const key = makeBlobKey();
+        const at = await place.append(key, uploadStart, contentOf(0, 10));
+        const completed = place.complete(key, at).catch((thrown: unknown) => assert.ok(codeOf("DATA_LOSS")(thrown), String(thrown)));
+        for (let turns = 0; turns < times % 8; turns++) await new Promise((resolve) => setImmediate(resolve));
+        await place.remove(key, at.state);
+        await completed;
+      }
+    });
+
     test("everything that lies there is listed, over many pages", async () => {
       const place = await openAt("listed");
       const completed = Array.from({ length: 1_010 }, makeBlobKey).sort();

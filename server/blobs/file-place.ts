@@ -152,17 +152,19 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
+  /** Completed before; by a server perhaps that was killed before the name was durable. */
+  const requireCompleted = async (key: string, sizeBytes: number): Promise<void> => {
+    const path = contentPath(key);
+    const found = (await unlessAbsent(stat(path)))?.size;
+    if (found !== sizeBytes) throw contentLost(key, `${found ?? "no"} bytes of ${sizeBytes}`);
+    await syncFolder(dirname(path));
+  };
+
   const completeUpload = async (key: string, sizeBytes: number): Promise<void> => {
     const to = contentPath(key);
     await makeFolder(uploads);
     const file = sizeBytes === 0 ? await openUpload(key, 0) : await unlessAbsent(open(uploadPath(key), "r+"));
-    if (file === undefined) {
-      // Completed before; by a server perhaps that was killed before the name was durable.
-      const found = (await unlessAbsent(stat(to)))?.size;
-      if (found !== sizeBytes) throw contentLost(key, `${found ?? "no"} bytes of ${sizeBytes}`);
-      await syncFolder(dirname(to));
-      return;
-    }
+    if (file === undefined) return requireCompleted(key, sizeBytes);
     try {
       const found = (await file.stat()).size;
       if (found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
@@ -172,7 +174,9 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       await file.close();
     }
     await makeFolder(dirname(to));
-    await rename(uploadPath(key), to);
+    const renamed = await unlessAbsent(rename(uploadPath(key), to).then(() => true));
+    // Removed since it was opened: its repo was deleted.
+    if (renamed === undefined) return requireCompleted(key, sizeBytes);
     await syncFolder(dirname(to));
   };
 

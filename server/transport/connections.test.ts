@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect as connectTls } from "node:tls";
@@ -54,13 +54,20 @@ const everyMs = (socket: Socket, ms: number, act: () => void): void => {
   socket.once("close", () => clearInterval(timer));
 };
 
+/** A slow machine's peer was cut before it was where it is to stop. */
+class CutEarly extends Error {}
+
 /** An error before it is an end like another. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => void socket.on("error", () => {}).once("close", () => resolve()));
 
-/** Waits for so many bytes of answers. */
+/** Waits for so many bytes of answers; throws CutEarly where the connection ends before. */
 const hear = async (socket: Socket, bytes: number): Promise<void> => {
   let heard = 0;
-  while (heard < bytes) heard += ((await once(socket, "data")) as [Buffer])[0].length;
+  for await (const [piece] of on(socket, "data", { close: ["end", "close"] }) as AsyncIterable<[Buffer]>) {
+    heard += piece.length;
+    if (heard >= bytes) return;
+  }
+  throw new CutEarly();
 };
 
 type Peer = (socket: Socket) => void | Promise<void>;
@@ -204,7 +211,8 @@ const dial = async (echo: Echo, secure: boolean, protocol: string): Promise<Sock
   const to = { port: echo.port, host: "127.0.0.1", allowHalfOpen: true };
   const socket = secure ? connectTls({ ...to, ca: tls.cert, servername: "localhost", ALPNProtocols: [protocol] }) : connect(to);
   socket.on("error", () => {});
-  await once(socket, secure ? "secureConnect" : "connect");
+  // Cut in its handshake: an error.
+  await once(socket, secure ? "secureConnect" : "connect").catch((cause: unknown) => Promise.reject(new CutEarly("in its handshake", { cause })));
   return socket;
 };
 
@@ -226,10 +234,19 @@ const stops = async (secure: boolean, protocol: "http/1.1" | "h2", stop: Peer): 
       serve: async () => ({ message: { response: largeAnswer } }),
     },
   );
-  const socket = await dial(echo, secure, protocol);
-  await stop(socket);
-  await untilServed(echo, secure);
-  socket.destroy();
+  for (let stopped = false; !stopped; ) {
+    let socket: Socket | undefined;
+    try {
+      socket = await dial(echo, secure, protocol);
+      await stop(socket);
+      stopped = true;
+      await untilServed(echo, secure);
+    } catch (thrown) {
+      if (!(thrown instanceof CutEarly)) throw thrown;
+    } finally {
+      socket?.destroy();
+    }
+  }
 };
 
 for (const [protocol, states] of [
