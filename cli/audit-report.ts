@@ -27,7 +27,7 @@ const readKnownEnds = (file: string): KnownEnds => {
   try {
     content = readFileSync(file, "utf8");
   } catch (cause) {
-    throw new Fault("INVALID_ARGUMENT", `--known names a file that cannot be read: ${file}`, { cause });
+    throw new Fault("INVALID_ARGUMENT", `--known must name a readable file: ${file}`, { cause });
   }
   const known: KnownEnds = new Map();
   for (const [index, line] of content.split("\n").entries()) {
@@ -44,7 +44,7 @@ const readKnownEnds = (file: string): KnownEnds => {
         throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
     } catch (cause) {
-      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not what gantry audit verify --json prints`, { cause });
+      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not output of gantry audit verify --json`, { cause });
     }
   }
   return known;
@@ -97,7 +97,7 @@ async function* linesOfFile(file: string): AsyncGenerator<string> {
   stream.once("error", (error) => failure.resolve(error)).once("close", () => failure.resolve(undefined));
   yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
   const error = await failure.promise;
-  if (error) throw new Fault("INVALID_ARGUMENT", `--file names a file that cannot be read: ${error.message}`, { cause: error });
+  if (error) throw new Fault("INVALID_ARGUMENT", `--file must name a readable file: ${error.message}`, { cause: error });
 }
 
 /** The same of lines that left the server: a file that the log was sent to, or that was exported. By the file alone. */

@@ -8,7 +8,7 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
 export const readDuration = (option: string, value: string, longestMs: number): number => {
   const [, count = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(value) ?? [];
   const milliseconds = Number(count) * (unitMs[unit] ?? 0);
-  if (!(milliseconds > 0)) throw new Fault("INVALID_ARGUMENT", `${option} must be a length of time such as 90m, 12h or 30d, not ${JSON.stringify(value)}`);
-  if (milliseconds > longestMs) throw new Fault("INVALID_ARGUMENT", `${option} must be ${longestMs / 86_400_000}d at most, not ${value}`);
+  if (!(milliseconds > 0)) throw new Fault("INVALID_ARGUMENT", `${option} must be a duration such as 90m, 12h or 30d, not ${JSON.stringify(value)}`);
+  if (milliseconds > longestMs) throw new Fault("INVALID_ARGUMENT", `${option} must be at most ${longestMs / 86_400_000}d, not ${value}`);
   return milliseconds;
 };

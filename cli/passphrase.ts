@@ -12,7 +12,7 @@ const readPassphraseFile = (file: string): string => {
   try {
     return readFileSync(file, "utf8").split(/\r?\n/, 1)[0] ?? "";
   } catch (cause) {
-    throw new Fault("INVALID_ARGUMENT", `--passphrase-file names a file that cannot be read: ${file}`, { cause });
+    throw new Fault("INVALID_ARGUMENT", `--passphrase-file must name a readable file: ${file}`, { cause });
   }
 };
 

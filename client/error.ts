@@ -144,7 +144,7 @@ export const errorOfHttp = ({ status, headers, body, nowMs }: HttpRefusal): ApiE
     return new ApiError("UNKNOWN", "the server answers with a redirection, which is not followed", { ...shared, reason: "REDIRECTED" });
   if (isObject(body) && typeof body.code === "number" && typeof body.message === "string")
     return new ApiError(codeOfNumber(body.code), body.message, { ...shared, details: objectList(body, "details") });
-  return new ApiError(codeOfStatus(status), `what answers at this address does not answer as Gantry does (HTTP ${status})`, {
+  return new ApiError(codeOfStatus(status), `the address is not a Gantry server (HTTP ${status})`, {
     ...shared,
     reason: "NOT_GANTRY",
   });

@@ -86,7 +86,7 @@ const readData = async (data: string): Promise<string> => {
   try {
     return readFileSync(data.slice(1), "utf8");
   } catch (cause) {
-    throw new Fault("FAILED_PRECONDITION", `-d names a file that cannot be read: ${JSON.stringify(data.slice(1))}`, { cause });
+    throw new Fault("FAILED_PRECONDITION", `-d must name a readable file: ${JSON.stringify(data.slice(1))}`, { cause });
   }
 };
 
@@ -183,14 +183,13 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
     const raw = await response.text();
     await checkStatus(found, response, raw);
     // Its pages would be of another time than those before (decisions: Lists).
-    if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true")
-      throw new Fault("ABORTED", "the list has begun anew meanwhile; try again");
+    if (merged !== undefined && response.headers.get("gantry-page-restarted") === "true") throw new Fault("ABORTED", "the list was restarted. Try again");
     const page = jsonIn(raw);
-    if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} does not answer with a page of a list`);
+    if (!isObject(page)) throw new Fault("UNAVAILABLE", `${found.server} did not return a page of a list`);
     merged = mergedPage(merged, page);
     const next = text(page, "nextPageToken");
     if (next === "") return JSON.stringify(merged);
-    if (next === pageToken) throw new Fault("UNAVAILABLE", `${found.server} gives the same page again`);
+    if (next === pageToken) throw new Fault("UNAVAILABLE", `${found.server} returned the same page again`);
     pageToken = next;
   }
 };

@@ -30,7 +30,7 @@ const readTime = (option: string, value: string | undefined): number | undefined
 
 const readNumber = (option: string, value: string | undefined): number | undefined => {
   if (value === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(value)) throw new Fault("INVALID_ARGUMENT", `${option} must be the number of an entry, not ${JSON.stringify(value)}`);
+  if (!/^\d{1,15}$/.test(value)) throw new Fault("INVALID_ARGUMENT", `${option} must be the position of an entry, not ${JSON.stringify(value)}`);
   return Number(value);
 };
 
@@ -40,7 +40,7 @@ const openNewFile = async (path: string): Promise<Writable> => {
   try {
     await once(stream, "open");
   } catch (cause) {
-    throw new Fault("INVALID_ARGUMENT", `--file cannot be made: ${cause instanceof Error ? cause.message : path}`, { cause });
+    throw new Fault("INVALID_ARGUMENT", `--file cannot be created: ${cause instanceof Error ? cause.message : path}`, { cause });
   }
   return stream;
 };
@@ -67,7 +67,7 @@ Examples:  gantry audit export --file audit-2026-11.jsonl
     .option("--file <FILE>", "into a new file that nobody else may read, not to standard output")
     .action(async ({ group, since, until, after, upTo, file }: Options) => {
       if (group === undefined && (after !== undefined || upTo !== undefined))
-        throw new Fault("INVALID_ARGUMENT", "--after and --up-to need --group: each log has numbers of its own");
+        throw new Fault("INVALID_ARGUMENT", "--after and --up-to require --group: each log has its own positions");
       const options = {
         after: readNumber("--after", after) ?? 0,
         upTo: readNumber("--up-to", upTo),

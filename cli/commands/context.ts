@@ -28,7 +28,7 @@ const wrongArguments = "what of context? gantry context list shows them, use NAM
 
 const outputOption = (): Option => new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table");
 
-const missing = (name: string): Fault => new Fault("NOT_FOUND", `there is no context ${onOneLine(name)}; gantry context list shows them`);
+const missing = (name: string): Fault => new Fault("NOT_FOUND", `context ${onOneLine(name)} not found. List the contexts with gantry context list`);
 
 const listCommand = ({ environment, out }: Terminal): Command =>
   newCommand({

@@ -30,7 +30,7 @@ Examples:
     .option("--repo <NAME>", "the repo: its path of names, or its uid")
     .action(async (kind: string | undefined, folder: string | undefined, references: readonly string[], { repo }: Options) => {
       if (kind !== "oci") throw new Fault("INVALID_ARGUMENT", `cannot export ${JSON.stringify(kind ?? "")}; possible is: oci`);
-      if (folder === undefined || repo === undefined) throw new Fault("INVALID_ARGUMENT", "name a folder and a repo: gantry export oci DIR --repo NAME");
+      if (folder === undefined || repo === undefined) throw new Fault("INVALID_ARGUMENT", "name a directory and a repo: gantry export oci DIR --repo NAME");
       const { out, err } = terminal;
       const bar = openProgressBar(err, { lines: true });
       const { manifests, blobs } = await withApplication(terminal, (application) =>

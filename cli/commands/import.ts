@@ -44,7 +44,7 @@ const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "librar
 
 /** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
-  if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "--public and --private exclude each other");
+  if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "give --public or --private, not both");
   return isPublic || isPrivate ? isPublic : undefined;
 };
 
@@ -92,7 +92,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
   for (const name of ["public", "private", "licence", "format", "author", "keyFile", "digest", "allowWithdrawals", "allowOlder", "staleAfter"] as const) {
-    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import registry`);
+    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
     const { out, err } = terminal;
@@ -111,7 +111,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 
 const importLayouts = async (terminal: Terminal, folders: readonly string[], { repo, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import oci`);
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import oci`);
   if (repo === undefined) throw new Fault("INVALID_ARGUMENT", "name the repo: gantry import oci DIR --repo NAME");
   return withApplication(terminal, async (application) => {
     const { out, err } = terminal;
@@ -128,7 +128,7 @@ const importLayouts = async (terminal: Terminal, folders: readonly string[], { r
 
 const importScannerReports = async (terminal: Terminal, sources: readonly string[], { group: groupName, repo, digest, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import reports`);
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import reports`);
   return withApplication(terminal, async ({ services, call }) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err, { lines: true });
@@ -143,7 +143,7 @@ const importScannerReports = async (terminal: Terminal, sources: readonly string
 
 const undoLastImport = async (terminal: Terminal, sources: readonly string[], { group, kind: word, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} is not for gantry import undo`);
+    if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import undo`);
   const [source, other] = sources;
   if (source === undefined || other !== undefined) throw new Fault("INVALID_ARGUMENT", "name exactly one source: gantry import undo SOURCE");
   const kind = feedKinds.find((each) => each === word);
@@ -231,7 +231,10 @@ Examples:
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
       if (kind === undefined && word !== "registry" && word !== "oci" && word !== "reports" && word !== "undo") {
-        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}, reports, undo`);
+        throw new Fault(
+          "INVALID_ARGUMENT",
+          `cannot import ${JSON.stringify(word ?? "")}; must be one of oci, registry, ${feedKinds.join(", ")}, reports, undo`,
+        );
       }
       if (sources.length === 0 && word !== "undo") {
         const wanted = kind ? "file, folder or address" : "folder or file";
@@ -239,9 +242,9 @@ Examples:
       }
       if (word === "oci") return importLayouts(terminal, sources, options);
       if (word === "undo") return undoLastImport(terminal, sources, options);
-      if (options.kind !== undefined) throw new Fault("INVALID_ARGUMENT", "--kind is for gantry import undo");
+      if (options.kind !== undefined) throw new Fault("INVALID_ARGUMENT", "--kind applies to gantry import undo only");
       if (word === "reports") return importScannerReports(terminal, sources, options);
-      if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo is for gantry import oci and gantry import reports");
-      if (options.digest !== undefined) throw new Fault("INVALID_ARGUMENT", "--digest is for gantry import reports");
+      if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo applies to gantry import oci and gantry import reports only");
+      if (options.digest !== undefined) throw new Fault("INVALID_ARGUMENT", "--digest applies to gantry import reports only");
       await (kind ? importFeedSources(terminal, kind, sources, options) : importRegistryFolders(terminal, sources, options));
     });

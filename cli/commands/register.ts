@@ -28,7 +28,7 @@ Registering somebody twice changes nothing.`,
     .option("--email <EMAIL>", "the person's e-mail address")
     .option("--name <NAME>", "how lists show the person (the e-mail address, or else the subject)")
     .action(async ({ issuer, subject, email = "", name = "" }: Options) => {
-      if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
+      if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "--issuer and --subject are required");
       if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? ""))
         throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
       const uid = await withApplication(terminal, ({ kernel }) => registerPerson(kernel, { issuer, subject, email, name }));

@@ -69,10 +69,10 @@ const answerOffline = async (found: FoundContext): Promise<Answer> => {
   const held = credential.held();
   if (held === undefined) {
     const nobody = credential.isFromEnvironment ? `${credential.origin} is exchanged when a server is asked` : `nobody is signed in at ${server} here`;
-    throw new Fault("UNAUTHENTICATED", `${nobody}; without --offline, gantry whoami says more`);
+    throw new Fault("UNAUTHENTICATED", `${nobody}. Run gantry whoami without --offline for details`);
   }
   const endMs = tokenEndMs(held);
-  if (endMs <= Date.now() && !credential.canRenew()) throw new Fault("UNAUTHENTICATED", `${credential.origin} has ended; gantry login signs you in`);
+  if (endMs <= Date.now() && !credential.canRenew()) throw new Fault("UNAUTHENTICATED", `${credential.origin} has expired. Run gantry login`);
   const claims = unverifiedClaims(held);
   const audience = text(claims, "aud") === "" ? texts(claims, "aud") : [text(claims, "aud")];
   const identity = text(claims, "sub");

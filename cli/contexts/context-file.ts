@@ -44,7 +44,7 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 /** Throws where this is no name for a context. */
 export const checkContextName = (name: string): string => {
   if (!namePattern.test(name) || name === "oidc-token" || name === "refresh-token")
-    throw new Fault("INVALID_ARGUMENT", `a context is named by letters, digits, ".", "_" and "-", not ${JSON.stringify(name)}`);
+    throw new Fault("INVALID_ARGUMENT", `a context name must consist of letters, digits, ".", "_" and "-", not ${JSON.stringify(name)}`);
   return name;
 };
 
@@ -61,7 +61,7 @@ export const readServer = (option: string, value: string): string => {
 export const contextFilePath = (environment: Environment): string => {
   const { GANTRY_CONFIG: named, XDG_CONFIG_HOME: folder, HOME: home } = environment;
   for (const [name, path] of Object.entries({ GANTRY_CONFIG: named, XDG_CONFIG_HOME: folder }))
-    if (path && !isAbsolute(path)) throw new Fault("FAILED_PRECONDITION", `${name} must be a whole path, not ${JSON.stringify(path)}`);
+    if (path && !isAbsolute(path)) throw new Fault("FAILED_PRECONDITION", `${name} must be an absolute path, not ${JSON.stringify(path)}`);
   return named || join(folder || join(home || homedir(), ".config"), "gantry", "contexts.json");
 };
 

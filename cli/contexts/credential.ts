@@ -43,9 +43,9 @@ export const readTokenFile = (what: string, path: string): string => {
     token = readFileSync(path, "utf8").trim();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Fault("FAILED_PRECONDITION", `${what} names a file that cannot be read: ${JSON.stringify(path)} (${why})`, { cause });
+    throw new Fault("FAILED_PRECONDITION", `${what} must name a readable file: ${JSON.stringify(path)} (${why})`, { cause });
   }
-  if (token === "") throw new Fault("FAILED_PRECONDITION", `${what} names a file with nothing in it: ${JSON.stringify(path)}`);
+  if (token === "") throw new Fault("FAILED_PRECONDITION", `${what} must name a file that is not empty: ${JSON.stringify(path)}`);
   return token;
 };
 
@@ -60,7 +60,7 @@ const checkDestination = (token: string, origin: string, { server, isServerNamed
   const claims = unverifiedClaims(token);
   if (text(claims, "iss") === server || audiencesOf(claims).some((audience) => ownAudiences(server).includes(audience))) return token;
   const where = context === undefined ? server : `${server}, the server of the context ${context.name}`;
-  throw new Fault("UNAUTHENTICATED", `${origin} says nothing of ${where}, and is not sent there; set GANTRY_SERVER beside it, or give --server`);
+  throw new Fault("UNAUTHENTICATED", `${origin} is not for ${where} and was not sent there. Set GANTRY_SERVER as well, or give --server`);
 };
 
 /** A variable that is set and not empty. */

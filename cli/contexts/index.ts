@@ -35,7 +35,7 @@ const findStored = (environment: Environment, named: string | undefined): { read
   const name = named ?? current;
   if (name === undefined) return undefined;
   const stored = contexts.get(checkContextName(name));
-  if (stored === undefined) throw new Fault("NOT_FOUND", `there is no context ${name}; gantry context list shows them`);
+  if (stored === undefined) throw new Fault("NOT_FOUND", `context ${name} not found. List the contexts with gantry context list`);
   return { name, stored };
 };
 

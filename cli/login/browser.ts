@@ -75,7 +75,7 @@ export const signInByBrowser = async ({ issuer, audience, idp, invite, err, stop
   openInBrowser(address);
   const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
   const timeout = sleep(limits.deviceCodeLifetimeMs, undefined, { signal: stop, ref: false }).then((): never => {
-    throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login tries again");
+    throw new Fault("DEADLINE_EXCEEDED", "the sign-in timed out. Run gantry login again");
   });
   try {
     return await Promise.race([receiveTokens(server, state, (token) => fetchPerson(issuer, token, stop)), timeout]);

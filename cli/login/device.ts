@@ -41,15 +41,15 @@ const waitForTokens = async (issuer: Issuer, started: JsonObject, stop: AbortSig
     else if (error === "expired_token") break;
     else if (error !== "authorization_pending") throw new Fault("PERMISSION_DENIED", `not signed in: ${response ? refusalText(response) : error}`);
   }
-  throw new Fault("DEADLINE_EXCEEDED", "the code was not confirmed in time; gantry login makes a new one");
+  throw new Fault("DEADLINE_EXCEEDED", "the code was not confirmed in time. Run gantry login for a new code");
 };
 
 export const signInByDevice = async ({ issuer, audience, idp, err, stop }: MethodOptions): Promise<Tokens> => {
-  if (issuer.deviceEndpoint === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} offers no sign-in with a code; try gantry login --browser`);
+  if (issuer.deviceEndpoint === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} does not support sign-in with a code. Run gantry login --browser`);
   const form = new URLSearchParams({ client_id: "gantry", audience, scope: "offline_access" });
   if (idp !== undefined) form.set("idp_id", idp);
   const started = await requestJson(issuer.deviceEndpoint, stop, { form });
-  if (started.status !== 200) throw new Fault("FAILED_PRECONDITION", `${issuer.url} does not start a sign-in: ${refusalText(started)}`);
+  if (started.status !== 200) throw new Fault("FAILED_PRECONDITION", `${issuer.url} refused to start a sign-in: ${refusalText(started)}`);
   const { body } = started;
   err.write(`To sign in to ${issuer.url}, open this address in any browser:
 

@@ -37,6 +37,6 @@ export const exchangeToken = async (server: string, draft: ExchangeDraft, stop: 
   if (response.status !== 200)
     throw new Fault(codeOfStatus[response.status] ?? (response.status >= 500 ? "UNAVAILABLE" : "FAILED_PRECONDITION"), refusalText(response));
   const token = text(response.body, "token");
-  if (token === "") throw new Fault("UNAVAILABLE", `${server} answers the exchange without a token`);
+  if (token === "") throw new Fault("UNAVAILABLE", `${server} returned no token for the exchange`);
   return token;
 };

@@ -24,7 +24,7 @@ export const decryptSession = (session: JsonObject, privateKey: KeyObject): stri
     decipher.setAuthTag(bytes.subarray(-tagBytes));
     return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString("utf8");
   } catch (cause) {
-    throw new Fault("FAILED_PRECONDITION", "what the server sent cannot be decrypted with this sign-in's key; try again", { cause });
+    throw new Fault("FAILED_PRECONDITION", "the response cannot be decrypted with the key of this sign-in. Try again", { cause });
   }
 };
 
@@ -41,7 +41,7 @@ const waitForSession = async (issuer: Issuer, code: string, stop: AbortSignal): 
     if (response !== undefined && response.status !== 404 && response.status < 500)
       throw new Fault("FAILED_PRECONDITION", `not signed in: ${refusalText(response)}`);
   }
-  throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login makes a new address");
+  throw new Fault("DEADLINE_EXCEEDED", "the sign-in timed out. Run gantry login for a new address");
 };
 
 export const signInHeadless = async ({ issuer, audience, idp, invite, err, stop }: MethodOptions): Promise<Tokens> => {

@@ -91,7 +91,7 @@ export const requestJson = async (address: string, stop: AbortSignal, { form, js
   }
   // A deletion is answered with nothing.
   const body = method === "DELETE" && raw === "" ? {} : parseObject(raw);
-  if (body === undefined) throw new Fault("UNAVAILABLE", `${new URL(address).host} does not answer as Gantry does (HTTP ${response.status})`);
+  if (body === undefined) throw new Fault("UNAVAILABLE", `${new URL(address).host} is not a Gantry server (HTTP ${response.status})`);
   return { status: response.status, body };
 };
 
@@ -103,14 +103,15 @@ export const refusalText = ({ status, body }: JsonResponse): string =>
 export const discoverIssuer = async (address: string, stop: AbortSignal): Promise<Issuer> => {
   const response = await requestJson(`${withoutTrailing(address, "/")}/.well-known/openid-configuration`, stop);
   const url = text(response.body, "issuer");
-  if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${response.status})`);
+  if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} is not a Gantry server (HTTP ${response.status})`);
   // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
-  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --server ${printable(url)}`);
+  if (url !== address)
+    throw new Fault("FAILED_PRECONDITION", `the public URL of the server at ${address} is ${printable(url)}. Sign in with --server ${printable(url)}`);
   const endpoint = (name: string): string => {
     const value = text(response.body, name);
     // A browser goes to one of them, and secrets to the others: over HTTP alone, and over TLS where the server has it.
     if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol)
-      throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (${name})`);
+      throw new Fault("FAILED_PRECONDITION", `${address} is not a Gantry server (${name})`);
     return value;
   };
   return {

@@ -13,7 +13,7 @@ export interface KeptTokens {
 export const revokeToken = async ({ url, revocationEndpoint }: Issuer, token: string, stop: AbortSignal): Promise<void> => {
   if (revocationEndpoint === "") throw new Fault("UNAVAILABLE", `${url} has no revocation endpoint`);
   const response = await requestJson(revocationEndpoint, stop, { form: new URLSearchParams({ token }) });
-  if (response.status !== 200) throw new Fault("UNAVAILABLE", `${url} does not confirm the revocation: ${refusalText(response)}`);
+  if (response.status !== 200) throw new Fault("UNAVAILABLE", `${url} did not confirm the revocation: ${refusalText(response)}`);
 };
 
 /**

@@ -35,12 +35,12 @@ const renewTokens = async (environment: Environment, place: TokenPlace, refreshT
   const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken });
   const response = await requestJson(tokenEndpoint, stop, { form });
   const { status, body } = response;
-  if (status !== 200 && status !== 400 && status !== 401) throw new Fault("UNAVAILABLE", `${issuer} does not renew the sign-in now: ${refusalText(response)}`);
+  if (status !== 200 && status !== 400 && status !== 401) throw new Fault("UNAVAILABLE", `${issuer} refused to renew the sign-in: ${refusalText(response)}`);
   const [access, refresh] = [text(body, "access_token"), text(body, "refresh_token")];
   if (status !== 200 || access === "" || refresh === "") {
     // Not to be asked again; another program may have stored the next one meanwhile.
     if (readStoredToken(environment, place, "refresh-token") === refreshToken) storeToken(environment, place, "refresh-token", undefined);
-    throw new Fault("UNAUTHENTICATED", `the sign-in at ${issuer} has ended: ${refusalText(response)}`);
+    throw new Fault("UNAUTHENTICATED", `the sign-in at ${issuer} has expired: ${refusalText(response)}`);
   }
   storeToken(environment, place, "refresh-token", refresh);
   storeToken(environment, place, "oidc-token", access);
@@ -74,11 +74,11 @@ export const sessionToken = async (
   const stored = (): string => readStoredToken(environment, place, "oidc-token") ?? "";
   const isGood = (token: string, forMs: number): boolean => tokenEndMs(token) > Date.now() + forMs;
   if (isGood(stored(), leftMs)) return stored();
-  const none = new Fault("UNAUTHENTICATED", `nobody is signed in at ${issuer} here; ${remedy} signs you in`);
+  const none = new Fault("UNAUTHENTICATED", `authentication required at ${issuer}. Run ${remedy}`);
   if (renew === undefined && readStoredToken(environment, place, "refresh-token") === undefined) {
     if (!isGood(stored(), 0)) throw none;
     if (Number.isFinite(leftMs)) return stored();
-    throw new Fault("FAILED_PRECONDITION", `the sign-in at ${issuer} cannot be renewed; ${remedy} signs you in anew`);
+    throw new Fault("FAILED_PRECONDITION", `the sign-in at ${issuer} cannot be renewed. Run ${remedy}`);
   }
   return withLock(`${tokenFile(environment, place, "refresh-token")}.lock`, stop, async () => {
     if (isGood(stored(), leftMs)) return stored();

@@ -12,7 +12,7 @@ test("a token's file is where clients look for it: by the user's cache, and the 
 }, () => {
   assert.equal(tokenFile({ XDG_CACHE_HOME: "/cache" }, audience, "oidc-token"), "/cache/chainguard/https:--gantry.example.com/oidc-token");
   assert.equal(tokenFile({ HOME: "/people/ada" }, "registry.example.com", "refresh-token"), "/people/ada/.cache/chainguard/registry.example.com/refresh-token");
-  assert.throws(() => tokenFile({ XDG_CACHE_HOME: "cache" }, audience, "oidc-token"), /XDG_CACHE_HOME must be a whole path, not "cache"/);
+  assert.throws(() => tokenFile({ XDG_CACHE_HOME: "cache" }, audience, "oidc-token"), /XDG_CACHE_HOME must be an absolute path, not "cache"/);
 });
 
 test("an audience leads to no other folder", () => {

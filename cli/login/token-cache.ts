@@ -16,7 +16,7 @@ const userCacheFolder = (environment: Environment): string => {
   if (process.platform === "win32") return environment.LocalAppData || join(homedir(), "AppData", "Local");
   const configured = environment.XDG_CACHE_HOME;
   if (!configured) return join(environment.HOME || homedir(), ".cache");
-  if (!isAbsolute(configured)) throw new Fault("FAILED_PRECONDITION", `XDG_CACHE_HOME must be a whole path, not ${JSON.stringify(configured)}`);
+  if (!isAbsolute(configured)) throw new Fault("FAILED_PRECONDITION", `XDG_CACHE_HOME must be an absolute path, not ${JSON.stringify(configured)}`);
   return configured;
 };
 

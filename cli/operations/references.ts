@@ -150,7 +150,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     const path = value.startsWith("name:") ? [value.slice("name:".length)] : splitPath(message, value.replace(/^\//, ""));
     const found = path.some((name) => name === "") ? [] : await findByPath(message, path, value.startsWith("/"));
     const [only, ...others] = found;
-    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}there is no ${nounOf(message)} ${JSON.stringify(value)} that you can see`);
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label(option)}${nounOf(message)} ${JSON.stringify(value)} not found`);
     if (others.length > 0) throw ambiguous(option, message, value, found);
     return only.uid;
   };

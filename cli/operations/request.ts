@@ -75,7 +75,7 @@ const checkKeys = (source: string, message: MessageFact, document: JsonObject): 
     }
   };
   look(message, document, "");
-  if (unknown.length > 0) throw new Fault("INVALID_ARGUMENT", `${source}: there is no field ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new Fault("INVALID_ARGUMENT", `${source}: unknown field ${unknown.join(", ")}`);
 };
 
 /** What the resource's own Get has given and nobody sets: left out, so that what was printed can be sent. */
@@ -93,8 +93,8 @@ const readFileDocument = async (file: string, message: MessageFact, reader: Valu
   const source = file === "-" ? "standard input" : file;
   const { parseStructured } = await import("../output/yaml.ts");
   const { value, problem } = parseStructured(await reader.readContent("--file", file));
-  if (problem !== undefined) throw new Fault("INVALID_ARGUMENT", `${source} is neither JSON nor YAML: ${problem}`);
-  if (!isObject(value)) throw new Fault("INVALID_ARGUMENT", `${source} holds no resource: one object is wanted`);
+  if (problem !== undefined) throw new Fault("INVALID_ARGUMENT", `${source} is not valid JSON or YAML: ${problem}`);
+  if (!isObject(value)) throw new Fault("INVALID_ARGUMENT", `${source} must contain one object`);
   checkKeys(source, message, value);
   return value;
 };

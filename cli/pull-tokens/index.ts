@@ -59,10 +59,10 @@ export const findGroup = async (client: Api, group: string | undefined): Promise
   }
   const organizations = await Array.fromAsync(client.items(`${iam}.GroupsService/ListGroups`, { uidp: { inRoot: true } }));
   const [only, ...others] = organizations;
-  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "you see no organization there; name the group with --group");
+  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "no organization is visible to you. Name the group with --group");
   if (others.length > 0) {
     const lines = organizations.slice(0, limits.offeredProvidersMax).map((each) => `${text(each, "uid")} (${text(each, "name")})`);
-    throw new Fault("INVALID_ARGUMENT", `you see ${organizations.length} organizations; name the group with --group: ${lines.join(", ")}`);
+    throw new Fault("INVALID_ARGUMENT", `${organizations.length} organizations are visible to you. Name the group with --group: ${lines.join(", ")}`);
   }
   return text(only, "uid");
 };
@@ -71,7 +71,7 @@ export const findGroup = async (client: Api, group: string | undefined): Promise
 const findRole = async (client: Api): Promise<string> => {
   const roles = await Array.fromAsync(client.items(`${iam}.RolesService/ListRoles`, { name: roleName }));
   const uid = roles.map((role) => text(role, "uid")).find((each) => !each.includes("/"));
-  if (uid === undefined) throw new Fault("FAILED_PRECONDITION", `the server has no role ${roleName}`);
+  if (uid === undefined) throw new Fault("FAILED_PRECONDITION", `role ${roleName} not found on the server`);
   return uid;
 };
 
@@ -115,7 +115,9 @@ export const createPullToken = async (client: Api, server: string, { group, name
   } catch (thrown) {
     await client.call(`${iam}.IdentitiesService/DeleteIdentity`, { uid }).catch((cause: unknown) => {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      throw new Fault("FAILED_PRECONDITION", `${why}; the identity ${uid} was made and cannot be removed: gantry iam pull-tokens revoke ${uid}`, { cause });
+      throw new Fault("FAILED_PRECONDITION", `${why}; the identity ${uid} was created and cannot be deleted. Run gantry iam pull-tokens revoke ${uid}`, {
+        cause,
+      });
     });
     throw thrown;
   }
@@ -133,7 +135,7 @@ export const listPullTokens = async (client: Api, server: string, group: string 
 
 /** Deletes the identity, and its bindings with it: the token counts no longer with the next request. */
 export const revokePullToken = async (client: Api, server: string, uid: string): Promise<PullToken> => {
-  if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `a pull token is named by its uid, not by ${JSON.stringify(uid)}`);
+  if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `name a pull token by its uid, not ${JSON.stringify(uid)}`);
   const identity = await client.call(`${iam}.IdentitiesService/GetIdentity`, { uid });
   if (!isPullToken(identity, server))
     throw new Fault("FAILED_PRECONDITION", `${uid} (${text(identity, "name")}) is no pull token of ${server}; it is left as it is`);

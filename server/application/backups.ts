@@ -97,9 +97,9 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   const { settings, path, passphrase, progress, report } = work;
   const { databaseUrl, dataDirectory } = settings;
   if (databaseUrl === undefined && !(await isThere(join(dataDirectory, "postgres"))))
-    throw new Fault("FAILED_PRECONDITION", `there is no database in ${dataDirectory}: set GANTRY_DATA, or DATABASE_URL`);
+    throw new Fault("FAILED_PRECONDITION", `no database in ${dataDirectory}. Set GANTRY_DATA or DATABASE_URL`);
   const secretKey = await readSecretKey(keyPlaceOf(settings));
-  if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "a backup is sealed with the servers' secret key: set GANTRY_SECRET_KEY_FILE");
+  if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "a backup is encrypted with the server's secret key. Set GANTRY_SECRET_KEY_FILE");
   const phrase = await passphrase?.();
   return withAddresses(work, true, ({ ownerUrl }) =>
     withBlobPlace(settings, (blobs) =>
@@ -117,16 +117,19 @@ const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, 
       const own = await readSecretKey(keyPlaceOf(settings));
       if (own !== undefined) {
         if (fitsBackup(own, head)) return own;
-        throw new Fault("FAILED_PRECONDITION", "the secret key here is not that of the backup: give the one that its servers had in GANTRY_SECRET_KEY_FILE");
+        throw new Fault(
+          "FAILED_PRECONDITION",
+          "the secret key does not match the backup. Set GANTRY_SECRET_KEY_FILE to the key of the server that was backed up",
+        );
       }
       if (envelope !== undefined && (isKeyNeeded || passphrase !== undefined)) {
         if (passphrase === undefined)
-          throw new Fault("FAILED_PRECONDITION", "the backup has its secret key under a passphrase: give it with --passphrase-file");
+          throw new Fault("FAILED_PRECONDITION", "the secret key in the backup is encrypted with a passphrase. Give it with --passphrase-file");
         const opened = await openKey(envelope, await passphrase(), head.id);
         if (fitsBackup(opened, head)) return opened;
-        throw new Fault("DATA_LOSS", "the key in the backup is not the one that it was made with");
+        throw new Fault("DATA_LOSS", "the secret key in the backup does not match its data");
       }
-      if (isKeyNeeded) throw new Fault("FAILED_PRECONDITION", "the backup needs the secret key of its servers, which is not in it: set GANTRY_SECRET_KEY_FILE");
+      if (isKeyNeeded) throw new Fault("FAILED_PRECONDITION", "the backup does not contain the secret key. Set GANTRY_SECRET_KEY_FILE");
       return undefined;
     },
   });
@@ -211,7 +214,7 @@ export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary>
   const { settings, log, path, progress, report } = work;
   const { databaseUrl, migrateUrl, dataDirectory, auditMonths, publicUrl } = settings;
   if (databaseUrl === undefined && (await isThere(join(dataDirectory, "postgres"))))
-    throw new Fault("FAILED_PRECONDITION", `there is a database in ${dataDirectory} already: restore into an empty folder (GANTRY_DATA)`);
+    throw new Fault("FAILED_PRECONDITION", `a database already exists in ${dataDirectory}. Restore into an empty directory (GANTRY_DATA)`);
   return withBlobPlace(settings, async (blobs) => {
     report("Reading all of the backup, before anything is written");
     const verified = await readBackup(work, true);
@@ -251,7 +254,7 @@ export const recordOwnRestore = (work: Pick<BackupWork, "settings" | "log" | "re
   const { settings, log, report } = work;
   return withOwnersStore({ settings, log, progress: report }, async (store) => {
     const secretKey = await readSecretKey(keyPlaceOf(settings));
-    if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "the record is sealed with the servers' secret key: set GANTRY_SECRET_KEY_FILE");
+    if (secretKey === undefined) throw new Fault("FAILED_PRECONDITION", "the record is encrypted with the server's secret key. Set GANTRY_SECRET_KEY_FILE");
     const stateTime = await findLastEventTime(store.read);
     return recordRestore(store, vaultOf(secretKey), settings.publicUrl, { backupId: "", stateTime: stateTime || timestamp(Date.now()) }, Date.now());
   });

@@ -23,7 +23,7 @@ export interface CertificateFiles {
 const problem = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", reason: string, thrown: unknown): Fault =>
   new Fault("FAILED_PRECONDITION", `${variable} ${reason}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
 
-const unreadable = "names a file that cannot be read";
+const unreadable = "must name a readable file";
 
 /** Certificate and key are tried together, so that a wrong pair is told before anybody meets it. Throws a Fault of one line. */
 const checkCertificate = (pair: Certificate): Certificate => {
@@ -103,7 +103,7 @@ export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certifi
       if (found instanceof Fault) throw found;
       const facts = certificateFacts(checkCertificate(found));
       // Whoever has the one of before is better off with it.
-      if (Date.parse(facts.expires) <= clock()) throw new Fault("FAILED_PRECONDITION", `GANTRY_TLS_CERT holds a certificate that has ended: ${facts.expires}`);
+      if (Date.parse(facts.expires) <= clock()) throw new Fault("FAILED_PRECONDITION", `GANTRY_TLS_CERT: the certificate has expired: ${facts.expires}`);
       use(found);
       log("tls.certificate.read", facts);
     } catch (thrown) {

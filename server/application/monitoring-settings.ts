@@ -42,7 +42,7 @@ export const readTraces = (given: Given): TracesSettings | undefined => {
   // The variables of OpenTelemetry may be there for others; without an endpoint nobody asks us to trace.
   if (!url) return undefined;
   if (protocol !== "http/protobuf")
-    throw settingFault("OTEL_EXPORTER_OTLP_PROTOCOL", `must be http/protobuf, which collectors take on port 4318, not ${JSON.stringify(protocol)}`);
+    throw settingFault("OTEL_EXPORTER_OTLP_PROTOCOL", `must be http/protobuf (port 4318 of collectors), not ${JSON.stringify(protocol)}`);
   const sampler = samplerNames.find((each) => each === name);
   if (sampler === undefined) throw settingFault("OTEL_TRACES_SAMPLER", `must be one of ${samplerNames.join(", ")}, not ${JSON.stringify(name)}`);
   if (!(share >= 0 && share <= 1))

@@ -32,9 +32,9 @@ export const findNamedGroup = async (call: OperatorCall, place: string, label: s
   for (const name of place.split("/")) {
     const found = name === "" ? [] : await listGroups(call, { name, uidp: uid === "" ? { inRoot: true } : { childrenOf: uid } });
     const [only, ...others] = found;
-    if (only === undefined) throw new Fault("NOT_FOUND", `${label}there is no group ${JSON.stringify(place)}`);
+    if (only === undefined) throw new Fault("NOT_FOUND", `${label}group ${JSON.stringify(place)} not found`);
     if (others.length > 0)
-      throw new Fault("INVALID_ARGUMENT", `${label}${JSON.stringify(name)} is the name of several groups; say which by its uid: ${uidsAndNames(found)}`);
+      throw new Fault("INVALID_ARGUMENT", `${label}${JSON.stringify(name)} is ambiguous: several groups have this name. Give the uid: ${uidsAndNames(found)}`);
     uid = text(only, "uid");
   }
   return uid;
@@ -53,8 +53,7 @@ export const findImportGroup = async (call: OperatorCall, uid: string | undefine
   }
   const organizations = await listGroups(call, { uidp: { inRoot: true }, orderBy: "name" });
   const [only, ...others] = organizations;
-  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "there is no organization yet; start the server once, or name a group with --group");
-  if (others.length > 0)
-    throw new Fault("FAILED_PRECONDITION", `there is more than one organization; name the group with --group: ${uidsAndNames(organizations)}`);
+  if (only === undefined) throw new Fault("FAILED_PRECONDITION", "no organization exists. Start the server once, or name a group with --group");
+  if (others.length > 0) throw new Fault("FAILED_PRECONDITION", `several organizations exist. Name the group with --group: ${uidsAndNames(organizations)}`);
   return text(only, "uid");
 };

@@ -11,13 +11,13 @@ const groupsService = "chainguard.platform.iam.v2.GroupsService";
 
 const findOrganization = async ({ call }: Pick<Application, "call">, uidOrName: string): Promise<JsonObject> => {
   if (isUid(uidOrName)) {
-    if (!isRoot(uidOrName)) throw new Fault("INVALID_ARGUMENT", `${uidOrName} is a group in an organization; name the organization`);
+    if (!isRoot(uidOrName)) throw new Fault("INVALID_ARGUMENT", `${uidOrName} is not an organization but a group in one. Name the organization`);
     return call(`${groupsService}/GetGroup`, { uid: uidOrName });
   }
   const { groups } = await call(`${groupsService}/ListGroups`, { name: uidOrName, uidp: { inRoot: true }, pageSize: 2 });
   const [only, other] = Array.isArray(groups) ? groups.filter(isObject) : [];
-  if (!only) throw new Fault("NOT_FOUND", `there is no organization ${JSON.stringify(uidOrName)}`);
-  if (other) throw new Fault("FAILED_PRECONDITION", `more than one organization has the name ${JSON.stringify(uidOrName)}; give its uid`);
+  if (!only) throw new Fault("NOT_FOUND", `organization ${JSON.stringify(uidOrName)} not found`);
+  if (other) throw new Fault("FAILED_PRECONDITION", `organization ${JSON.stringify(uidOrName)} is ambiguous: several have this name. Give the uid`);
   return only;
 };
 

@@ -28,7 +28,7 @@ export const readSecurityContact = (given: Given): CsafOptions["security"] => {
   const contacts = splitList(given.GANTRY_SECURITY_CONTACT);
   const wrong = contacts.find((contact) => !contactForm.test(contact));
   if (wrong !== undefined)
-    throw settingFault("GANTRY_SECURITY_CONTACT", `must hold addresses such as mailto:security@example.com or https://…, not ${JSON.stringify(wrong)}`);
+    throw settingFault("GANTRY_SECURITY_CONTACT", `must contain addresses such as mailto:security@example.com or https://…, not ${JSON.stringify(wrong)}`);
   const expires = given.GANTRY_SECURITY_EXPIRES;
   const expiresMs = expires === undefined ? undefined : readTimestamp(expires);
   if (expires !== undefined && expiresMs === undefined)

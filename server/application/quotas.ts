@@ -51,7 +51,7 @@ const boundsOf = (name: string): { readonly min: number; readonly max: number } 
 };
 
 const requireKnown = (name: string): void => {
-  if (!defaults.has(name)) throw new Fault("INVALID_ARGUMENT", `there is no quota ${JSON.stringify(name)}; there are ${[...defaults.keys()].join(", ")}`);
+  if (!defaults.has(name)) throw new Fault("INVALID_ARGUMENT", `unknown quota ${JSON.stringify(name)}; must be one of ${[...defaults.keys()].join(", ")}`);
 };
 
 /** The number that a text means for this quota. Throws a Fault of one line. */
@@ -66,11 +66,11 @@ export const readQuotaValue = (name: string, value: string): number => {
 
 const requireOrganizationUid = (uid: string): void => {
   if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `--organization must be a uid, not ${JSON.stringify(uid)}`);
-  if (!isRoot(uid)) throw new Fault("INVALID_ARGUMENT", `${uid} is a group in an organization; name the organization`);
+  if (!isRoot(uid)) throw new Fault("INVALID_ARGUMENT", `${uid} is not an organization but a group in one. Name the organization`);
 };
 
 const requireOrganization = async (rows: Read, uid: string): Promise<void> => {
-  if ((await findRows(rows, { name: "groups", columns: ["uid"] }, [uid])).length === 0) throw new Fault("NOT_FOUND", `there is no organization ${uid}`);
+  if ((await findRows(rows, { name: "groups", columns: ["uid"] }, [uid])).length === 0) throw new Fault("NOT_FOUND", `organization ${uid} not found`);
 };
 
 /** Every quota, with what is set for the server and, where one is named, for the organization. Throws a Fault of one line. */

@@ -13,6 +13,6 @@ export const releaseName = ({ services }: Pick<Kernel, "services">, name: string
   services.store.write(async (rows) => {
     const organization = await releaseReservedName(rows, name);
     if (organization === undefined)
-      throw new Fault("NOT_FOUND", `name ${JSON.stringify(name)} is not reserved; gantry admin names list shows the reserved names`);
+      throw new Fault("NOT_FOUND", `name ${JSON.stringify(name)} is not reserved. List the reserved names with gantry admin names list`);
     await recordCommand(rows, services, `admin names release ${name}`, "dev.gantry.organization.name_released.v1", organization);
   });

@@ -113,6 +113,6 @@ export const refuseUnknownNames = (environment: Environment): void => {
     if (!name.startsWith("GANTRY_") || known.includes(name) || isServiceLink(name)) continue;
     const [nearest = ""] = known.toSorted((one, other) => distance(name, one) - distance(name, other));
     const meant = distance(name, nearest) <= (name.length - "GANTRY_".length) * typingMistakesMax ? ` (did you mean ${nearest}?)` : "";
-    throw new Fault("FAILED_PRECONDITION", `${name} is no setting of Gantry${meant}; gantry help serve lists them`);
+    throw new Fault("FAILED_PRECONDITION", `${name} is not a Gantry setting${meant}. List the settings with gantry help serve`);
   }
 };

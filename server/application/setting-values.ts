@@ -66,6 +66,6 @@ export const readSettingFile = (variable: SettingName, path: string): string => 
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw settingFault(variable, `names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+    throw settingFault(variable, `must name a readable file: ${error instanceof Error ? error.message : path}`);
   }
 };

@@ -119,7 +119,7 @@ const readDomain = (value: string): string => {
 const readOrigin = (value: string): string => {
   const url = URL.parse(value);
   if (!url || url.origin !== value)
-    throw settingFault("GANTRY_CORS_ORIGINS", `must hold origins such as https://console.example.com, not ${JSON.stringify(value)}`);
+    throw settingFault("GANTRY_CORS_ORIGINS", `must contain origins such as https://console.example.com, not ${JSON.stringify(value)}`);
   return value;
 };
 
@@ -127,7 +127,7 @@ const readOrigin = (value: string): string => {
 const readClientEntry = (entry: string): Settings["clients"][number] => {
   const [, id = "", redirectUri = ""] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)$/.exec(entry) ?? [];
   if (id === "" || !isRedirectAddress(redirectUri))
-    throw settingFault("GANTRY_CLIENTS", `must hold entries such as agent=https://agent.example.com/signed-in, not ${JSON.stringify(entry)}`);
+    throw settingFault("GANTRY_CLIENTS", `must contain entries such as agent=https://agent.example.com/signed-in, not ${JSON.stringify(entry)}`);
   return { id, redirectUri };
 };
 
@@ -149,7 +149,7 @@ const readProxies = (value: string | undefined): BlockList => {
     const family = isIP(address);
     const bitsMax = family === 6 ? 128 : 32;
     if (family === 0 || Number(bits ?? bitsMax) > bitsMax) {
-      throw settingFault("GANTRY_TRUSTED_PROXIES", `must hold addresses or ranges such as 10.0.0.0/8 or 2001:db8::1, not ${JSON.stringify(entry)}`);
+      throw settingFault("GANTRY_TRUSTED_PROXIES", `must contain addresses or ranges such as 10.0.0.0/8 or 2001:db8::1, not ${JSON.stringify(entry)}`);
     }
     proxies.addSubnet(address, Number(bits ?? bitsMax), family === 6 ? "ipv6" : "ipv4");
   }
@@ -187,7 +187,7 @@ export const readPublicUrl = (environment: Environment): string => publicUrlOf(r
 /** By rule from the machine, except for what is set. */
 const tuningOf = ({ GANTRY_POSTGRES_SETTINGS: entries, DATABASE_URL: databaseUrl }: Given, dataDirectory: string): Tuning => {
   if (entries !== undefined && databaseUrl !== undefined)
-    throw settingFault("GANTRY_POSTGRES_SETTINGS", "is for the embedded PostgreSQL: set the parameters of DATABASE_URL in that database");
+    throw settingFault("GANTRY_POSTGRES_SETTINGS", "applies to the embedded PostgreSQL only. For DATABASE_URL, set the parameters in that database");
   try {
     return { ...tuningFor(readMachine(dataDirectory)), ...readTuning(splitList(entries)) };
   } catch (error) {
@@ -198,9 +198,9 @@ const tuningOf = ({ GANTRY_POSTGRES_SETTINGS: entries, DATABASE_URL: databaseUrl
 const databaseSettingsOf = (given: Given): DatabaseSettings => {
   const { DATABASE_URL: databaseUrl, GANTRY_MIGRATE_URL: migrateUrl, GANTRY_READ_REPLICA_URL: readReplicaUrl } = given;
   if (migrateUrl !== undefined && databaseUrl === undefined)
-    throw settingFault("GANTRY_MIGRATE_URL", "is for a database of your own: set DATABASE_URL, the connection that the server works with, too");
+    throw settingFault("GANTRY_MIGRATE_URL", "requires DATABASE_URL, the connection that the server uses");
   if (readReplicaUrl !== undefined && databaseUrl === undefined)
-    throw settingFault("GANTRY_READ_REPLICA_URL", "is for a database of your own: set DATABASE_URL, whose standby it is, too");
+    throw settingFault("GANTRY_READ_REPLICA_URL", "requires DATABASE_URL, the primary of this replica");
   const dataDirectory = resolve(given.GANTRY_DATA ?? settingTexts.GANTRY_DATA.byDefault);
   return {
     dataDirectory,
@@ -221,7 +221,7 @@ export const readSettings = (environment: Environment): Settings => {
   const { host, port } = readListen(given.GANTRY_LISTEN);
   const { GANTRY_TLS_CERT: cert, GANTRY_TLS_KEY: key, GANTRY_SECRET_KEY_FILE: secretKeyFile } = given;
   if ((cert === undefined) !== (key === undefined))
-    throw settingFault(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
+    throw settingFault(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is required: TLS needs a certificate and its key");
   const database = databaseSettingsOf(given);
   const { GANTRY_TERMS_FILE: termsFile, GANTRY_AWS_STS_URL: awsStsUrl } = given;
   if (database.databaseUrl && !secretKeyFile) {

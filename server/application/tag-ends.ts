@@ -125,7 +125,7 @@ export const setTagPolicy = async (kernel: Kernel, { organization, pattern, endD
       `${JSON.stringify(pattern)} is no pattern in RE2 syntax, or too large a one; it fits REPO:TAG as a whole, such as nginx:1\\.2[0-5]`,
     );
   if (!/^\d{4}-\d{2}-\d{2}$/.test(endDate) || Number.isNaN(Date.parse(endDate)))
-    throw new Fault("INVALID_ARGUMENT", `the day must be one such as 2026-04-30, not ${JSON.stringify(endDate)}`);
+    throw new Fault("INVALID_ARGUMENT", `the day must have the form YYYY-MM-DD (for example 2026-04-30), not ${JSON.stringify(endDate)}`);
   const { services } = kernel;
   await services.store.write(async (rows) => {
     await writeTagPolicy(rows, { organization: whose, pattern, endDate });
@@ -140,7 +140,7 @@ export const unsetTagPolicy = async (kernel: Kernel, { organization, pattern }: 
   const { services } = kernel;
   await services.store.write(async (rows) => {
     if (!(await deleteTagPolicy(rows, whose, pattern)))
-      throw new Fault("NOT_FOUND", `there is no policy ${JSON.stringify(pattern)}; gantry admin end-of-life list shows them`);
+      throw new Fault("NOT_FOUND", `policy ${JSON.stringify(pattern)} not found. List the policies with gantry admin end-of-life list`);
     await recordCommand(rows, services, `admin end-of-life unset ${pattern}`, eventType, whose);
   });
   await endTags(kernel);

@@ -16,7 +16,7 @@ export const readAuthorities = (path: string): X509Certificate[] => {
   try {
     pem = readFileSync(path, "utf8");
   } catch (error) {
-    throw problem(`names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+    throw problem(`must name a readable file: ${error instanceof Error ? error.message : path}`);
   }
   let blocks: string[];
   try {

@@ -315,7 +315,7 @@ export const startWorkers = async (
         listener.close();
         const isInOrder = await stopWorkers();
         await database?.stop();
-        if (!isInOrder) throw new Fault("UNAVAILABLE", "a worker did not stop in order: what it was doing may not be done");
+        if (!isInOrder) throw new Fault("UNAVAILABLE", "a worker did not stop cleanly: its last requests may be incomplete");
       },
     };
   } catch (thrown) {

@@ -51,7 +51,7 @@ const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 const refuseOtherKeys = (name: string, value: JsonObject, known: readonly string[]): void => {
   for (const key of Object.keys(value))
-    if (!known.includes(key)) throw targetsFault(`says ${JSON.stringify(key)} of the target ${name}; possible are ${known.join(", ")}`);
+    if (!known.includes(key)) throw targetsFault(`says ${JSON.stringify(key)} of the target ${name}; must be one of ${known.join(", ")}`);
 };
 
 const readPath = (name: string, what: string, value: Json | undefined): string => {
@@ -137,7 +137,7 @@ export const readTargetsFile = async (path: string): Promise<AuditTarget[]> => {
   try {
     json = await readFile(path, "utf8");
   } catch (error) {
-    throw targetsFault(`names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+    throw targetsFault(`must name a readable file: ${error instanceof Error ? error.message : path}`);
   }
   return readTargets(json);
 };

@@ -202,7 +202,7 @@ const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCa
 const invalidAwsField = (name: string, found: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}: ${found}`);
 
 // Why AWS does not answer is for the log (outbound.ts).
-const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be asked at the moment", { cause });
+const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be reached. Try again later", { cause });
 
 export const openAwsTokens = (dependencies: {
   readonly store: Store;

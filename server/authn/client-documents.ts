@@ -16,7 +16,7 @@ import { isClean } from "./token.ts";
 
 /** One answer for whatever is wrong: who names addresses here learns nothing of what this server sees at them. */
 const unknownClient = (cause?: unknown): Fault =>
-  new Fault("INVALID_ARGUMENT", "the client is not known here, or the document at its address cannot be read or does not fit", {
+  new Fault("INVALID_ARGUMENT", "unknown client, or its metadata document cannot be read or is invalid", {
     cause,
     details: [{ kind: "reason", reason: "invalid_client" }],
   });

@@ -29,7 +29,7 @@ export const readIssuerHosts = (list: string): IssuerHosts =>
     .map((entry) => {
       const [matched, wildcard, name = ""] = hostForm.exec(entry) ?? [];
       if (matched === undefined)
-        throw new Fault("FAILED_PRECONDITION", `GANTRY_ISSUER_HOSTS: ${JSON.stringify(entry)} is no host; write for example ci.example.com or *.github.io`);
+        throw new Fault("FAILED_PRECONDITION", `GANTRY_ISSUER_HOSTS: ${JSON.stringify(entry)} is not a host. Example: ci.example.com or *.github.io`);
       return wildcard === undefined ? { exact: name } : { below: name };
     });
 

@@ -22,7 +22,7 @@ const isIssuer = (issuer: string): boolean => {
 };
 
 const settingFault = (reason: string): Fault =>
-  new Fault("FAILED_PRECONDITION", `GANTRY_MAIL_ISSUERS: ${reason}; write for example https://login.example.com=example.com|example.org`);
+  new Fault("FAILED_PRECONDITION", `GANTRY_MAIL_ISSUERS: ${reason}. Example: https://login.example.com=example.com|example.org`);
 
 const readDomains = (entry: string, list: string): string[] => {
   if (list === everyDomain) return [everyDomain];

@@ -69,7 +69,7 @@ export const mintToken = async (
   const typ = request.registry === undefined ? "JWT" : registryTokenType;
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ, kid }).sign(key);
   // A token that we would refuse to read helps nobody; the lists are what made it long.
-  if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
+  if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences in one token" }]);
   return { token, expireTimeMs: expires * 1000 };
 };
 

@@ -30,9 +30,9 @@ export const oversizedPattern = (patterns: readonly PatternField[]): Violation |
   let cost = 0;
   for (const [field, pattern] of patterns) {
     const own = patternCost(pattern);
-    if (own > limits.patternCostMax) return { field, description: "is too large a pattern: its classes, repetitions or groups are too many" };
+    if (own > limits.patternCostMax) return { field, description: "is too large: the pattern has too many classes, repetitions or groups" };
     cost += own;
-    if (cost > limits.identityPatternsCostMax) return { field, description: "is too much together with the identity's other patterns" };
+    if (cost > limits.identityPatternsCostMax) return { field, description: "is too large together with the identity's other patterns" };
   }
   return undefined;
 };

@@ -43,7 +43,7 @@ const endOfTimeMs = 8.64e15;
 
 /** The token of an Authorization header. */
 export const readBearer = (authorization: string | undefined): string => {
-  if (authorization === undefined || authorization === "") throw unauthenticated("the request carries no token: send Authorization: Bearer <token>");
+  if (authorization === undefined || authorization === "") throw unauthenticated("authentication required: send Authorization: Bearer <token>");
   const start = bearerScheme.exec(authorization)?.[0].length;
   if (start === undefined) throw unauthenticated("the Authorization header is not of the form Bearer <token>");
   return authorization.slice(start);

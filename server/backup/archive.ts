@@ -67,7 +67,7 @@ async function* ofSize(name: string, sizeBytes: number, content: AsyncIterable<U
     onPiece(piece);
     yield new Uint8Array(piece);
   }
-  if (left !== 0) throw new Fault("DATA_LOSS", `${name} has not the ${sizeBytes} bytes that it should have`);
+  if (left !== 0) throw new Fault("DATA_LOSS", `${name} does not have the expected size of ${sizeBytes} bytes`);
 }
 
 const hashing = (): { readonly update: (piece: Uint8Array) => void; readonly hex: () => string } => {
@@ -178,7 +178,7 @@ export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> =
     const found = await findFile(path);
     const isFolder = given.endsWith("/") || found?.isDirectory() === true;
     const isTaken = found !== undefined && !(found.isDirectory() && (await readdir(path)).length === 0);
-    if (isTaken) throw new Fault("ALREADY_EXISTS", `${path} is there already: a backup replaces nothing`);
+    if (isTaken) throw new Fault("ALREADY_EXISTS", `${path} already exists: a backup does not overwrite files`);
     const writer = await (isFolder ? openFolderWriter(path) : openTarWriter(path));
     const translated = async <T>(work: Promise<T>): Promise<T> => {
       try {
@@ -265,7 +265,7 @@ export const readArchive = async (
   const found = await findFile(path).catch((cause: unknown) => {
     throw new Fault("NOT_FOUND", `${path} cannot be read`, { cause });
   });
-  if (!found) throw new Fault("NOT_FOUND", `${path} is not there`);
+  if (!found) throw new Fault("NOT_FOUND", `${path} not found`);
   const sums = createHash("sha256");
   let [members, expected, last] = [0, "", ""];
   try {

@@ -78,7 +78,7 @@ export interface BackupManifest {
   readonly position: number;
 }
 
-export const brokenBackup = (problem: string, cause?: unknown): Fault => new Fault("DATA_LOSS", `the backup is not whole: ${problem}`, { cause });
+export const brokenBackup = (problem: string, cause?: unknown): Fault => new Fault("DATA_LOSS", `the backup is incomplete: ${problem}`, { cause });
 
 const parsed = (name: string, content: string): JsonObject => {
   try {

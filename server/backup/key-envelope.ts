@@ -19,7 +19,7 @@ const derivePassphraseKey = (passphrase: string, salt: Buffer): Promise<Buffer> 
 export const passphraseLengthMin = 12;
 
 export const requirePassphrase = (passphrase: string): string => {
-  if (passphrase.length < passphraseLengthMin) throw new Fault("INVALID_ARGUMENT", `a passphrase has ${passphraseLengthMin} characters or more`);
+  if (passphrase.length < passphraseLengthMin) throw new Fault("INVALID_ARGUMENT", `the passphrase must have at least ${passphraseLengthMin} characters`);
   return passphrase;
 };
 
@@ -56,6 +56,6 @@ export const openKey = async (content: string, passphrase: string, id: string): 
   try {
     return Buffer.concat([opened, decipher.final()]);
   } catch (cause) {
-    throw new Fault("INVALID_ARGUMENT", "the passphrase is not the one that the backup's key was encrypted with", { cause });
+    throw new Fault("INVALID_ARGUMENT", "wrong passphrase for the secret key of the backup", { cause });
   }
 };

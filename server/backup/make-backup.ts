@@ -192,7 +192,7 @@ const writeBlobs = async (
     broken.push(digest.slice("sha256:".length));
     report(`blob ${digest} ${problem}: it is not in the backup`);
     if (broken.length > limits.backupBrokenMax)
-      throw new Fault("DATA_LOSS", "too many blobs are broken or not there: does GANTRY_BLOBS name the place of this database?");
+      throw new Fault("DATA_LOSS", "too many blobs are damaged or missing. Check that GANTRY_BLOBS is the blob storage of this database");
   };
   let doneBytes = 0;
   for await (const { sha256, sizeBytes, key } of readNotedBlobs(noted.path)) {
@@ -243,7 +243,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
   let lost: unknown;
   const renewal = setInterval(() => void hold.renew().catch((thrown: unknown) => (lost ??= thrown)), limits.backupSilenceMs / 4);
   const goesOn = (): void => {
-    if (signal.aborted) throw new Fault("CANCELLED", "the backup was ended, and nothing of it is left");
+    if (signal.aborted) throw new Fault("CANCELLED", "the backup was canceled and its files removed");
     if (lost !== undefined) throw lost;
   };
   const folder = await mkdtemp(join(tmpdir(), "gantry-backup-"));
@@ -255,7 +255,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
     for (const name of foreignTables) report(`table ${name} is none of Gantry's: it is not in the backup`);
     const { progress, entries } = await readSealSummary(read, vault);
     if (progress === undefined && entries === 0)
-      throw new Fault("FAILED_PRECONDITION", "the secret key is not that of this database: give the one that its servers have (GANTRY_SECRET_KEY_FILE)");
+      throw new Fault("FAILED_PRECONDITION", "the secret key does not match this database. Set GANTRY_SECRET_KEY_FILE to the key of its servers");
     const place = await findBlobPlace(read);
     if (place !== undefined && place.placeId !== "") await blobs.claim(place.storeId, place.placeId);
     archive = await openArchiveWriter(path);

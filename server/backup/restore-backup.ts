@@ -104,7 +104,7 @@ const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }
 /** Throws a Fault of one line where this version, or this blob place, cannot take the backup. Changes nothing. */
 export const requireRestorable = async ({ head }: VerifiedBackup, blobs: BlobPlace): Promise<void> => {
   await requireMigrations(head.migrations);
-  if (!(await blobs.isEmpty())) throw new Fault("FAILED_PRECONDITION", "GANTRY_BLOBS: the place is not empty: restore into an empty one");
+  if (!(await blobs.isEmpty())) throw new Fault("FAILED_PRECONDITION", "GANTRY_BLOBS: the location is not empty. Restore into an empty one");
 };
 
 /**

@@ -83,12 +83,12 @@ export const requireBlobKey = (key: string): string => {
 };
 
 /** There is no room: nobody's quota, so no RESOURCE_EXHAUSTED. RFC 4918, 11.5. */
-export const placeFull = (cause: unknown): Fault => new Fault("UNAVAILABLE", "there is no room for more blobs", { httpStatus: 507, cause });
+export const placeFull = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage is full", { httpStatus: 507, cause });
 
-export const placeUnreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blobs cannot be reached", { cause });
+export const placeUnreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the blob storage cannot be reached", { cause });
 
 export const contentLost = (key: string, found: string): Fault =>
-  new Fault("DATA_LOSS", "what was uploaded before is not there any more", { cause: new Error(`${key}: ${found}`) });
+  new Fault("DATA_LOSS", "the uploaded content is lost", { cause: new Error(`${key}: ${found}`) });
 
 /** What a place says of itself: in its file or object of this name. */
 export const markName = "gantry-blobs.json";
@@ -108,7 +108,7 @@ export const readMark = (text: string, where: string): PlaceMark => {
   } catch {
     // As one that says nothing.
   }
-  throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} is not what Gantry wrote there`);
+  throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} was not written by Gantry`);
 };
 
 /**
@@ -118,14 +118,14 @@ export const readMark = (text: string, where: string): PlaceMark => {
  * @param where the place, for who set it
  */
 export const judgeMark = (mark: PlaceMark, storeId: string, known: string | undefined, where: string): string => {
-  if (mark.store !== storeId) throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} has the blobs of another database`);
+  if (mark.store !== storeId) throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} contains the blobs of another database`);
   if (known !== undefined && mark.place !== known)
-    throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} is not where this database's blobs are: give every server the same place`);
+    throw new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} does not contain this database's blobs. Give every server the same location`);
   return mark.place;
 };
 
 export const emptyPlace = (where: string): Fault =>
-  new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} is empty, and this database's blobs are elsewhere: give every server the same place`);
+  new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} is empty, but this database has blobs elsewhere. Give every server the same location`);
 
 export const occupiedPlace = (where: string): Fault =>
-  new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} has blobs and does not say whose: name one that is empty`);
+  new Fault("FAILED_PRECONDITION", `GANTRY_BLOBS: ${where} contains blobs of an unknown database. Use an empty location`);

@@ -84,7 +84,7 @@ export const openCalls = ({ log, logsRequests = false, onEnd = () => {}, traces 
       underWay--;
       call.isCut = isCut;
       // Where no answer had begun, nobody was told of whatever it would have been.
-      if (isCut && (call.code === "OK" || call.answeredMs === undefined)) call.refuse(new Fault("CANCELLED", "the peer went away"));
+      if (isCut && (call.code === "OK" || call.answeredMs === undefined)) call.refuse(new Fault("CANCELLED", "the client disconnected"));
       if (logsRequests) log("request", loggedFactsOf(call));
       if (!call.isStream && call.toAnswerMs > slowCallMs) log("slow", loggedFactsOf(call));
       call.trace?.end(call);

@@ -78,7 +78,7 @@ export class CallRecord {
   /** When its answer began. */
   answeredMs: number | undefined;
   endedMs: number | undefined;
-  /** True where it ended before its answer did: the peer went away, or the server cut it off. */
+  /** True where it ended before its answer did: the client disconnected, or the server cut it off. */
   isCut = false;
 
   constructor(requestId: string, protocol: CallProtocol, trace?: CallTrace) {

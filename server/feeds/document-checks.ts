@@ -77,10 +77,10 @@ export const openSigningKeys = async (fetching: Fetching, base: URL, metadata: F
     const url = URL.parse(each.at("url").url(), base.href);
     const fingerprint = each.at("fingerprint").name().replace(/\s/g, "").toLowerCase();
     try {
-      if (url === null || !["https:", "http:"].includes(url.protocol)) throw new Fault("UNAVAILABLE", "is at no address");
+      if (url === null || !["https:", "http:"].includes(url.protocol)) throw new Fault("UNAVAILABLE", "has no address");
       const read = await readKeys(library, await readShortFile(fetching, url, limits.feedKeyBytesMax));
       const found = read.filter((key) => fingerprint === "" || key.getFingerprint() === fingerprint);
-      if (found.length === 0) throw new Fault("UNAVAILABLE", `${addressLabel(url)} holds no key of the fingerprint ${fingerprint}`);
+      if (found.length === 0) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has no key with the fingerprint ${fingerprint}`);
       keys.push(...found);
     } catch (thrown) {
       if (thrown instanceof Fault && thrown.code === "ABORTED") throw thrown;

@@ -48,7 +48,7 @@ const endpointAt = (options: FeedFileOptions, path: string): Endpoint | undefine
 export const readFeedFile = async (options: FeedFileOptions, { path, query, source }: FeedFileRequest): Promise<FeedFile> => {
   // A folder is asked for with its last slash, which routes do not know.
   const endpoint = endpointAt(options, path) ?? endpointAt(options, `${path}/`);
-  if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `no such file: ${path}`);
+  if (!endpoint?.GET || !endpoint.yieldsToToken) throw new Fault("NOT_FOUND", `file not found: ${path}`);
   // Without what the caller has: a tag of the open file says nothing about this one.
   const nothing = { headerOf: () => undefined, headers: { cookie: undefined, authorization: undefined, origin: undefined } };
   const answer: EndpointAnswer = await endpoint.GET({ query, form: new URLSearchParams(), readText: async () => "", ...nothing, ...source });

@@ -693,12 +693,12 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
 /** Imports every source; what is refused leaves nothing behind and the rest goes on. */
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
-    throw new Fault("INVALID_ARGUMENT", `there is no format ${JSON.stringify(options.format)}; possible are: ${formats.map(({ name }) => name).join(", ")}`);
+    throw new Fault("INVALID_ARGUMENT", `unknown format ${JSON.stringify(options.format)}; must be one of ${formats.map(({ name }) => name).join(", ")}`);
   }
   const { license } = options;
-  if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the licence must be an SPDX identifier such as CC-BY-4.0");
+  if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the license must be an SPDX identifier. Example: CC-BY-4.0");
   if (options.kind === "lifecycle" && options.public !== undefined)
-    throw new Fault("INVALID_ARGUMENT", "a lifecycle is its group's and never everybody's: import lifecycle takes neither --public nor --private");
+    throw new Fault("INVALID_ARGUMENT", "import lifecycle does not support --public or --private: a lifecycle belongs to its group");
   const key = options.keyFile === undefined ? undefined : await readKeyFile(options.keyFile);
   const run: ImportRun = { services, options, key, requestId: crypto.randomUUID() };
   // A source that is misspelt stops all before anything is written.

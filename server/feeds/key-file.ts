@@ -15,6 +15,7 @@ export const readKeyFile = async (path: string): Promise<string> => {
     throw new Fault("FAILED_PRECONDITION", `the key file ${path} cannot be read`);
   }
   const key = text.trim();
-  if (!keyForm.test(key)) throw new Fault("FAILED_PRECONDITION", `the key file ${path} must hold a key of up to 1,024 printable characters and nothing else`);
+  if (!keyForm.test(key))
+    throw new Fault("FAILED_PRECONDITION", `the key file ${path} must contain one key of at most 1,024 printable characters and nothing else`);
   return key;
 };

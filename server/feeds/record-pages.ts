@@ -76,7 +76,7 @@ const nvdApi: PagedApi = {
   },
   requirePage: (url, head) => {
     if (nvdPageOf(head).from !== Number(url.searchParams.get("startIndex") ?? 0))
-      throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with another page than was asked for`);
+      throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned a different page than requested`);
   },
   numberOf: (document) => {
     const list = memberOf(document, "vulnerabilities");
@@ -146,7 +146,7 @@ async function* recordsOfPage(fetching: Fetching, url: URL, api: PagedApi, page:
     }
   } catch (thrown) {
     // Half of a page must not pass for all of it.
-    if (thrown instanceof DocumentError) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with a page that is cut off: ${thrown.message}`);
+    if (thrown instanceof DocumentError) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned an incomplete page: ${thrown.message}`);
     throw thrown;
   } finally {
     await reader.close();
@@ -162,7 +162,7 @@ const fetchPage = async (fetching: Fetching, url: URL, api: PagedApi): Promise<F
       const fetched = await fetchFile(fetching, url);
       fetching.validators.forget(url.href);
       // Pages shift: one that is the same says nothing of the others.
-      if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
+      if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned "not modified" for a page after the first one`);
       return fetched;
     } catch (thrown) {
       if (tries >= limits.feedPageTriesMax || !isBusy(thrown)) throw thrown;
@@ -175,7 +175,7 @@ async function* recordsFrom(fetching: Fetching, first: URL, api: PagedApi, fetch
   let [url, page] = [first, fetched];
   for (let pages = 1; ; pages++) {
     const head = await headOf(page.file);
-    if (!api.isAnswer(head)) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with something else than the page before`);
+    if (!api.isAnswer(head)) throw new Fault("UNAVAILABLE", `${addressLabel(url)} returned a different document than on the page before`);
     api.requirePage(url, head);
     const next = api.nextPage(url, head, page);
     yield* recordsOfPage(fetching, url, api, pages, page.file);

@@ -40,7 +40,7 @@ export interface RegistryImport {
 
 const listFiles = async (source: string): Promise<string[]> => {
   const found = await stat(source).catch(() => undefined);
-  if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
+  if (!found) throw new Fault("INVALID_ARGUMENT", `file or directory not found: ${source}`);
   if (!found.isDirectory()) return [source];
   const names = await readdir(source);
   return names

@@ -73,7 +73,7 @@ const readLicense = (field: Field): string | undefined => {
 };
 
 const scheduledFeedOf = (field: Field): ScheduledFeed => {
-  for (const key of field.object().keys()) if (!feedKeys.has(key)) field.at(key).refuse(`is unknown; possible are ${[...feedKeys].join(", ")}`);
+  for (const key of field.object().keys()) if (!feedKeys.has(key)) field.at(key).refuse(`is unknown; must be one of ${[...feedKeys].join(", ")}`);
   const kind = feedKinds.find((each) => each === field.at("kind").required());
   if (!kind) return field.at("kind").refuse(`must be one of ${feedKinds.join(", ")}`);
   const format = field.at("format").name() || undefined;
@@ -119,7 +119,7 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+    throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS must name a readable file: ${error instanceof Error ? error.message : path}`);
   }
   const feeds = await readFeeds(text);
   for (const { keyFile } of feeds) if (keyFile !== undefined) await readKeyFile(keyFile);
@@ -187,7 +187,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
       goOn: async () => {
         if (clock() - renewedMs < limits.feedLeaseMs / 4) return;
         renewedMs = clock();
-        if (!(await store.write((rows) => renewFeed(rows, name, holder, leaseEnd())))) throw new Fault("ABORTED", "another server has the turn by now");
+        if (!(await store.write((rows) => renewFeed(rows, name, holder, leaseEnd())))) throw new Fault("ABORTED", "another server holds the lease now");
       },
     });
   };

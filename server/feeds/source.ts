@@ -194,14 +194,14 @@ export const sourceKeyOf = async (source: string): Promise<string> => {
 export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {
     const url = URL.parse(source);
-    if (!url || !["https:", "http:"].includes(url.protocol)) throw new Fault("INVALID_ARGUMENT", `${JSON.stringify(source)} is no https address`);
+    if (!url || !["https:", "http:"].includes(url.protocol)) throw new Fault("INVALID_ARGUMENT", `${JSON.stringify(source)} is not an https address`);
     return addressSource(url);
   }
   const path = resolve(source);
   const found = await stat(path).catch(() => undefined);
   if (!found && domainForm.test(source)) return addressSource(new URL(`https://${source}/`));
-  if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
+  if (!found) throw new Fault("INVALID_ARGUMENT", `file or directory not found: ${source}`);
   if (found.isDirectory()) return { key: path, label: source, count: () => countBelow(path), files: () => filesBelow(path, "") };
-  if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${source} is neither a file nor a folder`);
+  if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${source} is not a file or a directory`);
   return { key: path, label: source, count: async () => 1, files: (fetching) => filesOfPath(path, fetching) };
 };

@@ -68,7 +68,7 @@ export const openTemporaryFile = async (directory = tmpdir()): Promise<Temporary
   const requireSpace = async (): Promise<void> => {
     lookedAtBytes = sizeBytes;
     const { bavail, bsize } = await statfs(directory);
-    if (bavail * bsize < limits.feedSpaceLeftBytes) throw new Fault("UNAVAILABLE", `cannot be kept: ${directory} has too little space left`);
+    if (bavail * bsize < limits.feedSpaceLeftBytes) throw new Fault("UNAVAILABLE", `cannot be stored: not enough disk space in ${directory}`);
   };
   return {
     async append(piece) {

@@ -25,7 +25,7 @@ export const readOrder = (message: MessageFact, text: string, defaultOrder: stri
   const refuse = (description: string): { violation: Violation } => ({ violation: { field: "order_by", description } });
   const [name = "", direction = "asc", ...rest] = (text.trim() || defaultOrder).split(/\s+/);
   const column = columns.get(name);
-  if (!column) return refuse(`cannot order by ${JSON.stringify(name)}; possible are ${[...new Set(columns.values())].join(", ")}`);
+  if (!column) return refuse(`cannot order by ${JSON.stringify(name)}; must be one of ${[...new Set(columns.values())].join(", ")}`);
   if (rest.length > 0 || (direction !== "asc" && direction !== "desc")) return refuse('must be one field, optionally followed by "asc" or "desc"');
   return { order: { column, descending: direction === "desc" } };
 };

@@ -54,12 +54,12 @@ export const writePageToken = (seal: Seal, query: string, position: Position, no
 export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number, restoredMs = Number.NEGATIVE_INFINITY): Position | "expired" => {
   const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);
   const opened = seal.open(purpose, token, boundWithin);
-  if (opened === undefined) throw refuse("is not a token of this server");
+  if (opened === undefined) throw refuse("is not a page token of this server");
   const content: unknown = JSON.parse(opened);
-  if (!Array.isArray(content)) throw refuse("is not a token of this server");
+  if (!Array.isArray(content)) throw refuse("is not a page token of this server");
   const [madeFor, madeMs, key, total] = content;
   if (madeFor !== query) throw refuse("belongs to another caller or another query; start again without it");
   if (nowMs - Number(madeMs) > limits.pageTokenLifetimeMs || Number(madeMs) <= restoredMs) return "expired";
-  if (!Array.isArray(key)) throw refuse("is not a token of this server");
+  if (!Array.isArray(key)) throw refuse("is not a page token of this server");
   return { key: key.map(String), total: Number(total) };
 };

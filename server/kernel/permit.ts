@@ -18,7 +18,7 @@ const permissionDenied = (rights: Rights, capability: string, path: string): Fau
   if (path === EVERYWHERE) return denied(`Permission denied: only the operator may do this (${capability})`);
   if (rights.suspended?.includes(rootOf(path))) return denied(suspendedText);
   if (missingCapability(rights, ["groups.list"], path) !== undefined) return denied("Permission denied");
-  return denied(`Permission denied: ${capability} is needed at ${path}`);
+  return denied(`Permission denied: ${capability} is required at ${path}`);
 };
 
 const suspendedText = "Permission denied: the organization is suspended";
@@ -91,5 +91,5 @@ export const authorize = async (kernel: Kernel, call: Call, rights: Rights, path
 export const requireAnywhere = ({ method, rights, visiblePaths: paths }: Context<Read>): void => {
   if (paths.length > 0) return;
   const missing = method.capabilities.filter((capability) => visiblePaths(rights, [capability]).length === 0);
-  throw denied(`Permission denied: ${(missing.length > 0 ? missing : method.capabilities).join(" and ")} is needed at some group`);
+  throw denied(`Permission denied: ${(missing.length > 0 ? missing : method.capabilities).join(" and ")} is required at some group`);
 };

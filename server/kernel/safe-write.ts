@@ -38,7 +38,7 @@ const claimKey = async (rows: Write, key: IdempotencyKey, call: Call, nowMs: num
   const digest = requestDigestOf(call);
   if (await insertKey(rows, key, { method: call.method.name, digest }, nowMs)) return undefined;
   const first = await findFirstAnswer(rows, key);
-  if (first?.requestDigest !== digest) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);
+  if (first?.requestDigest !== digest) throw invalid([{ field: "idempotency-key", description: "was used for a different request. Use a new key" }]);
   const leftOut = call.method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
   return {
     reply: first.reply,
@@ -86,7 +86,7 @@ export const writeSafely = async (
       if (call.ifMatch !== undefined && given.current) {
         const etag = etagOf(JSON.stringify(await given.current(rows)));
         if (!matchesEtag(call.ifMatch, etag)) {
-          throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412, headers: { etag } });
+          throw new Fault("ABORTED", "the resource has changed since you read it. Read it again", { httpStatus: 412, headers: { etag } });
         }
       }
       const outcome = await work(rows);

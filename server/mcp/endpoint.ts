@@ -61,8 +61,9 @@ const addressGuard = ({ publicUrl, audiences, corsOrigins }: McpEndpointOptions)
   return ({ headers: { origin }, headerOf }) => {
     const name = hostNameOf(headerOf("host") ?? "");
     if (name === undefined || !(isAddressOrLocal(name) || names.has(name)))
-      throw new Fault("PERMISSION_DENIED", `the Host header names another server than ${own.host} (GANTRY_PUBLIC_URL, GANTRY_AUDIENCES)`);
-    if (origin !== undefined && !origins.has(origin)) throw new Fault("PERMISSION_DENIED", "pages of this origin may not call here (GANTRY_CORS_ORIGINS)");
+      throw new Fault("PERMISSION_DENIED", `the Host header does not match this server, ${own.host} (GANTRY_PUBLIC_URL, GANTRY_AUDIENCES)`);
+    if (origin !== undefined && !origins.has(origin))
+      throw new Fault("PERMISSION_DENIED", "requests from pages of this origin are not allowed (GANTRY_CORS_ORIGINS)");
   };
 };
 

@@ -75,9 +75,9 @@ const blobPath = (folder: string, digest: string): string => {
 export const readLayout = async (folder: string): Promise<readonly Descriptor[]> => {
   const version = readLayoutJson(await readFile(join(folder, "oci-layout"), "utf8").catch(() => ""));
   if (!version || !text(version, "imageLayoutVersion").startsWith("1."))
-    throw new Fault("INVALID_ARGUMENT", `${folder} is no OCI layout: it has no oci-layout of version 1`);
+    throw new Fault("INVALID_ARGUMENT", `${folder} is not an OCI layout: oci-layout version 1 is missing`);
   const index = readLayoutJson(await readFile(join(folder, "index.json"), "utf8").catch(() => ""));
-  if (!index || !Array.isArray(index.manifests)) throw new Fault("INVALID_ARGUMENT", `${folder} is no OCI layout: it has no index.json with manifests`);
+  if (!index || !Array.isArray(index.manifests)) throw new Fault("INVALID_ARGUMENT", `${folder} is not an OCI layout: index.json with manifests is missing`);
   return descriptorsOf(index.manifests);
 };
 
@@ -121,7 +121,7 @@ export const writeLayoutBlob = async (
   const unfinished = `${path}.unfinished`;
   try {
     await pipeline(passing, createWriteStream(unfinished));
-    if (hash.digest("hex") !== hex) throw new Fault("DATA_LOSS", `${digest} has other bytes than its digest says`);
+    if (hash.digest("hex") !== hex) throw new Fault("DATA_LOSS", `the content of ${digest} does not match the digest`);
     await rename(unfinished, path);
   } catch (thrown) {
     await rm(unfinished, { force: true });

@@ -52,13 +52,13 @@ interface PlannedManifest extends ManifestParts {
 const planOf = async (folder: string, { digest, mediaType }: Descriptor, planned: Map<string, PlannedManifest>): Promise<void> => {
   if (planned.has(digest)) return;
   const content = await readLayoutManifest(folder, digest);
-  if (!content) throw new Fault("INVALID_ARGUMENT", `${digest} is not there, or has other bytes than its digest says`);
+  if (!content) throw new Fault("INVALID_ARGUMENT", `${digest} is missing, or its content does not match the digest`);
   const parts = partsOf(content.toString("utf8"));
   if (!parts) throw new Fault("INVALID_ARGUMENT", `${digest} (${mediaType || "of no type"}) is neither a manifest nor an index`);
   for (const child of parts.children) await planOf(folder, child, planned);
   for (const blob of parts.blobs) {
     const size = await layoutBlobSize(folder, blob.digest);
-    if (size === undefined && !blob.isForeign) throw new Fault("INVALID_ARGUMENT", `${digest} needs ${blob.digest}, which is not there`);
+    if (size === undefined && !blob.isForeign) throw new Fault("INVALID_ARGUMENT", `${digest} requires ${blob.digest}, which is missing`);
     if (size !== undefined && size !== blob.size) throw new Fault("INVALID_ARGUMENT", `${blob.digest} has ${size} bytes, not ${blob.size}`);
   }
   planned.set(digest, { ...parts, digest, content, type: parts.mediaType || mediaType });

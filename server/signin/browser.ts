@@ -302,7 +302,7 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   const requestSource = { origin: request.origin, requestId: request.requestId };
   let answer: EndpointAnswer;
   try {
-    if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
+    if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider was deleted during the sign-in");
     const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
     // With an assumed identity the person joins nothing.
     const hasInvite = pending.invite !== "" && pending.identity === "";
@@ -323,10 +323,10 @@ export const endInvitedSignIn = async (dependencies: SignInDependencies, request
   const { pending, upstreamUser } = answer.waiting;
   try {
     const provider = await findProvider(dependencies.store.read, answer.identityProviderUid);
-    if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
+    if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider was deleted during the sign-in");
     const { issuer, clientId } = pending.authorizationRequest;
     if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId)
-      throw new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started; start again");
+      throw new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started. Start again");
     return redirectByPage(await finishSignIn(dependencies, request, provider, upstreamUser, pending, answer.accepted));
   } catch (thrown) {
     const requestSource = { origin: request.origin, requestId: request.requestId };

@@ -31,7 +31,7 @@ const docsRedirectPath = "/docs/signed-in";
 
 /** A document that names its own address is its client's, who may know what is wrong with it. */
 const unfitDocument = (why: string): Fault =>
-  new Fault("INVALID_ARGUMENT", `the client's document does not fit: ${why}`, { details: [{ kind: "reason", reason: "invalid_client" }] });
+  new Fault("INVALID_ARGUMENT", `the client metadata document is invalid: ${why}`, { details: [{ kind: "reason", reason: "invalid_client" }] });
 
 /** The client that a document describes; a text: why it cannot be one here. */
 const readClient = (id: string, document: JsonObject): Client | string => {
@@ -92,5 +92,5 @@ export const checkRedirect = ({ id, redirectUris }: Client, address: string): vo
   const isPage = redirectUris.includes(id);
   const asked = isRedirectAddress(address) && (!isPage || address === id) ? withoutLoopbackPort(address) : undefined;
   if (asked === undefined || !redirectUris.some((listed) => withoutLoopbackPort(listed) === asked))
-    throw invalid([{ field: "redirect_uri", description: "is not an address that this client has listed" }]);
+    throw invalid([{ field: "redirect_uri", description: "is not an address that this client has registered" }]);
 };

@@ -87,13 +87,13 @@ const answerStatusOf = (thrown: unknown): number => {
   return thrown.cause instanceof Response ? thrown.cause.status : "status" in thrown ? Number(thrown.status) : 0;
 };
 
-const unreachableProvider = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the identity provider cannot be reached at the moment; try again", { cause });
+const unreachableProvider = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the identity provider cannot be reached. Try again later", { cause });
 
 /** Why no request can be made for the provider. */
 const unusableProvider = (thrown: unknown): Fault => {
   const cause = new Error(describeError(thrown));
   if (findFault(thrown) || answerStatusOf(thrown) >= 500) return unreachableProvider(cause);
-  return new Fault("FAILED_PRECONDITION", "the identity provider is not what its configuration here says: its discovery document cannot be used", { cause });
+  return new Fault("FAILED_PRECONDITION", "the identity provider does not match its configuration: its discovery document cannot be used", { cause });
 };
 
 /** What went wrong at the provider. */
@@ -105,7 +105,7 @@ const providerFault = (client: Client, thrown: unknown): Fault => {
   // RFC 6749, 4.1.2.1: the characters of an error. It came with an address, so nothing else is shown.
   if (thrown instanceof client.AuthorizationResponseError)
     return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
-  if (registrationErrors.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider does not accept this server: ${error}`, { cause });
+  if (registrationErrors.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider rejected this server: ${error}`, { cause });
   if (answerStatusOf(thrown) >= 500) return unreachableProvider(cause);
   return unauthenticated("the identity provider's answer to this sign-in is not valid", cause);
 };
@@ -139,7 +139,7 @@ const endpointsOf = ({ authorization_endpoint = "", token_endpoint = "" }: Serve
   token: token_endpoint,
 });
 
-const changedProvider = (): Fault => new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started; start again");
+const changedProvider = (): Fault => new Fault("FAILED_PRECONDITION", "the identity provider has changed since the sign-in started. Start again");
 
 /** The callback address that is registered at the provider. */
 export const callbackUrlOf = (settings: Pick<SignInSettings, "publicUrl">, uid: string): string => urlOfPath(settings, callbackPathOf(uid));

@@ -92,7 +92,7 @@ export const claimTarget = (rows: Write, name: string, holder: string, now: stri
     [name, holder, now, leaseUntil],
   );
 
-/** Everything up to this place has arrived. False where another server has the turn by now. */
+/** Everything up to this place has arrived. False where another server holds the lease now. */
 export const advanceTarget = async (
   rows: Write,
   name: string,
@@ -110,7 +110,7 @@ export const advanceTarget = async (
 
 const failed = columns({ failures: number });
 
-/** How often it has failed in a row. */
+/** Returns the number of consecutive failures. */
 export const countTargetFailures = async (rows: Read, name: string): Promise<number> =>
   (await failed.findOne(rows, `select ${failed.list} from audit_targets where name = $1`, [name]))?.failures ?? 0;
 

@@ -51,7 +51,7 @@ export const findDeliveryBacklog = (rows: Read): Promise<DeliveryBacklog | undef
 
 export interface RegistryBacklog {
   readonly uploads: number;
-  /** What was sent of them so far. */
+  /** Bytes received so far. */
   readonly uploadBytes: number;
   /** Contents that nobody needs and that are still there. */
   readonly removals: number;

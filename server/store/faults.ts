@@ -71,8 +71,8 @@ export const databaseFault = (thrown: unknown): Fault => {
   const cause = thrown;
   const state = sqlState(thrown);
   if (state === "23505") return new Fault("ALREADY_EXISTS", "already exists", { cause });
-  if (lostRace(thrown)) return new Fault("ABORTED", "the change lost a race against another; try again", { cause });
-  if (state === "55P03") return new Fault("ABORTED", "another change holds what this one needs; try again", { cause });
+  if (lostRace(thrown)) return new Fault("ABORTED", "the change conflicts with a concurrent change. Try again", { cause });
+  if (state === "55P03") return new Fault("ABORTED", "a concurrent change holds a lock that this one needs. Try again", { cause });
   if (isStatementTimeout(thrown)) return new Fault("DEADLINE_EXCEEDED", "the database took too long", { cause });
   if (state === "25P03") return new Fault("DEADLINE_EXCEEDED", "the change took too long", { cause });
   if (state === "22021" || state === "22P05" || (state === "22P02" && / type jsonb?/.test(String(asDriverError(thrown).message)))) {
@@ -80,7 +80,7 @@ export const databaseFault = (thrown: unknown): Fault => {
   }
   if (state === "22003" || state === "22008") return unstorableValue("Invalid argument: a value is out of the range that can be stored", cause);
   if (state.startsWith("54")) return unstorableValue("Invalid argument: a value is too long to be stored", cause);
-  if (state.startsWith("53")) return new Fault("UNAVAILABLE", "the database has no room left at the moment", { cause });
+  if (state.startsWith("53")) return new Fault("UNAVAILABLE", "the database is out of resources. Try again later", { cause });
   if (brokenConnection(thrown)) return unreachable(cause);
   return new Fault("INTERNAL", "internal error", { cause });
 };

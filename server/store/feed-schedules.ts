@@ -25,7 +25,7 @@ export const renewFeed = async (rows: Write, schedule: string, holder: string, l
 
 const failed = columns({ failures: number });
 
-/** How often it has failed in a row. */
+/** Returns the number of consecutive failures. */
 export const countFeedFailures = async (rows: Read, schedule: string): Promise<number> => {
   const found = await failed.findOne(rows, `select ${failed.list} from feed_schedules where schedule = $1`, [schedule]);
   return found?.failures ?? 0;

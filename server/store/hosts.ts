@@ -105,6 +105,6 @@ export const readReplicaHost = (replicaUrl: string): Host => {
   if (splitAddress(replicaUrl) === undefined)
     throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
   const [host, ...others] = readHosts(variable, replicaUrl);
-  if (others.length > 0) throw new Fault("FAILED_PRECONDITION", `${variable} names several hosts: it takes one standby, whose lag is measured`);
+  if (others.length > 0) throw new Fault("FAILED_PRECONDITION", `${variable} must name one host: the lag of one replica is measured`);
   return host;
 };

@@ -139,7 +139,7 @@ test("the bytes of request bodies are given back: a stream of many messages hold
 // ---- nobody unknown makes the server read ----------------------------------------------------------------------------
 
 const authenticate = ({ authorization }: UnreadCall): void => {
-  if (authorization !== "Bearer good") throw unauthenticated("no token");
+  if (authorization !== "Bearer good") throw unauthenticated("authentication required");
 };
 
 test("a call that is refused unread leaves its HTTP/1.1 connection for the next one, once its body has come", async () => {

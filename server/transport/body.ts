@@ -17,7 +17,7 @@ const unsupportedMediaType = (message: string, headers: Readonly<Record<string, 
 const textTypeOf = (request: HttpRequest): string | undefined => {
   const encoding = headerOf(request, "content-encoding");
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
-    throw unsupportedMediaType(`content-encoding ${JSON.stringify(encoding)} is not read here; send the body as it is`, { "accept-encoding": "identity" });
+    throw unsupportedMediaType(`content-encoding ${JSON.stringify(encoding)} is not supported. Send the body as it is`, { "accept-encoding": "identity" });
   }
   const type = headerOf(request, "content-type");
   if (type === undefined) return undefined;
@@ -30,7 +30,7 @@ const textTypeOf = (request: HttpRequest): string | undefined => {
     ?.slice("charset=".length)
     .replaceAll('"', "");
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") {
-    throw unsupportedMediaType(`charset ${JSON.stringify(charset)} is not read here; send UTF-8`, { accept: "application/json" });
+    throw unsupportedMediaType(`charset ${JSON.stringify(charset)} is not supported. Send UTF-8`, { accept: "application/json" });
   }
   return essence;
 };
@@ -41,7 +41,7 @@ export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
   if (essence === undefined) return "json";
   if (essence === "" || essence === "application/json" || /^[a-z0-9.-]+\/[a-z0-9.-]+\+json$/.test(essence)) return "json";
   if (essence === "application/x-www-form-urlencoded") return "form";
-  throw unsupportedMediaType(`content-type ${JSON.stringify(headerOf(request, "content-type"))} is not read here; send application/json`, {
+  throw unsupportedMediaType(`content-type ${JSON.stringify(headerOf(request, "content-type"))} is not supported. Send application/json`, {
     accept: "application/json",
   });
 };
@@ -100,7 +100,7 @@ export const readRequestText = async (context: ServerContext, request: HttpReque
   return bytes.toString("utf8");
 };
 
-const senderGone = (): Fault => new Fault("CANCELLED", "the sender went away");
+const senderGone = (): Fault => new Fault("CANCELLED", "the client disconnected");
 
 /** What JSON.parse reads, typed as what it can read. Its keys are own properties, "__proto__" too. */
 const parseJson = (text: string): Json => JSON.parse(text) as Json;

@@ -103,7 +103,7 @@ const open = (bounds = {}): Promise<Echo> =>
     { bounds },
     {
       authenticate: ({ authorization, method }) => {
-        if (!method.open && authorization !== good) throw unauthenticated("no token");
+        if (!method.open && authorization !== good) throw unauthenticated("authentication required");
       },
     },
   );

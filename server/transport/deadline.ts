@@ -3,7 +3,7 @@
 
 import { Fault } from "#base/fault.ts";
 
-export const deadlineExceeded = (): Fault => new Fault("DEADLINE_EXCEEDED", "the call took longer than it may");
+export const deadlineExceeded = (): Fault => new Fault("DEADLINE_EXCEEDED", "the request exceeded its deadline");
 
 /** Awaits what has a time limit of its own, such as a body: meanwhile the deadline's clock stands still. */
 export type Untimed = <T>(work: Promise<T>) => Promise<T>;

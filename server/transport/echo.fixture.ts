@@ -27,7 +27,7 @@ const answerEcho = async (call: Call): Promise<Reply> => {
     case "boom":
       throw new Error("a secret cause");
     case "unauthenticated":
-      throw new Fault("UNAUTHENTICATED", "no token");
+      throw new Fault("UNAUTHENTICATED", "authentication required");
     case "etag":
       return call.ifNoneMatch === '"1"' ? { message: {}, httpStatus: 304, headers: { etag: '"1"' } } : { message: { uid }, headers: { etag: '"1"' } };
     case "never":

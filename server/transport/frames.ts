@@ -30,8 +30,7 @@ export const frameMessage = (message: Uint8Array): Buffer => {
   return out;
 };
 
-const messageTooLarge = (length: number, max: number): Fault =>
-  new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes, more than the ${max} that are read`);
+const messageTooLarge = (length: number, max: number): Fault => new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes; the maximum is ${max}`);
 
 export interface FrameReader {
   readonly push: (chunk: Buffer) => Frame[];
@@ -55,7 +54,7 @@ export const frameReader = (maxBytes: number): FrameReader => {
         rest = [all];
         // gRPC over HTTP/2: Compressed-Flag is 0 or 1.
         const flag = all.readUInt8(0);
-        if (flag > 1) throw new Fault("INVALID_ARGUMENT", `the message has the compressed flag ${flag}; there are 0 and 1`);
+        if (flag > 1) throw new Fault("INVALID_ARGUMENT", `the message has the compressed flag ${flag}; must be 0 or 1`);
         const length = all.readUInt32BE(1);
         if (length > maxBytes) throw messageTooLarge(length, maxBytes);
         neededBytes = prefixBytes + length;
@@ -91,7 +90,7 @@ export const decompress = async (
   try {
     for await (const chunk of createGunzip().end(frame.bytes) as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length > maxBytes) throw new Fault("RESOURCE_EXHAUSTED", `the message has more than the ${maxBytes} bytes that are read`);
+      if (length > maxBytes) throw new Fault("RESOURCE_EXHAUSTED", `the message is larger than the maximum of ${maxBytes} bytes`);
       reserve(chunk.length);
       chunks.push(chunk);
     }

@@ -66,7 +66,7 @@ export const healthService = (context: ServerContext): ReadonlyMap<string, Proce
       };
       return {
         message: async (bytes) => {
-          if (watching) throw new Fault("UNIMPLEMENTED", "Watch takes one request");
+          if (watching) throw new Fault("UNIMPLEMENTED", "Watch accepts one request");
           watching = true;
           const { service } = decodeMessage(HealthCheckRequestSchema, bytes);
           const timer = setInterval(
@@ -88,7 +88,7 @@ export const healthService = (context: ServerContext): ReadonlyMap<string, Proce
         },
         // The caller sends nothing more and goes on listening.
         end: () => {
-          if (!watching) throw new Fault("UNIMPLEMENTED", "Watch takes one request");
+          if (!watching) throw new Fault("UNIMPLEMENTED", "Watch accepts one request");
         },
       };
     },

@@ -202,7 +202,7 @@ test("a chunked body over 1 MiB is refused with 413 while it comes", async () =>
 
 test("of many connections whose body is not read the oldest is cut, and the others have their time", { timeout: 30_000 }, async () => {
   const unauthenticated = (): void => {
-    throw new Fault("UNAUTHENTICATED", "no token");
+    throw new Fault("UNAUTHENTICATED", "authentication required");
   };
   await using echo = await openEcho({ bounds: { unreadMax: 2, unreadMs: 600_000, drainMs: 30 } }, { authenticate: unauthenticated });
   /** A peer that is refused, takes its answer and does not hang up. */

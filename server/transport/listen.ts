@@ -223,7 +223,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   server.on("checkContinue", serveExpecting);
   server.on("checkExpectation", serve);
   server.on("connect", (_message: IncomingMessage, socket: Socket) =>
-    refuse(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 })),
+    refuse(socket, new Fault("UNIMPLEMENTED", "CONNECT is not supported", { httpStatus: 405 })),
   );
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The response in flight, as node:http's own handler finds it.

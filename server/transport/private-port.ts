@@ -22,9 +22,9 @@ export const openPrivatePort = async (
 ): Promise<PrivatePort> => {
   const find = async (verb: string, path: string, authorization: string | undefined): Promise<EndpointAnswer> => {
     const document = Object.hasOwn(documents, path) ? documents[path] : undefined;
-    if (document === undefined) throw new Fault("NOT_FOUND", `there is nothing at ${path}`);
+    if (document === undefined) throw new Fault("NOT_FOUND", `path not found: ${path}`);
     if (verb !== "GET" && verb !== "HEAD")
-      throw new Fault("UNIMPLEMENTED", `${verb} is not offered here`, { httpStatus: 405, headers: { allow: "GET, HEAD" } });
+      throw new Fault("UNIMPLEMENTED", `${verb} is not supported here`, { httpStatus: 405, headers: { allow: "GET, HEAD" } });
     return document(authorization);
   };
   // Not imported, as in listen.ts.

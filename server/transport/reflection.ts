@@ -162,7 +162,7 @@ const respond = (index: DescriptorIndex, request: ServerReflectionRequest): Serv
         },
       });
     default:
-      throw new Fault("INVALID_ARGUMENT", "the request asks for nothing");
+      throw new Fault("INVALID_ARGUMENT", "the request is empty");
   }
 };
 

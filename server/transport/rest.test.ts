@@ -109,7 +109,7 @@ for (const [protocol, ask] of [
     const abouts: JsonObject[] = [];
     const authenticate = (call: UnreadCall): never => {
       abouts.push(call.requestInUrl());
-      throw unauthenticated("no token");
+      throw unauthenticated("authentication required");
     };
     await using echo = await openEcho({}, { authenticate });
     const refused = await ask(echo, "/iam/v2/groups/abc%2Fdef?updateMask=name&validateOnly=true&nonsense=1", { verb: "PATCH", body: "{" });
@@ -177,7 +177,7 @@ for (const [protocol, ask] of [
     ["an unknown parameter", "/iam/v2/groups?nam=1", {}, 400, 3, "iam"],
     ["a parameter that cannot be decoded", "/iam/v2/groups?name=%zz", {}, 400, 3, "iam"],
     ["validateOnly that is neither", "/iam/v2/groups?validateOnly=maybe", { verb: "POST", body: "{}" }, 400, 3, "iam"],
-    ["no token", "/iam/v2/groups/unauthenticated", {}, 401, 16, "iam"],
+    ["authentication required", "/iam/v2/groups/unauthenticated", {}, 401, 16, "iam"],
   ];
   for (const [title, path, want, status, code, domain] of refusals) {
     test(`${protocol}: ${title} is ${status} with an AIP-193 body`, async () => {

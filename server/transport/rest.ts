@@ -159,19 +159,19 @@ const isBesideDocuments = ({ name, givesFile }: MethodFact): boolean => givesFil
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
-    return new Fault("UNIMPLEMENTED", `${verb} is not offered at ${path}; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
+    return new Fault("UNIMPLEMENTED", `${verb} is not supported at ${path}; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
   }
   const [, domain = "", version] = path.split("/");
   // requirement: Versioning 1. The v1 prefixes remain and are not served yet (decisions: Identity of the product).
   if (version === "v1" && domains.has(domain)) return unimplemented(`version 1 of the API (${path})`);
   const named = methodByName(path.slice(1));
   if (named && !named.distribution && !named.scim) {
-    return new Fault("INVALID_ARGUMENT", `${path} is a gRPC method: call it with content-type application/grpc over HTTP/2`, {
+    return new Fault("INVALID_ARGUMENT", `${path} is a gRPC method. Call it with content-type application/grpc over HTTP/2`, {
       httpStatus: 415,
       headers: { accept: "application/grpc" },
     });
   }
-  return new Fault("NOT_FOUND", `no such path: ${path}`);
+  return new Fault("NOT_FOUND", `path not found: ${path}`);
 };
 
 /** Serves every request that is not gRPC. Never throws; always sends exactly one response. */

@@ -43,7 +43,7 @@ interface StreamingCall extends GrpcCall {
   readonly send: (message: Uint8Array) => void;
   /** Ends the call: OK, or with the fault. What comes after it is dropped. */
   readonly end: (fault?: Fault) => void;
-  /** `closed` runs once, when the call is over for whatever reason. */
+  /** `closed` runs once, when the request has ended for whatever reason. */
   readonly onClose: (closed: () => void) => void;
 }
 
@@ -95,7 +95,7 @@ function sendSuccessTrailers(this: ServerHttp2Stream): void {
   this.sendTrailers(successTrailers);
 }
 
-const callOver = (): Fault => new Fault("CANCELLED", "the call is over");
+const callOver = (): Fault => new Fault("CANCELLED", "the request has ended");
 
 const firstOf = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : value?.[0]);
 
@@ -305,7 +305,7 @@ export const grpcTransport = (
         const onEnd = (): void => {
           requestEnded = true;
           if (!reading) return;
-          if (reader.pending() > 0) refuse(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
+          if (reader.pending() > 0) refuse(new Fault("INVALID_ARGUMENT", "the request ends in the middle of a message"));
           else if (!only) refuse(unimplemented(`no message for the unary ${path.slice(1)}`));
           else {
             reading = false;
@@ -381,7 +381,7 @@ export const grpcTransport = (
       stream.on("end", () => {
         requestEnded = true;
         if (over) return;
-        if (reader.pending() > 0) fail(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
+        if (reader.pending() > 0) fail(new Fault("INVALID_ARGUMENT", "the request ends in the middle of a message"));
         else before = before.then(() => inbound.end()).catch(fail);
       });
     };

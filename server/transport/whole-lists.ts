@@ -41,7 +41,7 @@ export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeL
       release,
       pack: (part, organization) => {
         // Its caller waits no longer: nothing more is read for it.
-        if (over) throw new Fault("CANCELLED", "the call is over");
+        if (over) throw new Fault("CANCELLED", "the request has ended");
         const packed = encode(part);
         const own = heldBytes.get(organization) ?? 0;
         const isFull = own + packed.length > wholeListsBytesEach || heldInAll + packed.length > wholeListsBytesMax;

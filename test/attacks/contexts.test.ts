@@ -111,7 +111,7 @@ test("attack 144: what lies in the working directory, a cloned repository for ex
   assert.equal(asked.code, 0, asked.stderr);
   for (const name of ["GANTRY_CONFIG", "XDG_CONFIG_HOME"]) {
     const { code, stderr } = await gantry(["whoami"], { env: { ...env, GANTRY_TOKEN: operator, [name]: "config" }, cwd: clone });
-    assert.deepEqual([code, stderr], [7, `gantry: ${name} must be a whole path, not "config"\n`]);
+    assert.deepEqual([code, stderr], [7, `gantry: ${name} must be an absolute path, not "config"\n`]);
   }
   assert.deepEqual(trap.tokens, []);
 });

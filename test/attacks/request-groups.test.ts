@@ -79,7 +79,7 @@ test("attack 130: items and libraries of others are neither changed nor listed, 
       const answer = await world.call(`${requests}/${rpc}`, { uid: draft, itemUids: [`${draft}/0000000000000001`, item] }, { token });
       answers.add(JSON.stringify([answer.code, violationsOf(answer)]));
     }
-  assert.deepEqual([...answers], [JSON.stringify([codes.INVALID_ARGUMENT, [{ field: "itemUids[1]", description: "is no item of this request group" }]])]);
+  assert.deepEqual([...answers], [JSON.stringify([codes.INVALID_ARGUMENT, [{ field: "itemUids[1]", description: "is not an item of this request group" }]])]);
   assert.deepEqual(await databaseContents(world), before);
   const asked = { parent: world.organization, name: "shared", ecosystem: "ECOSYSTEM_PYTHON" };
   const libraries = await world.ok(`${requests}/ListRequestedLibraries`, { parent: world.organization }, { token });

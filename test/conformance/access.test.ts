@@ -360,7 +360,7 @@ test("a refusal names the group only to whoever may see groups there, and the ca
   const uid = text(request, "uid");
   for (const protocol of protocols) {
     const told = await stage.call(protocol, get, request, { token: sees.token });
-    assert.equal(withoutUid(told.message, uid), '"Permission denied: repo.list is needed at <uid>"');
+    assert.equal(withoutUid(told.message, uid), '"Permission denied: repo.list is required at <uid>"');
     assert.equal((await stage.call(protocol, get, request, { token: blind.token })).message, "Permission denied");
   }
 });

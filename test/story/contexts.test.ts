@@ -199,7 +199,7 @@ test("an identity token comes from the option, a file, standard input or the env
   assert.deepEqual([none.code, none.stdout], [64, ""]);
   const absent = await machine.run([...login, "--identity-token", "@absent"]);
   assert.equal(absent.code, 7);
-  assert.match(absent.stderr, /^gantry: --identity-token names a file that cannot be read: /);
+  assert.match(absent.stderr, /^gantry: --identity-token must name a readable file: /);
 });
 
 test("what the environment holds is exchanged or sent as it is, comes before the sign-in, and a refusal says which it was", async () => {

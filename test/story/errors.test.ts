@@ -247,7 +247,7 @@ test("a forged page token, and one of another query, are refused on page_token",
     );
   const flipped = `${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`;
   for (const forged of ["x", "AAAA", flipped, good.slice(2), `${good}=`, `${good}AAAA`, "0", "null", Buffer.from('{"offset":2}').toString("base64url")])
-    answers(await roles(forged), 400, invalid("iam", ["page_token", "is not a token of this server"]));
+    answers(await roles(forged), 400, invalid("iam", ["page_token", "is not a page token of this server"]));
   answers(await roles(good, "name"), 400, invalid("iam", ["page_token", "belongs to another caller or another query; start again without it"]));
   assert.equal((await roles(good)).status, 200);
 });
@@ -389,7 +389,7 @@ test("page_size: 50 when absent or 0, 200 at most, negative refused; camelCase i
 test("order_by: an unknown field is told the allowed ones, and a third word is refused", async () => {
   const order = (orderBy: string) =>
     callBoth(world, token, ["GET", `/iam/v2/roles?order_by=${encodeURIComponent(orderBy)}`], ["iam.RolesService/ListRoles", { orderBy }]);
-  answers(await order("colour"), 400, invalid("iam", ["order_by", 'cannot order by "colour"; possible are uid, name, create_time, update_time']));
+  answers(await order("colour"), 400, invalid("iam", ["order_by", 'cannot order by "colour"; must be one of uid, name, create_time, update_time']));
   answers(await order("name up"), 400, invalid("iam", ["order_by", 'must be one field, optionally followed by "asc" or "desc"']));
   for (const allowed of ["name", "name asc", "name desc", "created_at desc", "create_time", "createTime", "updated_at", "updateTime desc", "uid"])
     assert.equal((await order(allowed)).status, 200, allowed);
@@ -435,7 +435,7 @@ test("what is refused for lack of rights reads the same whether it exists or not
   await create(`/iam/v2/roleBindings/${group}`, { identityUid: String(bot), roleUid: String(pull) });
   const narrow = await world.token(String(bot));
   const denied = await callBoth(world, narrow, ["DELETE", `/registry/v2/repos/${repo}`], ["registry.ReposService/DeleteRepo", { uid: repo }]);
-  answers(denied, 403, { code: 7, message: `Permission denied: repo.delete is needed at ${repo}`, details: [reason("PERMISSION_DENIED", "registry")] });
+  answers(denied, 403, { code: 7, message: `Permission denied: repo.delete is required at ${repo}`, details: [reason("PERMISSION_DENIED", "registry")] });
   const elsewhere = [`${organization}/0123456789abcdef`, organization, "f".repeat(40)];
   for (const uid of elsewhere)
     answers(await callBoth(world, narrow, ["GET", `/registry/v2/repos/${uid}`], ["registry.ReposService/GetRepo", { uid }]), 403, {

@@ -205,8 +205,8 @@ test("what cannot work is said in one line", async () => {
       { issuer: world.url.replace("127.0.0.1", "localhost") },
       new RegExp(`^the server at http://localhost:\\d+ is called ${world.url}; sign in with --server ${world.url}$`),
     ],
-    [{ issuer: `${world.url}/iam` }, /^.* does not answer as Gantry does \(HTTP 404\)$/],
-    [{ idp: "nobody" }, /^\S+ does not start a sign-in: .*names no identity provider/],
+    [{ issuer: `${world.url}/iam` }, /^.* is not a Gantry server \(HTTP 404\)$/],
+    [{ idp: "nobody" }, /^\S+ refused to start a sign-in: .*names no identity provider/],
     [{ audience: ".." }, /^--audience cannot be ".."$/],
   ];
   const terminal = {

@@ -155,7 +155,7 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
     [["registry", own, "--group", "0".repeat(40)], /^gantry: Group "0{40}" not found\n$/],
     [
       ["pictures", own],
-      /^gantry: cannot import "pictures"; possible are: oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports, undo\n$/,
+      /^gantry: cannot import "pictures"; must be one of oci, registry, advisories, vulnerabilities, libraries, images, lifecycle, reports, undo\n$/,
     ],
   ];
   const done = await Promise.all(wrong.map(([args]) => gantryAnywhere(["import", ...args], { env: installation.environment })));

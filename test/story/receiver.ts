@@ -51,7 +51,7 @@ const judge = async (
     return { status: 400, why: String(error) };
   }
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? "")?.[1];
-  if (token === undefined) return { status: 401, why: "no token" };
+  if (token === undefined) return { status: 401, why: "authentication required" };
   try {
     const { payload } = await jwtVerify(token, keys, {
       issuer,

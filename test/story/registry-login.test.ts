@@ -337,11 +337,11 @@ test("pull tokens are made by way of the API with the rights of who is signed in
 test("what cannot be made is said in one line", async () => {
   const env = { GANTRY_TOKEN: await world.token() };
   for (const [args, says, status = 8] of [
-    [["create", "--ttl", "2y"], /^gantry: --ttl must be a length of time such as 90m, 12h or 30d, not "2y"\n$/],
+    [["create", "--ttl", "2y"], /^gantry: --ttl must be a duration such as 90m, 12h or 30d, not "2y"\n$/],
     [["create", "--ttl", "366d"], /^gantry: --ttl must be 365d at most, not 366d\n$/],
     [["create", "--group", "here"], /^gantry: --group: there is no group "here" that you can see\n$/, 6],
     [["create", "--name", "Not Allowed"], /^gantry: .*\n {2}name: name must match/],
-    [["revoke", "ci"], /^gantry: a pull token is named by its uid, not by "ci"\n$/],
+    [["revoke", "ci"], /^gantry: name a pull token by its uid, not "ci"\n$/],
     [["revoke"], /^gantry: name the pull token by its uid/, 64],
   ] as const) {
     const { code, stdout, stderr } = await pullTokens(env, args);

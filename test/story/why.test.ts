@@ -329,7 +329,7 @@ test("a place, and the group of an import, is named by its path of names too; wh
   const folder = join(import.meta.dirname, "../fixtures/registry");
   const [unnamed, named] = [await command("import", "registry", folder), await command("import", "registry", folder, "--group", organization)];
   assert.equal(unnamed.code, 1);
-  assert.match(unnamed.stderr, /^gantry: there is more than one organization; name the group with --group: .*[0-9a-f]{40} \(twins\)/);
+  assert.match(unnamed.stderr, /^gantry: several organizations exist. Name the group with --group: .*[0-9a-f]{40} \(twins\)/);
   assert.match(named.stdout, /^13 repos \(13 new\)/);
 });
 

@@ -68,14 +68,14 @@ const html = "text/html; charset=utf-8";
 const metadataEndpoint = (build: () => Promise<object | undefined>): CsafEndpoint =>
   get(async (request) => {
     const body = await build();
-    if (body === undefined) throw new Fault("NOT_FOUND", "no such issuer");
+    if (body === undefined) throw new Fault("NOT_FOUND", "issuer not found");
     return respond(request, "application/json", JSON.stringify(body));
   });
 
 const keyEndpoint = ({ signing }: CsafDependencies, file: string): CsafEndpoint =>
   get(async (request) => {
     const key = (await signing.publicKeys()).find(({ fingerprint }) => file === `${fingerprint}.asc`);
-    if (!key) throw new Fault("NOT_FOUND", "no such key");
+    if (!key) throw new Fault("NOT_FOUND", "key not found");
     return respond(request, "application/pgp-keys", key.publicKey);
   });
 
@@ -85,7 +85,7 @@ const fileEndpoint = ({ feed, signing }: CsafDependencies, collection: CsafColle
   if (fileName === undefined) return undefined;
   return get(async (request) => {
     const found = await collection.find(fileName);
-    if (found?.initialReleaseTime.slice(0, 4) !== year) throw new Fault("NOT_FOUND", `no such document: ${year}/${file}`);
+    if (found?.initialReleaseTime.slice(0, 4) !== year) throw new Fault("NOT_FOUND", `document not found: ${year}/${file}`);
     // Whoever has a later document, of a state that is gone, is given this one.
     const restoredMs = Math.ceil((feed.restoredMs ?? 0) / 1000) * 1000;
     const times = { "last-modified": new Date(Math.max(Date.parse(found.currentReleaseTime), restoredMs)).toUTCString() };

@@ -127,7 +127,10 @@ const findIssuers = async (reader: Reader): Promise<Issuer[]> => {
   const issuers = issuersOf(await readCsafIssuers(reader, limits.csafIssuersMax));
   if (issuers.length < issuersMin) {
     const known = issuers.length === 0 ? "none" : "one";
-    throw new Fault("NOT_FOUND", `there is no aggregator here: that takes public CSAF documents of two other issuers, and there are of ${known}`);
+    throw new Fault(
+      "NOT_FOUND",
+      `aggregator not found: an aggregator needs public CSAF documents of two other issuers, and this server has documents of ${known}`,
+    );
   }
   return issuers;
 };
@@ -190,8 +193,8 @@ export const issuerMetadata = async (feed: Feed, folder: string, keys: readonly 
 
 /** RFC 9116. Throws NOT_FOUND where nobody is named, or the operator's word is over. */
 export const securityText = ({ publicUrl }: Feed, { contacts, expiresMs }: SecurityContact, nowMs: number): string => {
-  if (contacts.length === 0) throw new Fault("NOT_FOUND", "there is no security.txt: GANTRY_SECURITY_CONTACT names nobody");
-  if (expiresMs !== undefined && expiresMs <= nowMs) throw new Fault("NOT_FOUND", "there is no security.txt: GANTRY_SECURITY_EXPIRES is past");
+  if (contacts.length === 0) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_CONTACT is not set");
+  if (expiresMs !== undefined && expiresMs <= nowMs) throw new Fault("NOT_FOUND", "security.txt not found: GANTRY_SECURITY_EXPIRES is in the past");
   // Half a year from the day on which it is asked for: the same all day.
   const expires = expiresMs ?? Math.floor(nowMs / 86_400_000 + 180) * 86_400_000;
   const isSecure = publicUrl.startsWith("https:");

@@ -68,7 +68,7 @@ const buildOwnOsvRecord = async (reader: Reader, name: string): Promise<JsonObje
   const [first, ...others] = await withSeverityRecords(reader, rows);
   if (!first) return undefined;
   const reason = [first, ...others].map(whyNoOsvOf).find((each) => each !== undefined);
-  if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
+  if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is not an OSV record: ${reason}`);
   return osvRecord([first, ...others]);
 };
 
@@ -76,7 +76,7 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
   const found = await readOwnPackage(feed.reader, name);
   if (!found) return undefined;
   const document = openVexDocument(documentAddress(feed, "openvex", name), found);
-  if (!document) throw new Fault("NOT_FOUND", `${name} is no OpenVEX document: nothing is left to state; the list names the reasons`);
+  if (!document) throw new Fault("NOT_FOUND", `${name} is not an OpenVEX document: no statement remains. The list shows the reasons`);
   return document;
 };
 
@@ -132,7 +132,7 @@ export const withdrawalHeaders = ({ withdrawTime }: Pick<DocumentContent, "withd
 
 const readStored = async (reader: Reader, kind: DocumentKind, name: string): Promise<DocumentContent | undefined> => {
   const { document, leftOut } = choosePublished(kind, await readDocumentsOf(reader, name));
-  if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published here: ${leftOut}`);
+  if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published on this server: ${leftOut}`);
   const content = document && (await documentText(reader, kind, document));
   return content === undefined ? undefined : { text: content, withdrawTime: document?.withdrawTime };
 };
@@ -249,7 +249,7 @@ export const openDocuments =
         if (name === "all.json")
           return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.reader, kind, readPageStart(request.query))));
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
-        if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
+        if (document === undefined) throw new Fault("NOT_FOUND", `document not found: ${name}`);
         return respond(request, "application/json", document.text, withdrawalHeaders(document));
       },
     };

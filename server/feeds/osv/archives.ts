@@ -137,7 +137,7 @@ export const openArchives = ({
       const digest = createHash("sha256");
       let [sum, sizeBytes] = [0, 0];
       for await (const piece of pieces(ecosystem)) {
-        if (isClosed) throw new Fault("ABORTED", "the server stops");
+        if (isClosed) throw new Fault("ABORTED", "the server is stopping");
         sizeBytes += piece.byteLength;
         await evictFor(sizeBytes, 1);
         digest.update(piece);

@@ -181,8 +181,7 @@ const findOwn = async (
   for (const { artifactName, advisoryId } of rows) numbers.set(artifactName, (numbers.get(artifactName) ?? new Set()).add(advisoryId));
   const ids = [...new Set(rows.map(({ advisoryId }) => advisoryId))];
   const all = ids.length === 0 ? [] : await readOwnByIds(reader, ids, limit);
-  if (rows.length >= limit || all.length >= limit)
-    throw new Fault("INVALID_ARGUMENT", "there are too many records about these packages; ask for fewer at once");
+  if (rows.length >= limit || all.length >= limit) throw new Fault("INVALID_ARGUMENT", "too many records match these packages. Query fewer packages at once");
   return { own: await ownRecordsOf(reader, all), numbersOf: ({ name }) => [...(numbers.get(name) ?? [])] };
 };
 

@@ -130,7 +130,7 @@ const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
 const requireInEcosystem = (ecosystem: string, content: DocumentContent): DocumentContent => {
   const record = JSON.parse(content.text) as Json;
   if (!isObject(record) || !(ecosystemsOfRecord(record).includes(ecosystem) || isOwnEcosystem(ecosystem)))
-    throw new Fault("NOT_FOUND", `no such record in ${ecosystem}`);
+    throw new Fault("NOT_FOUND", `record not found in ${ecosystem}`);
   return content;
 };
 

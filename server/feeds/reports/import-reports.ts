@@ -44,7 +44,7 @@ interface ReportFile {
 
 const listReports = async (source: string): Promise<ReportFile[]> => {
   const found = await stat(source).catch(() => undefined);
-  if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${printable(source)}`);
+  if (!found) throw new Fault("INVALID_ARGUMENT", `file or directory not found: ${printable(source)}`);
   if (!found.isDirectory()) return [{ path: source, name: printable(source.replace(/^.*\//, "")) }];
   const entries = await readdir(source, { recursive: true, withFileTypes: true });
   return entries
@@ -63,9 +63,9 @@ const findNamed = async ({ store }: Services, group: string, repo: string): Prom
     return found ? [found.uid] : [];
   };
   const [found, other] = (await uids()).filter((uid) => uid.startsWith(`${group}/`));
-  if (found === undefined) throw new Fault("INVALID_ARGUMENT", `there is no repo ${printable(repo)} in the group`);
+  if (found === undefined) throw new Fault("INVALID_ARGUMENT", `repo ${printable(repo)} not found in the group`);
   if (other !== undefined)
-    throw new Fault("INVALID_ARGUMENT", `there is more than one repo ${printable(repo)} in the group; say its path of names, or its uid`);
+    throw new Fault("INVALID_ARGUMENT", `repo ${printable(repo)} is ambiguous in the group: several repos have this name. Give its path or its uid`);
   return found;
 };
 

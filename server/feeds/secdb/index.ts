@@ -67,7 +67,7 @@ const listReleases = async (feed: Feed, request: DocumentRequest): Promise<Docum
 
 const listFiles = async (feed: Feed, release: string, request: DocumentRequest): Promise<DocumentResponse> => {
   const repositories = (await findReleases(feed.reader)).get(release);
-  if (!repositories) throw new Fault("NOT_FOUND", `no such release: ${release}`);
+  if (!repositories) throw new Fault("NOT_FOUND", `release not found: ${release}`);
   return respond(
     request,
     html,
@@ -83,7 +83,7 @@ const readRelease = async (feed: Feed, number: string, isYaml: boolean, request:
   const documents = await readDocumentsOf(feed.reader, number);
   const [document, { leftOut }] = [choosePresent("secdb", documents), choosePublished("secdb", documents)];
   const [stored] = document ? await findSourceDocuments(feed.reader.read, [document.id]) : [];
-  if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `no such file: ${number}` : `${number} is not published here: ${leftOut}`);
+  if (!stored) throw new Fault("NOT_FOUND", leftOut === "" ? `file not found: ${number}` : `${number} is not published on this server: ${leftOut}`);
   return isYaml ? respond(request, "application/yaml", yamlOf(valueOfStored(stored.body))) : respond(request, "application/json", textOfStored(stored.body));
 };
 
@@ -110,7 +110,7 @@ async function* securityPieces(reader: Reader, distribution: string): AsyncGener
 
 const readSecurity = async (feed: Feed, distribution: string, request: DocumentRequest): Promise<DocumentResponse> => {
   const own = await readOwnArtifacts(feed.reader);
-  if (!own.some((each) => secdbDistribution(each) === distribution)) throw new Fault("NOT_FOUND", `nothing of our own is about ${distribution}`);
+  if (!own.some((each) => secdbDistribution(each) === distribution)) throw new Fault("NOT_FOUND", `no own advisories for ${distribution}`);
   return respondInPieces(feed, request, "application/json", securityPieces(feed.reader, distribution));
 };
 

@@ -100,7 +100,7 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   const place = await placeOf(context);
   const name = text(request, "capability");
   const capability = capabilityByName(name);
-  if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
+  if (!capability) throw invalid([{ field: "capability", description: `unknown capability ${JSON.stringify(name)}` }]);
   return answerPage(context, async (page) => {
     const { holders, total } = await findHolders(
       rows,

@@ -134,7 +134,7 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
 const headlessSession = async ({ services, request, nowMs }: ReadContext): Promise<Outcome> => {
   const session = await takeHeadlessToken(services.store, text(request, "code"), nowMs);
   // It says nothing of the code: whoever waits asks again and again.
-  if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
+  if (!session) throw new Fault("NOT_FOUND", "the sign-in with this code is not finished");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };
 };
 

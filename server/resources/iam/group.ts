@@ -123,7 +123,7 @@ const ownOrganization = async (context: Pick<ReadContext, "caller" | "services" 
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
 const noneForYou = (): Fault =>
-  new Fault("NOT_FOUND", "there is no organization for this caller", { details: [{ kind: "resource", domain: "iam", resource: "Group", name: "-" }] });
+  new Fault("NOT_FOUND", "no organization found for this caller", { details: [{ kind: "resource", domain: "iam", resource: "Group", name: "-" }] });
 
 const lookupGroup = async (context: ReadContext): Promise<Outcome> => {
   const organization = await ownOrganization(context);

@@ -84,7 +84,7 @@ const getProvider = async (context: ReadContext): Promise<Outcome> => {
 };
 
 const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
-  if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is needed" }]);
+  if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is required" }]);
 };
 
 /** To whom a secret of this provider is sealed. */
@@ -132,7 +132,7 @@ const nextSecret = ({ request, mask, services }: WriteContext, held: HeldSecret,
 /** Refuses to keep a secret for others than those whose it is: it would be sent to whom the provider names now (attack 64). */
 const needSameRecipient = (held: HeldSecret, secret: string | null, boundTo: Binding): void => {
   if (secret === null || secret !== held.sealed || isSame(held.boundTo, boundTo)) return;
-  throw invalid([{ field: "oidc.clientSecret", description: "clientSecret belongs to the issuer and client id; with another one it is needed anew" }]);
+  throw invalid([{ field: "oidc.clientSecret", description: "clientSecret is required when the issuer or the client ID changes" }]);
 };
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {

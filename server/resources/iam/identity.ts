@@ -70,7 +70,8 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
 
 const personViolations = (draft: JsonObject): Violation[] => {
   const out: Violation[] = [];
-  if (relationships.some((name) => draft[name] !== undefined)) out.push({ field: "claimMatch", description: "a person signs in and cannot be assumed" });
+  if (relationships.some((name) => draft[name] !== undefined))
+    out.push({ field: "claimMatch", description: "must not name a user: users sign in and cannot be assumed" });
   if (text(draft, "expireTime") !== "") out.push({ field: "expireTime", description: "a person has no end; their role bindings may" });
   return out;
 };

@@ -12,7 +12,7 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
   const group = text(request, "group");
   const ids = texts(request, "documentIds");
   const unknown = ids.flatMap((id, index) =>
-    services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }],
+    services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is not a document that can be accepted here" }],
   );
   if (unknown.length > 0) throw invalid(unknown);
   if (!(await lockRow(rows, boundOf(context, "chainguard.platform.iam.v2.Group").shape.table, group, "key share"))) throw missing("iam", "Group", group);

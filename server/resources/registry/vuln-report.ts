@@ -47,7 +47,7 @@ const listReports = async (context: ReadContext): Promise<Outcome> => {
 
 const getRaw = async ({ request, rows, visiblePaths }: ReadContext): Promise<Outcome> => {
   const digest = text(request, "digest");
-  if (digest === "") throw invalid([{ field: "digest", description: "must be given" }]);
+  if (digest === "") throw invalid([{ field: "digest", description: "is required" }]);
   const asked = { places: visiblePaths, digest, scanner: scannerNamed(text(request, "scanner")), createTime: text(request, "createdAt") };
   const found = await findRawVulnReport(rows, asked);
   if (!found) throw missing("registry", "VulnReport", digest);

@@ -7,12 +7,14 @@ import { limits } from "#base/limits.ts";
 import type { CallContent } from "#contract/call.ts";
 import { headerOf, type HttpRequest } from "../http-message.ts";
 
-const silent = (): Fault => new Fault("DEADLINE_EXCEEDED", "no more of the content came for too long", { httpStatus: 408 });
+const silent = (): Fault => new Fault("DEADLINE_EXCEEDED", "the content stopped arriving", { httpStatus: 408 });
 
-const cutOff = (): Fault => new Fault("CANCELLED", "the sender went away");
+const cutOff = (): Fault => new Fault("CANCELLED", "the client disconnected");
 
 const wrongLength = (announced: number, received: number): Fault =>
-  new Fault("INVALID_ARGUMENT", `Content-Length says ${announced} bytes, and ${received} came`, { details: [{ kind: "reason", reason: "SIZE_INVALID" }] });
+  new Fault("INVALID_ARGUMENT", `Content-Length is ${announced} bytes, but ${received} were received`, {
+    details: [{ kind: "reason", reason: "SIZE_INVALID" }],
+  });
 
 /** Node's streams give what they hold when they are destroyed, and node:http2 ends one that was reset as if it were complete. */
 const wasCut = ({ source }: HttpRequest): boolean => !source.readableEnded || (source.destroyed && Reflect.get(source, "aborted") === true);

@@ -101,7 +101,7 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
 
   const tokenResponse = async (request: HttpRequest, query: string, headers: readonly string[]): Promise<HttpResponse> => {
     if (request.verb !== "GET" && request.verb !== "POST")
-      throw new Fault("UNIMPLEMENTED", "a token is asked for with GET or POST", { httpStatus: 405, headers: { allow: "GET, POST" } });
+      throw new Fault("UNIMPLEMENTED", "request a token with GET or POST", { httpStatus: 405, headers: { allow: "GET, POST" } });
     const form = request.verb === "POST" ? (await readRequestBody(context, request, bounds.openBytesMax)).toString("utf8") : "";
     const answer = await dependencies.issuer.registryToken({
       verb: request.verb,
@@ -128,10 +128,10 @@ export const distributionTransport = (context: ServerContext): ((request: HttpRe
       }
     }
     if (found)
-      throw new Fault("UNIMPLEMENTED", `${request.verb} is not offered here`, { httpStatus: 405, headers: { allow: [...found.allow, "HEAD"].join(", ") } });
+      throw new Fault("UNIMPLEMENTED", `${request.verb} is not supported here`, { httpStatus: 405, headers: { allow: [...found.allow, "HEAD"].join(", ") } });
     // Whoever has no token is asked for one, whatever the path (oci: 7).
-    if (headerOf(request, "authorization") === undefined) throw new Fault("UNAUTHENTICATED", "a token is needed");
-    throw new Fault("UNIMPLEMENTED", "the registry has no such path", { httpStatus: 404 });
+    if (headerOf(request, "authorization") === undefined) throw new Fault("UNAUTHENTICATED", "authentication required");
+    throw new Fault("UNIMPLEMENTED", "path not found in the registry API", { httpStatus: 404 });
   };
 
   const failed = (request: HttpRequest, fault: Fault, scopes: readonly string[], headers: readonly string[]): HttpResponse => {

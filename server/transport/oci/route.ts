@@ -68,7 +68,7 @@ const match = ({ method, suffix, hasName }: Route, segments: readonly string[], 
   if (hasName) {
     const name = written.map(decodeSegment);
     if (name.some((segment) => segment.includes("/")))
-      throw new Fault("INVALID_ARGUMENT", "a segment of a repository's name holds a slash", { details: [{ kind: "reason", reason: "NAME_INVALID" }] });
+      throw new Fault("INVALID_ARGUMENT", "a path segment of a repository name contains a slash", { details: [{ kind: "reason", reason: "NAME_INVALID" }] });
     fields.set("repo", name.join("/"));
   }
   return { method, fields, name: written.join("/") };

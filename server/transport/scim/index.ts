@@ -131,10 +131,10 @@ const responseOf = (request: HttpRequest, { method }: ScimMatch, { message }: Re
 const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
-    return new Fault("UNIMPLEMENTED", `${verb} is not offered at this path; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
+    return new Fault("UNIMPLEMENTED", `${verb} is not supported at this path; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
   }
-  if (/\/(?:Bulk|Me|\.search)(?:\/|$)/.test(path)) return new Fault("UNIMPLEMENTED", "neither Bulk, Me nor a search of everything is offered here");
-  return new Fault("NOT_FOUND", "SCIM has no such path here");
+  if (/\/(?:Bulk|Me|\.search)(?:\/|$)/.test(path)) return new Fault("UNIMPLEMENTED", "Bulk, Me and search from the root are not supported");
+  return new Fault("NOT_FOUND", "path not found in the SCIM API");
 };
 
 /** Serves every request below /scim/v2/. Never throws; always gives exactly one response. */

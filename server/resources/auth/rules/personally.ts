@@ -5,7 +5,7 @@ import { denied, type Fault, unauthenticated } from "#base/fault.ts";
 import { isRoot } from "#base/uid.ts";
 import type { ReadContext } from "#kernel";
 
-export const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
+export const anonymous = (): Fault => unauthenticated("authentication required: send Authorization: Bearer <token>");
 
 /** The person of a token of ours. What was narrowed may not bring new rights, nor end its bearer. */
 export const personally = ({ caller }: Pick<ReadContext, "caller">, what: string): NonNullable<ReadContext["caller"]> => {

@@ -78,7 +78,7 @@ const changeScim = async (context: WriteContext, columns: Values): Promise<ScimS
 };
 
 const matchEtag = ({ etag }: ScimState, { request }: WriteContext): void => {
-  if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since their etag was read; read them again");
+  if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since you read their etag. Read them again");
 };
 
 /** When the token that is asked for ends; null: never. */

@@ -48,7 +48,7 @@ const setRemoved = async (context: WriteContext, removed: boolean): Promise<Outc
   const uids = [...new Set(texts(request, "itemUids"))];
   const own = await findItemUids(rows, uid, uids);
   const unknown = uids.flatMap((each) => (own.has(each) ? [] : [{ field: `itemUids[${texts(request, "itemUids").indexOf(each)}]`, each }]));
-  if (unknown.length > 0) throw invalid(unknown.map(({ field }) => ({ field, description: "is no item of this request group" })));
+  if (unknown.length > 0) throw invalid(unknown.map(({ field }) => ({ field, description: "is not an item of this request group" })));
   const count = await setItemsRemoved(rows, uids, removed, nowMs);
   if (count > 0) {
     const draft = await summarized(context, before, true, timestamp(nowMs));

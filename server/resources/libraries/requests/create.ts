@@ -23,9 +23,9 @@ const inputOf = (request: JsonObject): Input => {
   if ((content === "") === (items.length === 0)) throw invalid([{ field: "content", description: "exactly one of content and items must be given" }]);
   const asked = text(request, "format");
   const format = isRequirementFormat(asked) ? asked : formatOfFile(filename);
-  if (!format) throw invalid([{ field: "format", description: "is required, as the filename does not say it" }]);
+  if (!format) throw invalid([{ field: "format", description: "is required because the filename does not show it" }]);
   if (content !== "") return { format, content, isFile: true };
-  if (lockFiles.has(format)) throw invalid([{ field: "format", description: "must be one that has a line for each item" }]);
+  if (lockFiles.has(format)) throw invalid([{ field: "format", description: "must be a format with one line for each item" }]);
   const broken = items.findIndex((item) => item === "" || /[\r\n]/.test(item));
   if (broken >= 0) throw invalid([{ field: `items[${broken}]`, description: "must be one line" }]);
   return { format, content: items.join("\n"), isFile: false };

@@ -34,7 +34,7 @@ export const manifestInvalid = (why: string, httpStatus?: number): Fault =>
 /** One entry for each blob that is not there. */
 export const blobsUnknown = (digests: readonly string[]): Fault => {
   const violations = digests.map((digest): Violation => ({ field: digest, description: `the repository has no blob ${digest}` }));
-  return new Fault("INVALID_ARGUMENT", "the manifest names blobs that the repository does not have", {
+  return new Fault("INVALID_ARGUMENT", "the manifest references blobs that the repository does not have", {
     details: [
       { kind: "reason", reason: "MANIFEST_BLOB_UNKNOWN" },
       { kind: "fields", violations },

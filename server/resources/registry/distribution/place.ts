@@ -52,7 +52,7 @@ const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; r
 export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows }) => {
   const given = text(request, "repo");
   const absent = (fault: Fault): Place | Fault => {
-    if (!caller) return unauthenticated("a token is needed");
+    if (!caller) return unauthenticated("authentication required");
     // oci: 2. A list of referrers is empty, and never 404.
     return method.rpc === "ListReferrers" ? { path: EVERYWHERE, request, isMissing: true } : fault;
   };

@@ -56,7 +56,7 @@ export const makeJudge = (script: URL, longestMs: number): Judge => {
   };
 
   return async (markdown) => {
-    if (waiting >= limits.readmesWaitingMax) throw new Fault("RESOURCE_EXHAUSTED", "too many readmes are being judged at the moment; try again in a minute");
+    if (waiting >= limits.readmesWaitingMax) throw new Fault("RESOURCE_EXHAUSTED", "too many readmes are being checked. Try again in a minute");
     waiting++;
     const judged = last.then(() => ask(markdown));
     last = judged.catch(() => undefined);

@@ -23,7 +23,7 @@ const askedTags = (request: JsonObject): TagAsked[] => {
   const asked = (references.length > 0 ? references : [request]).map((each) => ({ repo: text(each, "repo"), tag: text(each, "tag") }));
   const violations = asked.flatMap(({ repo, tag }, index): Violation[] => {
     const place = references.length > 0 ? `references[${index}].` : "";
-    return [...(repo === "" ? [`${place}repo`] : []), ...(tag === "" ? [`${place}tag`] : [])].map((field) => ({ field, description: "must be given" }));
+    return [...(repo === "" ? [`${place}repo`] : []), ...(tag === "" ? [`${place}tag`] : [])].map((field) => ({ field, description: "is required" }));
   });
   if (violations.length > 0) throw invalid(violations);
   return asked;

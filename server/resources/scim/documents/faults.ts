@@ -26,5 +26,5 @@ export const namingTaken = async <T>(statement: Promise<T>, message: string): Pr
 /** Throws 412 where a client has seen other versions than this one; "": it does not say. */
 export const requireSeen = (ifMatch: string, version: string): void => {
   if (ifMatch !== "" && !matchesEtag(ifMatch, version))
-    throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412 });
+    throw new Fault("ABORTED", "the resource has changed since you read it. Read it again", { httpStatus: 412 });
 };

@@ -52,7 +52,7 @@ export const readGroupCoverage = async (
 ): Promise<{ readonly uid: string; readonly group: string; readonly ecosystem: Ecosystem; readonly state: CoverageState }[]> => {
   const found = await findGroupEcosystems(context.rows, places, limits.coverageRowsMax + 1);
   if (found.length > limits.coverageRowsMax)
-    throw new Fault("FAILED_PRECONDITION", `more than ${limits.coverageRowsMax} ecosystems of groups cannot be judged at once: narrow the request by uidp`);
+    throw new Fault("FAILED_PRECONDITION", `the request covers more than ${limits.coverageRowsMax} ecosystems of groups. Narrow it by uidp`);
   const asked = found.map(({ uid, ecosystem, release }) => ({ uid, group: parentOf(uid), ecosystem: { ecosystem, release } }));
   const coverageOf = await coverageNow(context, asked);
   return asked.map((each) => ({ ...each, state: coverageOf(each.group, each.ecosystem).state }));
