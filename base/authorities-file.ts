@@ -7,6 +7,6 @@ const certificateForm = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CE
 export const splitAuthorities = (pem: string): string[] => {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) throw new Error("holds a private key: certificates alone belong there");
   const blocks = pem.match(certificateForm) ?? [];
-  if (blocks.length === 0) throw new Error("holds no certificate in PEM");
+  if (blocks.length === 0) throw new Error("must contain a PEM certificate");
   return blocks;
 };

@@ -79,8 +79,8 @@ const judgeRange = (range: JsonObject, ecosystem: string, version: string): Verd
     if (event.kind === "limit") {
       limited = true;
       if (event.version === "*") belowLimit = true;
-    } else if (event.version === "*") return notJudged("a range is bounded by *, which is no version");
-    if (atEvent === undefined) return notJudged("a range is bounded by what is no version in the ecosystem's order");
+    } else if (event.version === "*") return notJudged("a range is bounded by *, which is not a version");
+    if (atEvent === undefined) return notJudged("a range is bounded by an invalid version of the ecosystem");
     if (event.kind === "limit") belowLimit ||= atEvent < 0;
     else if ((event.kind === "last_affected" ? atEvent > 0 : atEvent >= 0) && (last === undefined || isBehind(event, last, compare))) last = event;
   }
@@ -125,7 +125,7 @@ const judgeEntry = (entry: JsonObject, ecosystem: string, version: string): Verd
   const ranges = objectsAt(entry, "ranges");
   if (ranges.some((range) => namesCommit(range, version))) return affected;
   const ofVersions = ranges.filter((range) => text(range, "type") !== "GIT");
-  if (ofVersions.length === 0) return ranges.length > 0 && versions.length === 0 ? notJudged("ranges of commits say nothing of versions") : unaffected;
+  if (ofVersions.length === 0) return ranges.length > 0 && versions.length === 0 ? notJudged("commit ranges do not define versions") : unaffected;
   return strongest(ofVersions.map((range) => judgeRange(range, ecosystem, version)));
 };
 

@@ -134,7 +134,7 @@ const requirementRange = (requirement: string): SemverRange | Unsaid => {
   if (texts.length === 1 && ["*", "x", "X"].includes(texts[0] ?? "")) return range;
   for (const text of texts) {
     const comparator = parseComparator(text);
-    if (!comparator) return { reason: `${JSON.stringify(text)} is no requirement of Cargo's` };
+    if (!comparator) return { reason: `${JSON.stringify(text)} is not a Cargo requirement` };
     range = intersectRanges(range, rangeOf(comparator));
   }
   return range;

@@ -20,14 +20,14 @@ export const githubAffected = (ecosystem: string, expression: string, firstPatch
   const bounds = new Map<string, string>();
   for (const each of expression.split(",")) {
     const [, operator = "", version = ""] = comparatorForm.exec(each.trim()) ?? [];
-    if (version === "") return { reason: `${JSON.stringify(each.trim())} is no comparison with a version` };
+    if (version === "") return { reason: `${JSON.stringify(each.trim())} is not a version comparison` };
     const side = operator[0] ?? "";
     if (bounds.has(side)) return { reason: `two comparisons with ${side}` };
     bounds.set(side, operator + version);
   }
   const [exact, lower, upper] = [bounds.get("="), bounds.get(">"), bounds.get("<")];
   if (exact !== undefined) {
-    if (bounds.size > 1) return { reason: "= beside another comparison" };
+    if (bounds.size > 1) return { reason: "= combined with another comparison" };
     const version = exact.slice(1);
     return firstPatched === "" ? { versions: [version] } : { events: [{ introduced: version }, { fixed: firstPatched }] };
   }

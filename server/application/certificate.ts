@@ -32,12 +32,12 @@ const checkCertificate = (pair: Certificate): Certificate => {
   try {
     createSecureContext({ cert: pair.cert });
   } catch (error) {
-    throw problem("GANTRY_TLS_CERT", "holds no certificate in PEM", error);
+    throw problem("GANTRY_TLS_CERT", "must contain a PEM certificate", error);
   }
   try {
     createSecureContext(pair);
   } catch (error) {
-    throw problem("GANTRY_TLS_KEY", "holds no key in PEM of the certificate in GANTRY_TLS_CERT", error);
+    throw problem("GANTRY_TLS_KEY", "must contain the PEM private key of the certificate in GANTRY_TLS_CERT", error);
   }
   return pair;
 };

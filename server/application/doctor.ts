@@ -71,7 +71,7 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
         is: "bad",
         subject,
         says: `${path}: ${gigabytes(bavail * bsize)} free; pushes and imports are refused below ${gigabytes(limits.blobSpaceLeftBytes)}`,
-        remedy: `make room there, or name another place in ${variable}`,
+        remedy: `free disk space there, or set ${variable} to another directory`,
       };
     return { is: "good", subject, says: `${path}: ${gigabytes(bavail * bsize)} free` };
   } catch (thrown) {
@@ -79,7 +79,7 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
       is: "bad",
       subject,
       says: `${path}: ${textOf(thrown)}`,
-      remedy: `let the user that runs Gantry write there, or name another place in ${variable}`,
+      remedy: `make it writable for the user that runs Gantry, or set ${variable} to another directory`,
     };
   }
 };
@@ -90,12 +90,12 @@ const renewalMs = 30 * 86_400_000;
 /** The operator's certificate authorities: how many, and the end of the one that ends first. */
 const examineAuthorities = (file: string): Finding => {
   const subject = "ca";
-  const remedy = "renew it in GANTRY_CA_FILE: what its authority has signed is not connected to after that; a running server reads the file again";
+  const remedy = "replace it in GANTRY_CA_FILE: after that, connections to servers with its certificates fail. A running server reloads the file";
   try {
     const authorities = readAuthorities(file);
     const [first] = authorities.toSorted((one, other) => Date.parse(one.validTo) - Date.parse(other.validTo));
     const endMs = Date.parse(first?.validTo ?? "");
-    const says = `${file}: ${authorities.length} beside the public ones; the first ends ${new Date(endMs).toISOString().slice(0, 10)}`;
+    const says = `${file}: ${authorities.length} in addition to the public ones; the first expires ${new Date(endMs).toISOString().slice(0, 10)}`;
     if (endMs > Date.now() + renewalMs) return { is: "good", subject, says };
     return { is: endMs > Date.now() ? "unsure" : "bad", subject, says: `${says}: ${(first?.subject ?? "").replaceAll("\n", ", ")}`, remedy };
   } catch (thrown) {
@@ -131,7 +131,7 @@ const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Fin
     is: "unsure",
     subject,
     says: `PostgreSQL ${serverVersion}, lacks ${missing.length} migrations from ${missing[0]} on`,
-    remedy: "the next start of the server runs them; where its role may not, run gantry admin migrate",
+    remedy: "the next start of the server runs them. If its role lacks the permission, run gantry admin migrate",
   };
 };
 
@@ -162,7 +162,7 @@ const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Fi
     return {
       is: "unsure",
       subject,
-      says: `${publicUrl} does not answer here: ${textOf(thrown)}`,
+      says: `${publicUrl} is not reachable from here: ${textOf(thrown)}`,
       remedy: "start the server; where it runs, GANTRY_PUBLIC_URL must lead to it, through the proxy or load balancer before it",
     };
   }
@@ -191,7 +191,7 @@ async function* examineIssuers({ services: { store, authn } }: Application): Asy
         subject,
         says: `${issuer}: ${textOf(thrown)}`,
         remedy:
-          "people cannot sign in through it: it must answer this server; one at a private address must be in GANTRY_EGRESS_ALLOW, " +
+          "users cannot sign in through it: it must be reachable from this server. Add private addresses to GANTRY_EGRESS_ALLOW, " +
           "a private certificate authority in GANTRY_CA_FILE",
       };
     }
@@ -254,14 +254,14 @@ async function* examineAuditTargets({ services: { store, clock } }: Application,
         is: "bad",
         subject,
         says: `${name}: has failed ${state.failures} times since ${state.failedSince}: ${state.problem}${missed}`,
-        remedy: `mend it: everything comes again in its order; what is older than GANTRY_AUDIT_MONTHS is kept ${limits.auditHeldMonths} months longer for it`,
+        remedy: `fix it: delivery resumes in order. Entries older than GANTRY_AUDIT_MONTHS are kept ${limits.auditHeldMonths} months longer for it`,
       };
     else if (state.waitingSinceMs !== undefined && nowMs - state.waitingSinceMs > limits.auditBehindMs)
       yield {
         is: "bad",
         subject,
-        says: `${name}: has not got what was sealed since ${timestamp(state.waitingSinceMs)}${missed}`,
-        remedy: "it takes less than what comes, or no server sends to it",
+        says: `${name}: has not received entries sealed since ${timestamp(state.waitingSinceMs)}${missed}`,
+        remedy: "it accepts entries more slowly than they arrive, or no server sends to it",
       };
     else yield { is: missed === "" ? "good" : "unsure", subject, says: `${name}: ${state.sent} entries arrived${missed}` };
   }
@@ -302,7 +302,7 @@ async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Applic
       says: `${kind} of ${sourceName}: ${isHeld ? "held back" : "failed"}: ${detail.replaceAll("\n", "; ")}`,
       remedy: isHeld
         ? "check the source; if it is right, import it once with --allow-withdrawals or --allow-older; gantry import undo reverts its last import"
-        : "check the address and the network; what was imported before stays",
+        : "check the address and the network. Earlier imports stay",
     };
   }
 }
@@ -324,7 +324,7 @@ async function* examineCharts({ services: { store } }: Application): AsyncGenera
 }
 
 async function* examineApplication(application: Application, settings: Settings): AsyncGenerator<Finding> {
-  yield { is: "good", subject: "key", says: "opens what the database holds sealed" };
+  yield { is: "good", subject: "key", says: "decrypts the encrypted values in the database" };
   yield await examineClock(application);
   yield* examineMemberships(application);
   yield await examineAddress(settings, await application.services.authn.keys());
@@ -340,16 +340,14 @@ const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Prom
   const { databaseUrl, dataDirectory, tuning } = settings;
   const isEmbedded = databaseUrl === undefined;
   if (isEmbedded && !(await exists(join(dataDirectory, "postgres"))))
-    return { finding: { is: "good", subject: "database", says: `there is none in ${dataDirectory} yet; the first start makes it` }, isCurrent: false };
+    return { finding: { is: "good", subject: "database", says: `none in ${dataDirectory} yet. The first start creates it` }, isCurrent: false };
   let embedded: EmbeddedPostgres | undefined;
   try {
     embedded = isEmbedded ? await startEmbedded({ dataDirectory, tuning, log, progress, join: true }) : undefined;
     const state = await readMigrationState(embedded ? databaseUrlOf(embedded.ownerAddress) : (databaseUrl ?? ""));
     return { finding: migrationFinding(state), isCurrent: state.missing.length === 0 };
   } catch (thrown) {
-    const remedy = isEmbedded
-      ? "see what is wrong there, or restore the data directory from its backup"
-      : "DATABASE_URL must lead to a database that lets this role in";
+    const remedy = isEmbedded ? "fix the file, or restore the data directory from its backup" : "DATABASE_URL must lead to a database that lets this role in";
     return { finding: { is: "bad", subject: "database", says: textOf(thrown), remedy }, isCurrent: false };
   } finally {
     await embedded?.stop();

@@ -7,9 +7,9 @@ import type { Settings } from "./settings.ts";
 /** By the system's error code. */
 const listenFailures: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program listens there already",
-  EADDRNOTAVAIL: "it is no address of this machine",
-  EACCES: "this user may not listen there",
-  ENOTFOUND: "there is no host of that name",
+  EADDRNOTAVAIL: "it is not an address of this machine",
+  EACCES: "this user lacks the permission to listen there",
+  ENOTFOUND: "unknown host",
   EAI_AGAIN: "the host's name cannot be looked up",
 };
 

@@ -27,7 +27,7 @@ export const readMetrics = (given: Given): MetricsSettings | undefined => {
   if (token !== undefined && !(token.length >= limits.metricsTokenLengthMin && /^[!-~]+$/.test(token)))
     throw settingFault(
       "GANTRY_METRICS_TOKEN_FILE",
-      `must hold one token of at least ${limits.metricsTokenLengthMin} characters without blanks (make one with: openssl rand -base64 24)`,
+      `must contain one token of at least ${limits.metricsTokenLengthMin} characters without spaces. Create one with: openssl rand -base64 24`,
     );
   return { listen: listen === undefined ? undefined : readListen(listen, "GANTRY_METRICS_LISTEN"), token };
 };

@@ -58,7 +58,9 @@ export const readTuning = (entries: readonly string[]): Partial<Tuning> =>
     entries.map((entry) => {
       const [, name = "", value = ""] = /^(\w+)=(\d{1,7}(?:kB|MB|GB))$/.exec(entry) ?? [];
       if (!isTunedName(name))
-        throw new Error(`must hold parameters such as shared_buffers=2GB, of ${tunedNames.join(", ")}, in kB, MB or GB, not ${JSON.stringify(entry)}`);
+        throw new Error(
+          `must contain parameters such as shared_buffers=2GB; allowed are ${tunedNames.join(", ")}, in kB, MB or GB, not ${JSON.stringify(entry)}`,
+        );
       return [name, value];
     }),
   );

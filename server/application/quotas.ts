@@ -118,7 +118,7 @@ export const changeQuota = async ({ settings, publicUrl, log, progress }: QuotaO
     } catch (thrown) {
       if (!(thrown instanceof Fault) || sqlState(thrown.cause) !== "42501") throw thrown;
       const remedy = "give GANTRY_MIGRATE_URL, the connection of the role that owns the database";
-      throw new Fault("FAILED_PRECONDITION", `the database role of DATABASE_URL may not set quotas: ${remedy}`, { cause: thrown });
+      throw new Fault("FAILED_PRECONDITION", `the database role of DATABASE_URL lacks the permission to set quotas: ${remedy}`, { cause: thrown });
     }
   });
 };

@@ -20,12 +20,12 @@ export const periodSettings: readonly PeriodSetting[] = [
     name: "GANTRY_EVENT_DAYS",
     period: "eventMs",
     daysMin: 7,
-    because: `a sink that fails is switched off after ${limits.sinkFailureMs / dayMs} days, and what waits for it must still be there`,
+    because: `a failing webhook endpoint is disabled after ${limits.sinkFailureMs / dayMs} days, and its pending deliveries must still exist then`,
   },
-  { name: "GANTRY_DELIVERY_DAYS", period: "deliveryMs", daysMin: 1, because: "nobody could look at what arrived yesterday" },
-  { name: "GANTRY_TAG_HISTORY_DAYS", period: "tagHistoryMs", daysMin: 1, because: "who pulls by a tag could not tell what it was a day ago" },
-  { name: "GANTRY_REPORT_DAYS", period: "reportMs", daysMin: 7, because: "counts by day and what is resolved are compared with the week before" },
-  { name: "GANTRY_DOCUMENT_DAYS", period: "documentMs", daysMin: 30, because: "who reads what has changed must find what was withdrawn" },
+  { name: "GANTRY_DELIVERY_DAYS", period: "deliveryMs", daysMin: 1, because: "deliveries of the previous day would be gone" },
+  { name: "GANTRY_TAG_HISTORY_DAYS", period: "tagHistoryMs", daysMin: 1, because: "the tag history of the previous day would be gone" },
+  { name: "GANTRY_REPORT_DAYS", period: "reportMs", daysMin: 7, because: "daily counts and resolved vulnerabilities are compared with the previous week" },
+  { name: "GANTRY_DOCUMENT_DAYS", period: "documentMs", daysMin: 30, because: "clients that read changes must find withdrawn records" },
 ];
 
 /** The longest that may be set for any of them. */
@@ -57,7 +57,7 @@ export const readPeriods = (given: Given, delaysSeconds: readonly number[]): Ret
   if (deliveryMs > eventMs)
     throw settingFault(
       "GANTRY_DELIVERY_DAYS",
-      `is ${inDays(deliveryMs)}, and GANTRY_EVENT_DAYS ${inDays(eventMs)}: a delivery is of no use for longer than its event is kept`,
+      `is ${inDays(deliveryMs)}, and GANTRY_EVENT_DAYS ${inDays(eventMs)}: a delivery cannot be kept longer than its event`,
     );
   const triesMs = longestTriesMs(delaysSeconds);
   if (triesMs > eventMs)

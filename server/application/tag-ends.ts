@@ -122,7 +122,7 @@ export const setTagPolicy = async (kernel: Kernel, { organization, pattern, endD
   if (pattern.length > limits.patternLengthMax || compilePattern(pattern) === undefined)
     throw new Fault(
       "INVALID_ARGUMENT",
-      `${JSON.stringify(pattern)} is no pattern in RE2 syntax, or too large a one; it fits REPO:TAG as a whole, such as nginx:1\\.2[0-5]`,
+      `${JSON.stringify(pattern)} is not a valid RE2 pattern, or is too large. It must match the whole REPO:TAG, such as nginx:1\\.2[0-5]`,
     );
   if (!/^\d{4}-\d{2}-\d{2}$/.test(endDate) || Number.isNaN(Date.parse(endDate)))
     throw new Fault("INVALID_ARGUMENT", `the day must have the form YYYY-MM-DD (for example 2026-04-30), not ${JSON.stringify(endDate)}`);

@@ -21,7 +21,7 @@ export const defaultTerms: TermsSettings = {
 
 const readTermsDocument = (value: Json): TermsDocument => {
   if (!isObject(value) || text(value, "id") === "")
-    throw termsFileFault('must hold documents such as {"id": "rules.v1", "label": "Rules", "url": "https://example.com/rules"}');
+    throw termsFileFault('must contain documents such as {"id": "rules.v1", "label": "Rules", "url": "https://example.com/rules"}');
   return { id: text(value, "id"), label: text(value, "label"), url: text(value, "url") };
 };
 
@@ -31,11 +31,11 @@ export const readTermsFile = (json: string): TermsSettings => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw termsFileFault(`holds no JSON: ${jsonProblem(cause)}`);
+    throw termsFileFault(`must contain JSON: ${jsonProblem(cause)}`);
   }
   if (!isObject(file) || !Array.isArray(file.documents)) throw termsFileFault('must be an object with a list "documents"');
   const requires = file.requires ?? {};
-  if (!isObject(requires)) throw termsFileFault('must say in "requires" which operations need which documents');
+  if (!isObject(requires)) throw termsFileFault('must list in "requires" which operations require which documents');
   const documents = file.documents.map(readTermsDocument);
   if (new Set(documents.map(({ id }) => id)).size < documents.length) throw termsFileFault("names a document twice");
   return { documents, requires: Object.fromEntries(Object.keys(requires).map((name) => [name, texts(requires, name)])) };

@@ -30,7 +30,7 @@ export const readAuthorities = (path: string): X509Certificate[] => {
     try {
       return new crypto.X509Certificate(block);
     } catch {
-      throw problem(`holds a certificate that cannot be read: number ${index + 1} of ${blocks.length}: ${path}`);
+      throw problem(`contains an unreadable certificate: number ${index + 1} of ${blocks.length}: ${path}`);
     }
   });
 };

@@ -17,7 +17,7 @@ const headerForm = /^[\x20-\x7e]{1,8192}$/;
 
 const readAuthorization = async (path: string): Promise<string> => {
   const value = (await readFile(path, "utf8")).trim();
-  if (!headerForm.test(value)) throw new Error(`${path} must hold the value of the Authorization header, such as: Bearer TOKEN`);
+  if (!headerForm.test(value)) throw new Error(`${path} must contain the value of the Authorization header, for example: Bearer TOKEN`);
   return value;
 };
 

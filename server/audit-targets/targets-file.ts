@@ -51,25 +51,25 @@ const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 const refuseOtherKeys = (name: string, value: JsonObject, known: readonly string[]): void => {
   for (const key of Object.keys(value))
-    if (!known.includes(key)) throw targetsFault(`says ${JSON.stringify(key)} of the target ${name}; must be one of ${known.join(", ")}`);
+    if (!known.includes(key)) throw targetsFault(`has the unknown key ${JSON.stringify(key)} in target ${name}; must be one of ${known.join(", ")}`);
 };
 
 const readPath = (name: string, what: string, value: Json | undefined): string => {
   if (typeof value !== "string" || !isAbsolute(value) || value.endsWith("/") || value.includes("\0"))
-    throw targetsFault(`must say in "${what}" of the target ${name} an absolute path, not ${JSON.stringify(value)}`);
+    throw targetsFault(`must have an absolute path in "${what}" of target ${name}, not ${JSON.stringify(value)}`);
   return value;
 };
 
 const readShown = (name: string, secure: boolean, { certificateFile, keyFile }: JsonObject): CertificateFiles | undefined => {
   if (certificateFile === undefined && keyFile === undefined) return undefined;
   if (!secure || certificateFile === undefined || keyFile === undefined)
-    throw targetsFault(`must say "certificateFile" and "keyFile" of the target ${name} together, and for tls:// alone`);
+    throw targetsFault(`must have both "certificateFile" and "keyFile" in target ${name}, and only with tls://`);
   return { certificateFile: readPath(name, "certificateFile", certificateFile), keyFile: readPath(name, "keyFile", keyFile) };
 };
 
 const readSyslog = (name: string, target: JsonObject): SyslogTarget => {
   const value = target.syslog;
-  const refusal = (): Fault => targetsFault(`must say in "syslog" of the target ${name} tls://HOST:PORT or tcp://HOST:PORT${refusedAddress(value)}`);
+  const refusal = (): Fault => targetsFault(`must have tls://HOST:PORT or tcp://HOST:PORT in "syslog" of target ${name}${refusedAddress(value)}`);
   const [, protocol, authority = ""] = /^(tls|tcp):\/\/([^/?#@]+)$/.exec(typeof value === "string" ? value : "") ?? [];
   // As an address of http, which says what a host may be.
   const url = protocol === undefined ? null : URL.parse(`http://${authority}`);
@@ -83,8 +83,8 @@ const readHttp = (name: string, value: JsonObject): HttpTarget => {
   const { http, body = "lines", authorizationFile } = value;
   const url = typeof http === "string" ? URL.parse(http) : null;
   if (!url || !["http:", "https:"].includes(url.protocol) || url.username !== "" || url.password !== "" || url.hash !== "")
-    throw targetsFault(`must say in "http" of the target ${name} an http or https address without user and fragment${refusedAddress(http)}`);
-  if (body !== "lines" && body !== "array") throw targetsFault(`must say in "body" of the target ${name} lines or array, not ${JSON.stringify(body)}`);
+    throw targetsFault(`must have an http or https URL without user and fragment in "http" of target ${name}${refusedAddress(http)}`);
+  if (body !== "lines" && body !== "array") throw targetsFault(`must have lines or array in "body" of target ${name}, not ${JSON.stringify(body)}`);
   return {
     kind: "http",
     name,
@@ -96,10 +96,10 @@ const readHttp = (name: string, value: JsonObject): HttpTarget => {
 
 const readTarget = (value: Json): AuditTarget => {
   if (!isObject(value) || typeof value.name !== "string" || !nameForm.test(value.name))
-    throw targetsFault('must hold targets, each with a "name" of small letters, digits and hyphens');
+    throw targetsFault('must contain targets, each with a "name" of lowercase letters, digits and hyphens');
   const { name } = value;
   const kinds = ["file", "syslog", "http"].filter((kind) => value[kind] !== undefined);
-  if (kinds.length !== 1) throw targetsFault(`must say of the target ${name} one of file, syslog and http`);
+  if (kinds.length !== 1) throw targetsFault(`must have one of file, syslog and http in target ${name}`);
   if (kinds[0] === "file") {
     refuseOtherKeys(name, value, ["name", "file"]);
     return { kind: "file", name, path: readPath(name, "file", value.file) };
@@ -118,7 +118,7 @@ export const readTargets = (json: string): AuditTarget[] => {
   try {
     file = JSON.parse(json) as Json;
   } catch (cause) {
-    throw targetsFault(`holds no JSON: ${jsonProblem(cause)}`);
+    throw targetsFault(`must contain JSON: ${jsonProblem(cause)}`);
   }
   if (!isObject(file) || !Array.isArray(file.targets)) throw targetsFault('must be an object with a list "targets"');
   if (file.targets.length > limits.auditTargetsMax) throw targetsFault(`names more than ${limits.auditTargetsMax} targets`);

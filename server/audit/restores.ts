@@ -78,8 +78,8 @@ export const verifyRestores = async (rows: Read, vault: Pick<Vault, "open">): Pr
   for (const { base, restoreMs, sealed } of found) {
     const restore = openRestore(vault, base, sealed);
     if (!restore || restore.restoreTime !== timestamp(restoreMs))
-      problems.push(`the record of a restore at ${timestamp(restoreMs)} is not what was written with this server's secret key`);
-    else if (!sealedBases.has(base)) problems.push(`a restore at ${restore.restoreTime} is recorded, and the seal over all chains knows nothing of it`);
+      problems.push(`the record of the restore at ${timestamp(restoreMs)} was not written with this server's secret key`);
+    else if (!sealedBases.has(base)) problems.push(`a restore at ${restore.restoreTime} is recorded, but the seal over all chains does not contain it`);
     else restores.push(restore);
   }
   for (const base of sealedBases)

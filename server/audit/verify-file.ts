@@ -38,18 +38,18 @@ interface ChainSeen {
 /** What is wrong with an entry that comes behind these; undefined: nothing. Takes it in. */
 const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
   const { sequence, hash, previousHash } = record;
-  if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} is not what was written`;
+  if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} has been changed`;
   if (known?.sequence === sequence && known.hash !== hash) return `entry ${sequence} is not the one that was known before`;
   if (sequence <= chain.last.sequence) {
     const before = chain.hashes.get(sequence);
-    if (before === undefined) return `entry ${sequence} comes again long after entry ${chain.last.sequence}, or stands in the wrong place`;
-    if (before !== hash) return `entry ${sequence} is there twice, and not the same`;
+    if (before === undefined) return `entry ${sequence} is repeated after entry ${chain.last.sequence}, or is out of order`;
+    if (before !== hash) return `entry ${sequence} occurs twice with different content`;
     chain.repeated++;
     return undefined;
   }
   if (sequence > chain.last.sequence + 1)
     return chain.last.sequence + 2 === sequence ? `entry ${sequence - 1} is missing` : `entries ${chain.last.sequence + 1} to ${sequence - 1} are missing`;
-  if (chain.entries > 0 && previousHash !== chain.last.hash) return `entry ${sequence} does not follow the entry ${chain.last.sequence} that is there`;
+  if (chain.entries > 0 && previousHash !== chain.last.hash) return `entry ${sequence} does not follow entry ${chain.last.sequence}`;
   chain.entries++;
   chain.last = { sequence, hash };
   chain.hashes.set(sequence, hash);
@@ -92,6 +92,6 @@ export const verifyRecords = async (lines: AsyncIterable<string>, known: Readonl
       return { root, first, last, entries, repeated, problems: [problem, cut].filter((each) => each !== undefined) };
     });
   for (const root of known.keys())
-    if (!chains.has(root)) verdicts.push({ root, first: 0, last: chainStart, entries: 0, repeated: 0, problems: ["none of its entries is there"] });
+    if (!chains.has(root)) verdicts.push({ root, first: 0, last: chainStart, entries: 0, repeated: 0, problems: ["all its entries are missing"] });
   return { verdicts, otherLines };
 };

@@ -60,10 +60,10 @@ const verifyEntries = async (
     const until = Math.min(sequence + limits.verifiedMax, nextMark ?? Number.POSITIVE_INFINITY, head.last.sequence);
     for (const stored of await findAuditEntries(read, root, sequence, until, limits.verifiedMax + 1)) {
       const { uid, sequence: found } = stored;
-      if (found !== sequence + 1) return { entries, problem: found === sequence ? `entry ${sequence} is there twice` : `entry ${sequence + 1} is missing` };
+      if (found !== sequence + 1) return { entries, problem: found === sequence ? `entry ${sequence} occurs twice` : `entry ${sequence + 1} is missing` };
       const entry = entryFromRow(stored);
       hash = entry ? hashEntry(hash, entry) : "";
-      if (hash !== stored.hash) return { entries, problem: `entry ${found} (${uid}) is not what was written, or the one before it is not` };
+      if (hash !== stored.hash) return { entries, problem: `entry ${found} (${uid}) or the entry before it has been changed` };
       sequence = found;
       if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
       entries++;
@@ -124,7 +124,7 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
   if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore);
   if (problem !== undefined) problems.push(problem);
   if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
-    problems.push(`entry ${first} is there, and the first one kept is ${head.dropped.sequence + 1}`);
+    problems.push(`entry ${first} exists, but the first kept entry is ${head.dropped.sequence + 1}`);
   if (last !== undefined && last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
   return { root, last: head.last, entries, problems, notes };
 };
@@ -141,7 +141,7 @@ export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): P
     problems.push(`events up to ${unsealedPosition} are marked as sealed, and it is those up to ${progress.position} that are`);
   for (const { position } of progress.setAside ?? [])
     problems.push(`the event at position ${position} could not be sealed yet and has no entry; it is tried again`);
-  if (progress.broken) return [...problems, "the seal over all chains could not be opened at some time, or events were taken away before they were sealed"];
+  if (progress.broken) return [...problems, "the seal over all chains could not be decrypted at some time, or events were removed before they were sealed"];
   if (entries < progress.entries) problems.push(`${progress.entries - entries} entries that were sealed are in no chain`);
   else if (entries > progress.entries)
     problems.push(`${entries - progress.entries} entries more are in the chains than the seal over all of them knows: it is an older one`);

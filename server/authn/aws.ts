@@ -105,7 +105,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
     const key = name.toLowerCase();
     if (matched === undefined) throw malformedRequest("a header is not one line of printable text");
     if (!acceptedHeaders.has(key)) throw malformedRequest(`the header ${JSON.stringify(key)} is not expected`);
-    if (headers.has(key)) throw malformedRequest(`the header ${JSON.stringify(key)} is there twice`);
+    if (headers.has(key)) throw malformedRequest(`the header ${JSON.stringify(key)} occurs twice`);
     headers.set(key, value);
   }
   return headers;
@@ -121,7 +121,7 @@ const checkBodyless = (headers: ReadonlyMap<string, string>): void => {
   if ((headers.get("content-length") ?? "0") !== "0") throw malformedRequest("it has a body");
   if ((headers.get("x-amz-content-sha256") ?? emptyDigest) !== emptyDigest) throw malformedRequest("it signs a body");
   // A packed answer could be larger than it looks.
-  if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformedRequest("it asks for a packed answer");
+  if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformedRequest("it requests a compressed response");
 };
 
 /** Reads the request of a token at `nowMs`. `endpointHost` is accepted besides the genuine ones. */
@@ -139,7 +139,7 @@ export const readAwsRequest = (token: string, endpointHost: string | undefined, 
   const names = signed.split(";");
   if (new Set(names).size !== names.length) throw malformedRequest("it signs a header twice");
   const absent = names.find((name) => !headers.has(name));
-  if (absent !== undefined) throw malformedRequest(`it signs the header ${JSON.stringify(absent)}, which is not there`);
+  if (absent !== undefined) throw malformedRequest(`it signs the header ${JSON.stringify(absent)}, which is missing`);
   const needed = headers.has("x-amz-security-token") ? [...signedHeaders, "x-amz-security-token"] : signedHeaders;
   const unsigned = needed.find((name) => !names.includes(name));
   if (unsigned !== undefined) throw malformedRequest(`the header ${JSON.stringify(unsigned)} is not signed`);
@@ -199,7 +199,7 @@ const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCa
   "aws-arn": arn,
 });
 
-const invalidAwsField = (name: string, found: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}: ${found}`);
+const invalidAwsField = (name: string, found: string): Fault => denied(`the token cannot assume this identity: invalid ${JSON.stringify(name)}: ${found}`);
 
 // Why AWS does not answer is for the log (outbound.ts).
 const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be reached. Try again later", { cause });
@@ -240,10 +240,10 @@ export const openAwsTokens = (dependencies: {
   /** Whom AWS names. Whatever is no well-formed answer is no proof (attack 23). */
   const fetchCaller = async (request: AwsRequest): Promise<AwsCaller> => {
     const answer = await send(request);
-    if (answer.status >= 500 || answer.status === 429) throw unreachableSts(new Error(`AWS STS answers ${answer.status}`));
-    if (answer.status !== 200) throw unauthenticated(`AWS does not accept the signed request (${answer.status})`);
+    if (answer.status >= 500 || answer.status === 429) throw unreachableSts(new Error(`AWS STS returned ${answer.status}`));
+    if (answer.status !== 200) throw unauthenticated(`AWS rejected the signed request (${answer.status})`);
     const caller = await readAwsCaller(answer).catch(() => undefined);
-    if (caller === undefined) throw unauthenticated("AWS does not say who signed the request");
+    if (caller === undefined) throw unauthenticated("the response of AWS does not name the signer of the request");
     return caller;
   };
 
@@ -270,7 +270,7 @@ export const openAwsTokens = (dependencies: {
       const caller = await fetchCaller(request);
       const mismatch = awsIdentityMismatch(awsIdentity, caller);
       if (mismatch !== undefined)
-        throw invalidAwsField(mismatch[0], `AWS says ${quoteForError(mismatch[1])}; whoever may read the identity sees what it takes`);
+        throw invalidAwsField(mismatch[0], `AWS returned ${quoteForError(mismatch[1])}. Callers that can read the identity see the expected value`);
       // AWS took its time, and the request may have grown too old meanwhile.
       if (clock() > request.expireTimeMs) throw unauthenticated("the AWS request has expired");
       const identityEndMs = checkIdentityEnd(found, clock());

@@ -44,14 +44,14 @@ const mediaType = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** The document of an answer; a text: why it is none. */
 const readClientDocument = (clientId: string, status: number, contentType: string, body: Uint8Array): JsonObject | string => {
   if (status !== 200) return `answered with status ${status}`;
-  if (!mediaType.test(contentType)) return "is no JSON by its content type";
+  if (!mediaType.test(contentType)) return "does not have a JSON content type";
   let value: Json;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as Json;
   } catch {
-    return "is no JSON";
+    return "is not JSON";
   }
-  if (!isObject(value)) return "is no object";
+  if (!isObject(value)) return "is not an object";
   // By its characters: what another client's host says of this one counts for nothing.
   return value.client_id === clientId ? value : "names another client_id";
 };

@@ -16,7 +16,7 @@ import type { Vault } from "#store";
 const purposes = {
   exchanges: [limits.exchangesPerMinute, "exchanges of tokens"],
   "sign-ins": [limits.signInsPerMinute, "sign-ins"],
-  "sign-in-answers": [limits.signInsPerMinute, "answers to sign-ins"],
+  "sign-in-answers": [limits.signInsPerMinute, "sign-in responses"],
   "device-authorizations": [limits.deviceAuthorizationsPerMinute, "sign-ins of terminals"],
   "open-reads": [limits.openReadsPerMinute, "requests without a token"],
   "refused-refresh-tokens": [limits.refusedRefreshTokensPerMinute, "refresh tokens that are none"],
@@ -60,7 +60,7 @@ export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">, sib
     const [quota, what] = purposes[purpose];
     const seconds = Math.max(1, Math.ceil(retryMs / 1000));
     const time = seconds === 1 ? "a second" : `${seconds} seconds`;
-    throw throttled(`too many ${what} from your network, at most ${quota} a minute; try again in ${time}`, {
+    throw throttled(`too many ${what} from your network (at most ${quota} a minute). Try again in ${time}`, {
       name: purpose,
       quota,
       windowMs,

@@ -32,7 +32,7 @@ export const readDownscoping = (request: TokenRequest, known: ReadonlySet<string
   for (const [field, texts] of Object.entries({ aud: audience, cap: capabilities, scopes }))
     if (totalLengthOf(texts) > limits.tokenBytesMax) addViolation(field, "more than one token can carry");
   const unclean = audience.find((entry) => !isClean(entry));
-  if (unclean !== undefined) addViolation("aud", `${quoteForError(unclean)} holds control characters`);
+  if (unclean !== undefined) addViolation("aud", `${quoteForError(unclean)} contains control characters`);
   const unknown = capabilities.find((name) => !known.has(name));
   if (unknown !== undefined) addViolation("cap", `${quoteForError(unknown)} is not a capability`);
   const notGroup = scopes.find((uid) => !isUid(uid));

@@ -71,8 +71,8 @@ test("each claim that does not fit is refused by its name, and an unknown identi
     subject: "robot",
     audiencePattern: "sts\\..*",
   });
-  const text = (claim: string, found: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}": ${found}`;
-  const settings = "whoever may read the identity sees what it takes";
+  const text = (claim: string, found: string): string => `PERMISSION_DENIED: the token cannot assume this identity: invalid "${claim}": ${found}`;
+  const settings = "callers that can read the identity see the expected value";
   const ours = `one of "${publicUrl}", "${publicUrl}/", "gantry.example:8443", "gantry.example"`;
   const unknown = text("iss", `no identity of this uid takes tokens of the issuer "${issuer.url}"`);
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
@@ -193,7 +193,7 @@ test("keys that are no key set are stored as they are given, and nobody can act 
     const keys = { issuer: "https://vault.internal", subject: "robot", issuerKeys };
     const identity = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_STATIC", static_keys: keys });
     const refusal = await refusalOf(() => services.exchange(token, { identity }));
-    assert.match(refusal, /^UNAUTHENTICATED: nobody can act as this identity: its staticKeys\.issuerKeys hold no JSON Web Key Set/, issuerKeys);
+    assert.match(refusal, /^UNAUTHENTICATED: this identity cannot be assumed: its staticKeys\.issuerKeys are not a JSON Web Key Set/, issuerKeys);
   }
 });
 
@@ -250,7 +250,7 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   const newcomer = `Bearer ${await other.token(claims)}`;
   assert.match(
     await refusalOf(() => services.authn.upstream(newcomer, async () => undefined)),
-    /^UNAUTHENTICATED: the token's issuer .* is not one that may register people here/,
+    /^UNAUTHENTICATED: the token's issuer .* is not allowed to register users on this server/,
   );
   assert.deepEqual(other.requestedPaths, []);
   await services.authn.upstream(newcomer, async () => ["other-app"]);

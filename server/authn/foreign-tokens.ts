@@ -38,7 +38,7 @@ export interface ForeignTokens {
   checkNewcomer(token: Token, audiences: readonly string[] | undefined): Promise<void>;
 }
 
-const invalidClaim = (claim: string, found: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}: ${found}`);
+const invalidClaim = (claim: string, found: string): Fault => denied(`the token cannot assume this identity: invalid ${JSON.stringify(claim)}: ${found}`);
 
 // The same words for an identity that is unknown and for one that takes no tokens of this issuer, whatever it takes
 // instead: only who was told its uid and has a matching token learns that it exists (attack 79).
@@ -48,7 +48,7 @@ const otherIssuer = ({ issuer }: Token): Fault => invalidClaim("iss", `no identi
 const mismatchFault = (token: Token, { claim, wanted }: Mismatch): Fault => {
   const value = claimOf(token.claims, claim);
   const found = value === undefined ? "the token does not have it" : `the token has ${quoteClaim(value)}`;
-  return invalidClaim(claim, `${found}; ${wanted === undefined ? "whoever may read the identity sees what it takes" : `wanted is ${wanted}`}`);
+  return invalidClaim(claim, `${found}; ${wanted === undefined ? "callers that can read the identity see the expected value" : `expected ${wanted}`}`);
 };
 
 /** When the identity ends, in milliseconds since 1970. Refuses where it has: said to those alone whose token or request matches it. */
@@ -87,7 +87,7 @@ export const openForeignTokens = (dependencies: {
     if (cached !== undefined) return cached;
     // What stands there is stored as it was given (server/resources/iam/identity.ts).
     const refuse = (cause?: unknown): Fault =>
-      unauthenticated(`nobody can act as this identity: its staticKeys.issuerKeys hold no JSON Web Key Set ({"keys": [...]})`, cause);
+      unauthenticated(`this identity cannot be assumed: its staticKeys.issuerKeys are not a JSON Web Key Set ({"keys": [...]})`, cause);
     const keys = parseObject(json);
     if (!Array.isArray(keys?.keys) || keys.keys.length === 0) throw refuse();
     try {
@@ -182,7 +182,7 @@ export const openForeignTokens = (dependencies: {
     checkNewcomer: async (token, providerAudiences) => {
       // Before the issuer is contacted (attack 18).
       if (providerAudiences === undefined && !(await isPeopleIssuer(token.issuer)))
-        throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not one that may register people here`);
+        throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not allowed to register users on this server`);
       await verifyOnce(token, issuerKeys, () => issuers.verify(token, { tenant: "people" }));
       if (!token.audience.some((entry) => providerAudiences?.includes(entry))) audiences.check(token.audience);
     },

@@ -279,7 +279,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       return authenticateAws(presented, identity);
     }
     // A client of registries that nobody has logged in with: what it shows has no subject, and would be told as malformed.
-    if (await anonymousTokens.isAnonymous(header)) throw unauthenticated("nobody has logged in: log in first, this is not open to everybody");
+    if (await anonymousTokens.isAnonymous(header)) throw unauthenticated("authentication required: log in first");
     const token = readToken(presented, clock(), acceptsRegistryTokens);
     if (token.issuer === issuer) return authenticateOwn(token, header, identity);
     if (token.isForRegistry) throw unauthenticated("the token is a registry token of another server");
@@ -320,7 +320,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       }
       const presented = readBearer(authorization);
       const token = isAwsToken(presented) ? undefined : readToken(presented, clock());
-      if (token?.issuer !== issuer) throw unauthenticated("only tokens of this server are taken here: exchange this one first");
+      if (token?.issuer !== issuer) throw unauthenticated("this endpoint accepts only tokens of this server. Exchange the token first");
       return authenticateOwn(token, header, undefined, resource);
     },
     authenticateScim: scimTokens.authenticate,

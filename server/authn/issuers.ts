@@ -66,7 +66,7 @@ const fetchJson = async (outbound: Outbound, url: string, tenant: OutboundTenant
   const answer = await outbound.fetch("issuer", url, { tenant, headers: { accept: "application/json" } });
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
   const document = parseObject(new TextDecoder().decode(answer.body));
-  if (document === undefined) throw new Error(`${url} answers no JSON object`);
+  if (document === undefined) throw new Error(`${url} did not return a JSON object`);
   return document;
 };
 
@@ -107,7 +107,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
   const unreachable = (issuer: string, cause?: unknown): Fault =>
     new Fault(
       "UNAVAILABLE",
-      `the keys of issuer ${quoteForError(issuer)} cannot be read at the moment: its /.well-known/openid-configuration must answer this server, ` +
+      `the keys of issuer ${quoteForError(issuer)} cannot be read: its /.well-known/openid-configuration must be reachable from this server,  ` +
         "and so must the key set that it names; this server's log says what failed",
       { cause },
     );
@@ -116,7 +116,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
     const held = tries.get(party);
     const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
     if (running.count >= triesMax)
-      throw throttled("too many issuers that nobody knows are named by one organization's patterns; try again", {
+      throw throttled("too many unknown issuers match the patterns of one organization. Try again", {
         name: "issuer-patterns",
         quota: limits.issuerTriesMax,
         windowMs: limits.issuerRetryMs,

@@ -155,7 +155,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
   const signingKey = async (): Promise<{ readonly kid: string; readonly key: CryptoKey }> => {
     await reloadIfStale();
     const key = currentKey();
-    if (key === undefined) throw new Error("the store holds no key that signs tokens");
+    if (key === undefined) throw new Error("the store has no key for signing tokens");
     if (signer?.kid === key.kid) return signer;
     const secret = vault.open(signingKeyPurpose, key.sealed, signingKeyBinding(key.kid));
     if (secret === undefined)

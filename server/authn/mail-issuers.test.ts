@@ -38,12 +38,12 @@ test("an absent list lets nobody speak for anything", () => {
 
 for (const [entry, why] of [
   ["https://login.example.com", 'names no domains ("=*" for every one)'],
-  ["https://login.example.com=", "is no domain"],
-  ["https://login.example.com=example.com|", "is no domain"],
-  ["https://login.example.com=*|example.com", "is no domain"],
-  ["https://login.example.com=*.example.com", "is no domain"],
-  ["https://login.example.com=localhost", "is no domain"],
-  ["https://login.example.com=ex ample.com", "is no domain"],
+  ["https://login.example.com=", "is not a domain"],
+  ["https://login.example.com=example.com|", "is not a domain"],
+  ["https://login.example.com=*|example.com", "is not a domain"],
+  ["https://login.example.com=*.example.com", "is not a domain"],
+  ["https://login.example.com=localhost", "is not a domain"],
+  ["https://login.example.com=ex ample.com", "is not a domain"],
   ["login.example.com=example.com", "names no issuer"],
   ["=example.com", "names no issuer"],
   ["ftp://login.example.com=example.com", "names no issuer"],

@@ -28,7 +28,7 @@ const readDomains = (entry: string, list: string): string[] => {
   if (list === everyDomain) return [everyDomain];
   const domains = list.split("|").map((domain) => domain.trim().toLowerCase());
   const unfit = domains.find((domain) => !domainForm.test(domain));
-  if (unfit !== undefined) throw settingFault(`${JSON.stringify(unfit)} in ${JSON.stringify(entry)} is no domain`);
+  if (unfit !== undefined) throw settingFault(`${JSON.stringify(unfit)} in ${JSON.stringify(entry)} is not a domain`);
   return domains;
 };
 

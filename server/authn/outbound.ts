@@ -158,7 +158,7 @@ const passBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number, rec
   let length = 0;
   for await (const chunk of stream) {
     length += chunk.byteLength;
-    if (length > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`);
+    if (length > bytesMax) throw new Error(`the response is longer than ${bytesMax} bytes`);
     await receive(chunk).catch((cause: unknown) => {
       throw new NotReceived("", { cause });
     });

@@ -27,7 +27,7 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
   let total = 0;
 
   const refuse = (party: string, own: boolean): Fault =>
-    throttled(`too many ${what} are asked at once${own ? ` for ${party}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
+    throttled(`too many concurrent requests to ${what}${own ? ` for ${party}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
 
   const leave = (party: string): void => {
     const line = waiting.get(party);

@@ -55,7 +55,7 @@ export interface Rights {
 
 /** The refusal of a caller without rights (`RightsCache.of` returns undefined). */
 export const withoutRights = (): Fault =>
-  unauthenticated("the identity of this token no longer exists or has ended (its expireTime), or its session was revoked");
+  unauthenticated("the identity of this token no longer exists or has expired (expireTime), or its session was revoked");
 
 /** What a token limits its bearer's rights to. */
 export interface Downscoping {

@@ -38,14 +38,14 @@ export interface ArchiveWriter {
 const errorCodeOf = (thrown: unknown): string => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");
 
 const placeFaults: Readonly<Record<string, string>> = {
-  ENOSPC: "there is no space left",
+  ENOSPC: "no space left on the disk",
   EDQUOT: "the user's space is used up",
-  EFBIG: "files there may not become so large",
-  EACCES: "this user may not write there",
-  EPERM: "this user may not write there",
-  EROFS: "nothing can be written there",
-  ENOENT: "the folder is not there",
-  ENOTDIR: "that is no folder",
+  EFBIG: "the file would exceed the maximum size",
+  EACCES: "this user cannot write there",
+  EPERM: "this user cannot write there",
+  EROFS: "the file system is read-only",
+  ENOENT: "the directory does not exist",
+  ENOTDIR: "it is not a directory",
 };
 
 const writeFault = (path: string, thrown: unknown): unknown => {
@@ -205,7 +205,7 @@ async function* readTar(path: string): AsyncGenerator<Member> {
   // Not Readable.toWeb: that goes on giving pieces to a stream that is given up, which ends the process.
   const entries = ReadableStream.from(createReadStream(path, { highWaterMark: 1024 * 1024 })).pipeThrough(decoder);
   for await (const { header, body } of entries) {
-    if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is no file`);
+    if (header.type !== "file") throw brokenBackup(`${JSON.stringify(header.name)} is not a file`);
     yield { name: header.name, sizeBytes: header.size, content: body };
   }
 }
@@ -214,8 +214,8 @@ async function* readTar(path: string): AsyncGenerator<Member> {
 async function* readFolder(path: string): AsyncGenerator<Member> {
   const memberOf = async (name: string): Promise<Member> => {
     const found = await findFile(join(path, name));
-    if (!found) throw brokenBackup(`${name} is not there`);
-    if (!found.isFile()) throw brokenBackup(`${JSON.stringify(name)} is no file`);
+    if (!found) throw brokenBackup(`${name} is missing`);
+    if (!found.isFile()) throw brokenBackup(`${JSON.stringify(name)} is not a file`);
     return { name, sizeBytes: found.size, content: createReadStream(join(path, name), { highWaterMark: 1024 * 1024 }) };
   };
   const sums = await memberOf(sumsName);
@@ -225,7 +225,7 @@ async function* readFolder(path: string): AsyncGenerator<Member> {
     rest = lines.pop() ?? "";
     for (const line of lines) {
       const name = line.slice(66);
-      if (memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
+      if (memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is not a valid member name`);
       yield await memberOf(name);
     }
   }
@@ -272,8 +272,8 @@ export const readArchive = async (
     for await (const { name, sizeBytes, content } of found.isDirectory() ? readFolder(path) : readTar(path)) {
       // What the sums do not list is nobody's word for anything (attack 198).
       const next = behind.get(last);
-      if (next !== undefined && name !== next) throw brokenBackup(`${JSON.stringify(name)} stands where ${next || "nothing"} should`);
-      if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is no name of a member`);
+      if (next !== undefined && name !== next) throw brokenBackup(`found ${JSON.stringify(name)} instead of ${next || "nothing"}`);
+      if (name !== sumsName && memberKindOf(name) === undefined) throw brokenBackup(`${JSON.stringify(name)} is not a valid member name`);
       last = name;
       const hash = hashing();
       let readBytes = 0;
@@ -290,7 +290,7 @@ export const readArchive = async (
       const sha256 = hash.hex();
       if (name === sumsName) expected = sha256;
       else if (expected === "") {
-        if (name === manifestName || name === sealName) throw brokenBackup(`${name} stands before ${sumsName}`);
+        if (name === manifestName || name === sealName) throw brokenBackup(`${name} comes before ${sumsName}`);
         members++;
         sums.update(sumLine(sha256, name));
         onSum(name, sha256);

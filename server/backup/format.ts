@@ -87,7 +87,7 @@ const parsed = (name: string, content: string): JsonObject => {
   } catch {
     // As what is no object.
   }
-  throw brokenBackup(`${name} is not what Gantry writes there`);
+  throw brokenBackup(`${name} was not written by Gantry`);
 };
 
 const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
@@ -100,7 +100,7 @@ const nameForm = /^[a-z][a-z0-9_]{0,62}$/;
 export const readHead = (content: string): BackupHead => {
   const head = parsed(headName, content);
   if (text(head, "format") !== formatName)
-    throw new Fault("FAILED_PRECONDITION", `it is no ${formatName}, but ${JSON.stringify(text(head, "format").slice(0, 40))}`);
+    throw new Fault("FAILED_PRECONDITION", `it is not a ${formatName} but ${JSON.stringify(text(head, "format").slice(0, 40))}`);
   const tables = objects(head.tables).map((table): CopiedTable => ({ name: text(table, "name"), columns: texts(table, "columns") }));
   if (tables.some(({ name, columns }) => !nameForm.test(name) || columns.length === 0 || columns.some((column) => !nameForm.test(column))))
     throw brokenBackup(`${headName} names a table that none of ours is`);

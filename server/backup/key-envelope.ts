@@ -48,7 +48,7 @@ export const openKey = async (content: string, passphrase: string, id: string): 
   };
   const [salt, nonce, sealed] = [bytesOf("salt"), bytesOf("nonce"), bytesOf("sealed")];
   // The cost is ours, not what a file asks for.
-  if (nonce.length !== 12 || sealed.length !== keyBytes + 16) throw brokenBackup(`${keyName} is not what Gantry writes there`);
+  if (nonce.length !== 12 || sealed.length !== keyBytes + 16) throw brokenBackup(`${keyName} was not written by Gantry`);
   const decipher = createDecipheriv("aes-256-gcm", await derivePassphraseKey(passphrase, salt), nonce, { authTagLength: 16 })
     .setAAD(Buffer.from(id))
     .setAuthTag(sealed.subarray(-16));

@@ -211,7 +211,7 @@ const writeBlobs = async (
       })();
       const hex = sha256.slice("sha256:".length);
       const written = await writer.add(blobName(hex), sizeBytes, counted);
-      if (written.sha256 !== hex) reportBroken(sha256, "has other bytes than its digest says");
+      if (written.sha256 !== hex) reportBroken(sha256, "does not match its digest");
     }
   }
   return broken;

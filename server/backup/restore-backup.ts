@@ -97,7 +97,7 @@ const load = async (loading: Loading, { path, verified, blobs, nowMs, progress }
     if (count !== expected) throw brokenBackup(`table ${table.name} has ${count} rows, not ${expected}`);
   }
   const hidden = await hideBroken(loading, written, nowMs);
-  if (hidden !== broken.size) throw brokenBackup(`the bytes of ${hidden} blobs are not in it, and it tells of ${broken.size}`);
+  if (hidden !== broken.size) throw brokenBackup(`the content of ${hidden} blobs is missing, but it lists ${broken.size} as missing`);
   for (const sequence of manifest.sequences) await loading.writeSequence(sequence);
 };
 

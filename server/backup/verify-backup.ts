@@ -94,11 +94,11 @@ export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): 
     const { name } = member;
     const kind = memberKindOf(name);
     if ((name === headName) !== (head === undefined))
-      throw brokenBackup(head === undefined ? `it does not begin with ${headName}` : `${headName} is there twice`);
+      throw brokenBackup(head === undefined ? `it does not begin with ${headName}` : `${headName} occurs twice`);
     progress({ done: ++done, total: 0, what: "members" });
     if (kind?.is === "text") {
       const content = await readTextMember(member);
-      if (texts.has(name)) throw brokenBackup(`${name} is there twice`);
+      if (texts.has(name)) throw brokenBackup(`${name} occurs twice`);
       texts.set(name, content);
       if (name === headName) head = readHead(content);
       if (name === keyName) keyEnvelope = content;
@@ -129,11 +129,11 @@ export const verifyBackup = async ({ path, progress, findKey }: VerifyOptions): 
   const unnamed = Object.keys(checks.rows).find((name) => !tables.some((table) => table.name === name));
   if (unnamed !== undefined) throw brokenBackup(`it has rows of ${unnamed}, which ${headName} does not name`);
   const broken = new Set(manifest.brokenBlobs);
-  for (const hex of other) if (!broken.has(hex)) throw brokenBackup(`blob sha256:${hex} has other bytes than its digest says`);
+  for (const hex of other) if (!broken.has(hex)) throw brokenBackup(`blob sha256:${hex} does not match its digest`);
   if (blobCount < manifest.blobs.count - broken.size || blobCount > manifest.blobs.count) requireCount(manifest.blobs.count, blobCount, "blobs");
   if (secretKey !== undefined) {
     const opened = vaultOf(secretKey).open(manifestPurpose, (texts.get(sealName) ?? "").trim(), [id]);
-    if (opened !== sha256Of(manifestText)) throw brokenBackup(`${manifestName} is not what was written with the secret key`);
+    if (opened !== sha256Of(manifestText)) throw brokenBackup(`${manifestName} was not written with the secret key`);
   }
   return { head, manifest, secretKey, hasKey: keyEnvelope !== undefined };
 };

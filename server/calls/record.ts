@@ -157,7 +157,7 @@ const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: numbe
 export const waitForTurn = <T>(turn: Promise<T>): Promise<T> =>
   timed(turn, (call, fromMs, untilMs) => {
     call.turnMs += untilMs - fromMs;
-    call.trace?.part("wait for a turn", fromMs, untilMs);
+    call.trace?.part("wait in the queue", fromMs, untilMs);
   });
 
 /** Of a connection that is there it is nothing to tell. */

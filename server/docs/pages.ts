@@ -113,7 +113,7 @@ const searchHtml = (index: SearchIndex, query: string): string => {
   if (query.trim() === "") return "<h1>Search</h1><p>Type what you look for: an operation, a path, a word of a guide.</p>";
   const found = index.find(query);
   const heading = `<h1>Search: ${escapeHtml(query)}</h1>`;
-  if (found.length === 0) return `${heading}<p>Nothing is found. Fewer words, or the beginning of one, may find more.</p>`;
+  if (found.length === 0) return `${heading}<p>No results. Try fewer words, or the beginning of a word.</p>`;
   const entries = found.map(({ href, title, where, text }) => {
     const beginning = text === "" ? "" : `<p>${escapeHtml(text)}</p>`;
     return `<li><a href="${escapeHtml(href)}">${escapeHtml(title)}</a><p class="quiet">${escapeHtml(where)}</p>${beginning}</li>`;
@@ -124,9 +124,7 @@ const searchHtml = (index: SearchIndex, query: string): string => {
 const absent = (path: string): DocsPage => ({
   path,
   title: "No such page",
-  main:
-    `<h1>No such page</h1><p>There is nothing at <code>${escapeHtml(path.slice(0, 200))}</code>. ` +
-    "The contents and the search lead to everything there is.</p>",
+  main: `<h1>No such page</h1><p>There is nothing at <code>${escapeHtml(path.slice(0, 200))}</code>. ` + "Use the contents or the search.</p>",
 });
 
 export type AnswerPage = (path: string, request: EndpointRequest) => Promise<EndpointAnswer>;

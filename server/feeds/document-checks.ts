@@ -29,7 +29,7 @@ export const readShortFile = async ({ fetch }: Pick<Fetching, "fetch">, url: URL
       pieces.push(piece);
     },
   });
-  if (status !== 200) throw new AnswerFault(status, `${addressLabel(url)} answers with status ${status}`);
+  if (status !== 200) throw new AnswerFault(status, `${addressLabel(url)} returned status ${status}`);
   return Buffer.concat(pieces);
 };
 
@@ -98,10 +98,10 @@ const digestNames: ReadonlyMap<number, readonly [name: string, label: string]> =
 const checkHash = async (file: StoredFile, content: Buffer): Promise<void> => {
   const [wanted = ""] = content.toString("latin1").trim().split(/\s/, 1);
   const [name, label] = (/^[0-9a-f]+$/i.test(wanted) && digestNames.get(wanted.length)) || [];
-  if (name === undefined || label === undefined) throw new DocumentError(1, "has a hash beside it that is neither SHA-256 nor SHA-512");
+  if (name === undefined || label === undefined) throw new DocumentError(1, "has a published hash that is not SHA-256 or SHA-512");
   const hash = createHash(name);
   for await (const piece of file.bytes()) hash.update(piece);
-  if (hash.digest("hex") !== wanted.toLowerCase()) throw new DocumentError(1, `is not what its provider has written: its ${label} is another one`);
+  if (hash.digest("hex") !== wanted.toLowerCase()) throw new DocumentError(1, `does not match its published ${label}`);
 };
 
 const checkSignature = async ({ nowMs }: Fetching, file: StoredFile, content: Buffer, { keys, missing }: SigningKeys): Promise<void> => {
@@ -131,7 +131,7 @@ const checkSignature = async ({ nowMs }: Fetching, file: StoredFile, content: Bu
   } catch (thrown) {
     reasons.push(messageOf(thrown));
   }
-  throw new DocumentError(1, `has a signature that is none of its provider's: ${reasons.join("; ") || "it holds none"}`);
+  throw new DocumentError(1, `is not signed by its provider: ${reasons.join("; ") || "it holds none"}`);
 };
 
 /** Whether there was anything to check. Throws DocumentError where something is wrong, and a Fault where it cannot be had. */

@@ -446,11 +446,11 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
     "advisories",
     wolfi.replace("fixed-version: 1.10-r0", 'fixed-version: "1\\e[2J"'),
     15,
-    /must not hold control characters/,
+    /must not contain control characters/,
   ],
-  ["a bell in a note", "advisories", wolfi.replace('"No time: the quay is closed"', '"\\a"'), 53, /must not hold control characters/],
-  ["NUL in JSON", "vulnerabilities", withCna({ title: "a\u0000b" }), 12, /title must not hold control characters/],
-  ["half of a surrogate pair", "vulnerabilities", withCna({ title: "a" }).replace('"a"', '"\\ud800"'), 12, /title must not hold half of a surrogate pair/],
+  ["a bell in a note", "advisories", wolfi.replace('"No time: the quay is closed"', '"\\a"'), 53, /must not contain control characters/],
+  ["NUL in JSON", "vulnerabilities", withCna({ title: "a\u0000b" }), 12, /title must not contain control characters/],
+  ["half of a surrogate pair", "vulnerabilities", withCna({ title: "a" }).replace('"a"', '"\\ud800"'), 12, /title must not contain half of a surrogate pair/],
   ["a state that is none", "vulnerabilities", json({ ...cve, cveMetadata: { ...cve.cveMetadata, state: "MAYBE" } }), 6, /state must be PUBLISHED or REJECTED/],
   ["a number that is none", "vulnerabilities", json({ ...cve, cveMetadata: { ...cve.cveMetadata, cveId: "CVE-1" } }), 5, /cveId must be a number/],
   ["a text where an object is wanted", "vulnerabilities", json({ ...cve, containers: "all" }), 10, /^containers must be an object/],
@@ -497,7 +497,7 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
     4,
     /more than 100 aliases/,
   ],
-  ["a key with a line end", "advisories", file("secdb.json").replace('"1.2.3-r0"', '"1\\n2"'), 5, /must not hold control characters/],
+  ["a key with a line end", "advisories", file("secdb.json").replace('"1.2.3-r0"', '"1\\n2"'), 5, /must not contain control characters/],
 ];
 
 for (const [title, kind, text, line, reason] of hostile) {

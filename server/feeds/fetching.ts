@@ -116,7 +116,7 @@ export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: UR
     }
     if (status !== 200) {
       const hint = status >= 300 && status < 400 ? `; it redirects more than ${limits.feedRedirectsMax} times, or to nowhere` : "";
-      throw new AnswerFault(status, `${addressLabel(url)} answers with status ${status}${hint}`);
+      throw new AnswerFault(status, `${addressLabel(url)} returned status ${status}${hint}`);
     }
     validators.keep(url.href, { etag: headers.etag ?? "", lastModified: headers["last-modified"] ?? "", listed });
     const file = temporary.read();

@@ -93,7 +93,7 @@ export class Field {
   /** Returns the first `lengthMax` characters of a text, and notes that it was longer. Half of a surrogate pair at the cut goes. */
   private cut(value: string, lengthMax: number): string {
     if (value.length <= lengthMax) return value;
-    this.noteCut(new FieldError(this.path, `is longer than ${lengthMax} characters: what follows is left out of the record, and kept in the document`));
+    this.noteCut(new FieldError(this.path, `is longer than ${lengthMax} characters: the record is cut off there; the document has the whole text`));
     const start = value.slice(0, lengthMax);
     return /[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start;
   }
@@ -101,23 +101,23 @@ export class Field {
   /** Returns a free text of any number of lines, cut to its limit; "" if it is missing. */
   prose(): string {
     const value = this.cut(this.string(), limits.feedProseLengthMax);
-    if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
-    return inProse.test(value) ? this.refuse("must not hold control characters") : value;
+    if (!value.isWellFormed()) return this.refuse("must not contain half of a surrogate pair");
+    return inProse.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
   /** A text of one line, such as a name or a version; "" where it is missing. */
   name(lengthMax: number = limits.feedNameLengthMax): string {
     const value = this.string();
     if (value.length > lengthMax) return this.refuse(`must be at most ${lengthMax} characters`);
-    if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
-    return inNames.test(value) ? this.refuse("must not hold control characters") : value;
+    if (!value.isWellFormed()) return this.refuse("must not contain half of a surrogate pair");
+    return inNames.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
   /** Returns a free text of one line, such as a path, cut to its limit; "" if it is missing. IDs, versions and addresses are never cut. */
   freeText(): string {
     const value = this.cut(this.string(), limits.feedNameLengthMax);
-    if (!value.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
-    return inNames.test(value) ? this.refuse("must not hold control characters") : value;
+    if (!value.isWellFormed()) return this.refuse("must not contain half of a surrogate pair");
+    return inNames.test(value) ? this.refuse("must not contain control characters") : value;
   }
 
   /** The same, but it must be there. */
@@ -143,7 +143,7 @@ export class Field {
   id(): string {
     const value = this.required();
     if (value.length > limits.feedIdLengthMax) return this.refuse(`must be at most ${limits.feedIdLengthMax} characters`);
-    return /\s/.test(value) ? this.refuse("must not hold blanks") : value;
+    return /\s/.test(value) ? this.refuse("must not contain spaces") : value;
   }
 
   /** A number that its origin chose as a text, with blanks inside but none around it (CSAF 2.0, 3.2.1.12.4). */

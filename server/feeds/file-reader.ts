@@ -113,7 +113,7 @@ export class FeedFileReader {
     let end = this.buffered.indexOf(10);
     for (let from = this.buffered.length; end < 0 && (await this.readMore()); from = this.buffered.length) {
       if (this.buffered.length > limits.feedLineBytesMax)
-        throw new DocumentError(this.lineNumber, `holds a line of more than ${limits.feedLineBytesMax} bytes`);
+        throw new DocumentError(this.lineNumber, `contains a line of more than ${limits.feedLineBytesMax} bytes`);
       end = this.buffered.indexOf(10, from);
     }
     if (end < 0 && this.buffered.length === 0) return undefined;
@@ -161,7 +161,8 @@ export class FeedFileReader {
     for (let at = 0; ; ) {
       at = scan.endIn(this.buffered, at);
       if (scan.isEnded) return { text: Buffer.from(this.consume(at)), line };
-      if (this.buffered.length > limits.feedDocumentBytesMax) throw new DocumentError(line, `holds a value of more than ${limits.feedDocumentBytesMax} bytes`);
+      if (this.buffered.length > limits.feedDocumentBytesMax)
+        throw new DocumentError(line, `contains a value of more than ${limits.feedDocumentBytesMax} bytes`);
       if (await this.readMore()) continue;
       if (at > 0 && scan.isPlain) return { text: Buffer.from(this.consume(at)), line };
       throw new DocumentError(line, "not valid JSON: it ends too early");

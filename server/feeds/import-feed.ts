@@ -205,7 +205,7 @@ const sharedNameOf = ({ key, label }: Source): string => (URL.canParse(key) ? la
 /** What members of the group may read of a failure: not how the operator's network or file system answered. */
 const sharedDetailOf = (detail: string): string => detail.replaceAll(/ (cannot be (?:reached|read)): .*/g, " $1");
 
-const howToWithdraw = "nothing of it was withdrawn. To withdraw them, import it with --allow-withdrawals.";
+const howToWithdraw = "none of them were withdrawn. To withdraw them, import the source with --allow-withdrawals.";
 
 /** The parts that were read; everything else about reading goes into the result. */
 async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, begin: (label: string) => void): AsyncGenerator<ReadPart> {
@@ -329,7 +329,7 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
     if (result.isDelta) return !settled;
     const releases = told ? await findFilesOfForms(rows, feed, releaseForms, result.parts.keys()) : [];
     for (const name of await markAbsentFiles(rows, feed, result.parts.keys(), releases, target.nowMs))
-      addNamed(result.remarks, `${name}: the source no longer has this file: its release is no longer judged, and nothing of it was withdrawn`);
+      addNamed(result.remarks, `${name}: the source no longer has this file: its release is no longer covered, and none of its records were withdrawn`);
     const kept = new Map([...result.parts, ...releases.map((name) => [name, Number.MAX_SAFE_INTEGER] as const)]);
     if (told) await keepParts(rows, { feed, run }, await findFeedPartsExcept(rows, feed, kept));
     const gone = await deleteFeedPartsExcept(rows, feed, kept);
@@ -514,7 +514,10 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
   // A source that never told a record holds nothing back: that it was refused says all.
   const isKnown = !result.isUnread || (await countFeedRecords(store.read, feed)) > 0;
   if (result.isUnread && isKnown && result.held.length === 0)
-    addNamed(result.held, `${sharedNameOf(source)}: nothing was withdrawn, for it cannot be understood: ${result.refused[0] ?? "its only file was refused"}`);
+    addNamed(
+      result.held,
+      `${sharedNameOf(source)}: no records were withdrawn, because the source cannot be read: ${result.refused[0] ?? "its only file was refused"}`,
+    );
   const held = await store.write(async (rows) => {
     await lockFeed(rows, feed);
     const next = isKnown ? heldOf(result, await findHeldBack(rows, feed), nowMs) : nothingHeld;
@@ -588,7 +591,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     if (!allowWithdrawals && !result.isDelta && result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0) {
       result.isUnread = true;
       result.emptied = await countFeedRecords(store.read, feed);
-      addNamed(result.held, `${sharedNameOf(source)}: holds no files any more, and had ${result.emptied} records before; ${howToWithdraw}`);
+      addNamed(result.held, `${sharedNameOf(source)}: contains no files any more, but had ${result.emptied} records before; ${howToWithdraw}`);
     }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
     await closeSource(from, result);

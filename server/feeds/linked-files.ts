@@ -164,7 +164,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
   try {
     found = (await lines("changes.csv")).map((line) => {
       const [, path = "", listed = ""] = changeForm.exec(line) ?? [];
-      if (path === "") throw new DocumentError(1, 'changes.csv must hold lines such as "2024/a.json","2024-01-31T08:00:00Z"');
+      if (path === "") throw new DocumentError(1, 'changes.csv must contain lines such as "2024/a.json","2024-01-31T08:00:00Z"');
       return [path, listed] as const;
     });
   } catch (thrown) {
@@ -176,7 +176,7 @@ const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Li
       const url = URL.parse(path, folder.href);
       // A list of paths leads nowhere else.
       if (url === null || !url.href.startsWith(folder.href))
-        throw new DocumentError(1, `names ${JSON.stringify(path)}, which lies outside of ${addressLabel(folder)}`);
+        throw new DocumentError(1, `names ${JSON.stringify(path)}, which is outside ${addressLabel(folder)}`);
       return { url, listed, checks: checksBeside(url) };
     }),
   );
@@ -200,7 +200,7 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
     yield refusedList(url, refusalOf(thrown));
     return;
   }
-  if (feeds.length + folders.length === 0) yield refusedList(url, "distributions names neither a ROLIE feed nor a folder");
+  if (feeds.length + folders.length === 0) yield refusedList(url, "distributions must name a ROLIE feed or a directory");
   const seen = new Set<string>();
   const once = (links: readonly Link[]): Link[] => links.filter(({ url: { href } }) => !seen.has(href) && seen.add(href));
   for (const feed of feeds) {

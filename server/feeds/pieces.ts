@@ -41,7 +41,7 @@ const partsUntil = (reader: FeedFileReader, first: number | undefined, last: num
   let isEnded = false;
   return async () => {
     if (isEnded) return undefined;
-    if (!isBegun && (await reader.take()) !== first) throw notJson(reader, "a list or an object must stand here");
+    if (!isBegun && (await reader.take()) !== first) throw notJson(reader, "must be a list or an object");
     const next = await reader.peek();
     if (next === last) {
       await reader.take();
@@ -49,8 +49,8 @@ const partsUntil = (reader: FeedFileReader, first: number | undefined, last: num
       return undefined;
     }
     if (next === undefined) throw notJson(reader, "it ends too early");
-    if (isBegun && (await reader.take()) !== comma) throw notJson(reader, "a comma must stand here");
-    if (isBegun && (await reader.peek()) === last) throw notJson(reader, "a value must stand behind the comma");
+    if (isBegun && (await reader.take()) !== comma) throw notJson(reader, "expected a comma");
+    if (isBegun && (await reader.peek()) === last) throw notJson(reader, "expected a value after the comma");
     isBegun = true;
     return readPart();
   };
@@ -66,7 +66,7 @@ const listPieces = (reader: FeedFileReader, before = "", behind = ""): Pieces =>
 const memberPieces = (reader: FeedFileReader): Pieces =>
   partsUntil(reader, objectStart, objectEnd, async () => {
     const key = await reader.value();
-    if ((await reader.take()) !== colon) throw notJson(reader, "a colon must stand here");
+    if ((await reader.take()) !== colon) throw notJson(reader, "expected a colon");
     const value = await reader.value();
     return { text: Buffer.concat([Buffer.from("{"), key.text, Buffer.from(":"), value.text, Buffer.from("}")]), line: key.line };
   });
@@ -83,7 +83,7 @@ const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
   const readText = async (): Promise<string> => ((await reader.line()) ?? Buffer.alloc(0)).toString("latin1").trim();
   const head = await readText();
   const [, date] = scoreDate.exec(head) ?? [];
-  if (date === undefined) throw new DocumentError(1, "is a table of EPSS whose first line names no score_date");
+  if (date === undefined) throw new DocumentError(1, "must have score_date in the first line of the EPSS table");
   if ((await readText()) !== "cve,epss,percentile") throw new DocumentError(2, "must be the heading cve,epss,percentile");
   const next = linePieces(reader);
   return async () => {

@@ -161,7 +161,7 @@ async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, k
     if (before?.digest === digest) yield { kind: "unchanged", records: before.records };
     else {
       isUnchanged = false;
-      if (pieces.length === 0) yield { kind: "passed over", label: file.label, reason: `tells of no ${context.options.kind}` };
+      if (pieces.length === 0) yield { kind: "passed over", label: file.label, reason: `contains no ${context.options.kind}` };
       yield* readPart(context, file, { part, digest, isKnown: before !== undefined }, pieces);
     }
   }
@@ -188,7 +188,7 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
         sizeBytes += bytes.length;
         const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
         if (notation === "prose") {
-          yield { kind: "passed over", label, reason: "is no feed" };
+          yield { kind: "passed over", label, reason: "is not a known feed format" };
           continue;
         }
         const text = decodeUtf8(bytes);
@@ -196,7 +196,7 @@ async function* readBundle(context: ReadContext, file: FeedFile, { digest, docum
         const found = await readDocument(text, notation, options, bytes[0] === 0xef ? undefined : deflated);
         read.push(...found);
         yield* remarksOn(text, notation, found, label, 1);
-        if (tellsNothing(text, found)) yield { kind: "passed over", label, reason: `tells of no ${options.kind}` };
+        if (tellsNothing(text, found)) yield { kind: "passed over", label, reason: `contains no ${options.kind}` };
       } catch (thrown) {
         if (!(thrown instanceof DocumentError)) throw thrown;
         isRefused = true;
@@ -223,7 +223,7 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
   // Before it is known to be text: a picture is no damaged feed.
   const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
   if (notation === "prose" && file.isOfMany) {
-    yield { kind: "passed over", label: file.label, reason: "is no feed" };
+    yield { kind: "passed over", label: file.label, reason: "is not a known feed format" };
     yield { kind: "end", file: end };
     return;
   }
@@ -237,7 +237,7 @@ async function* readOneDocument(context: ReadContext, file: FeedFile, reader: Fe
       yield* keepEmptied(file, emptied);
       return;
     }
-    yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+    yield { kind: "passed over", label: file.label, reason: `contains no ${options.kind}` };
   }
   const place = { part: 0, digest, isKnown: before !== undefined };
   yield partReading(context, file, place, { documents, isPartial: false, line: 1, sizeBytes: bytes.length });

@@ -85,7 +85,7 @@ const findUndoable = async (services: Services, options: UndoImport): Promise<Un
   if (!isToldKind(only.kind))
     throw new Fault(
       "FAILED_PRECONDITION",
-      `cannot undo an import of ${only.kind}: only advisories and vulnerabilities keep what an import replaced. Import an earlier copy of the source.`,
+      `cannot undo an import of ${only.kind}: only imports of advisories and vulnerabilities can be undone. Import an earlier copy of the source.`,
     );
   if (only.runOpen)
     throw new Fault("FAILED_PRECONDITION", `an import of ${label} is running or was interrupted: wait for its end, or import the source again, then undo`);

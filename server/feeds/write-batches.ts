@@ -103,7 +103,7 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
     if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
     if (other === undefined) {
       context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
-      return { counts: noOwnedCounts, older: 0, refusals: [{ label: only.label, line: only.line, reason: "holds something that cannot be stored" }] };
+      return { counts: noOwnedCounts, older: 0, refusals: [{ label: only.label, line: only.line, reason: "contains a value that cannot be stored" }] };
     }
     let counts = noOwnedCounts;
     let older = 0;

@@ -56,7 +56,7 @@ export const readMask = (
   const names = text === "" ? [] : text.split(",").map((name) => name.trim());
   if (names.includes("")) violations.add("update_mask", "must be field paths separated by commas, none of them empty");
   if (names.includes("*")) {
-    if (names.length > 1) violations.add("update_mask", '"*" stands alone');
+    if (names.length > 1) violations.add("update_mask", '"*" must be the only path');
     return { mask: { paths: replacedFields(message, namedByBody).map((field) => [field.json]), replacesAll: true }, violations: violations.list };
   }
   if (names.length > 0) {

@@ -15,7 +15,7 @@ import { namedGroupsOf } from "./validate.ts";
 
 /** Names the missing capability, and the resource path only to whoever may see groups there. */
 const permissionDenied = (rights: Rights, capability: string, path: string): Fault => {
-  if (path === EVERYWHERE) return denied(`Permission denied: only the operator may do this (${capability})`);
+  if (path === EVERYWHERE) return denied(`Permission denied: this operation requires the operator (${capability})`);
   if (rights.suspended?.includes(rootOf(path))) return denied(suspendedText);
   if (missingCapability(rights, ["groups.list"], path) !== undefined) return denied("Permission denied");
   return denied(`Permission denied: ${capability} is required at ${path}`);
@@ -39,8 +39,9 @@ const daysOf = (ms: number): number => ms / (24 * 60 * 60 * 1000);
 /** Names the right that does not last, and who can give it for good; its place only to whoever may see groups there. */
 const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: string): Fault => {
   const right = missingCapability(rights, ["groups.list"], path) === undefined ? `${capability} at ${path}` : capability;
-  const source = endMs === undefined ? `comes from the groups of your sign-in ${why}` : `is yours for a time, and what it gives ends by ${timestamp(endMs)}`;
-  return denied(`Permission denied: ${right} ${source}; somebody who holds ${right} by a role binding without an end can give it for good`);
+  const source =
+    endMs === undefined ? `comes from the groups of your sign-in ${why}` : `expires at ${timestamp(endMs)}, and permissions that you grant must not outlast it`;
+  return denied(`Permission denied: ${right} ${source}. A caller with ${right} from a role binding without expiry can grant it permanently`);
 };
 
 /**

@@ -46,7 +46,7 @@ interface Judgement {
 
 const cannot = ({ fact }: BoundResource, why: string): string => `cannot undelete ${wordsOf(fact.short)}: ${why}`;
 
-const endedReason = "it has ended (its expireTime)";
+const endedReason = "it has expired (expireTime)";
 
 const hasEnded = (record: JsonObject, nowMs: number): boolean => text(record, "expireTime") !== "" && Date.parse(text(record, "expireTime")) <= nowMs;
 
@@ -95,7 +95,7 @@ const judgeAll = async (context: ChangeContext, resource: BoundResource, records
   const leave = (record: JsonObject, reason: string): void => void leftOut.push({ resourceType: resource.fact.name, resourceUid: text(record, "uid"), reason });
   const returning = records.filter((record) => {
     const place = placeOfResource(resource, text(record, "uid"));
-    if (!places.has(place)) leave(record, `${place}, where it lay, is gone`);
+    if (!places.has(place)) leave(record, `its parent ${place} no longer exists`);
     else if (hasEnded(record, context.nowMs)) leave(record, endedReason);
     else return true;
     return false;
@@ -144,7 +144,7 @@ const namingGone = async <T>(resource: BoundResource, uid: string, work: Promise
     return await work;
   } catch (thrown) {
     if (thrown instanceof Fault && sqlState(thrown.cause) === "23503")
-      throw blocked("REFERENCE_GONE", uid, [cannot(resource, "something that it stands on is gone")]);
+      throw blocked("REFERENCE_GONE", uid, [cannot(resource, "a resource that it depends on no longer exists")]);
     throw thrown;
   }
 };
@@ -203,9 +203,9 @@ export const undeleteTree = async (asking: ChangeContext, resource: BoundResourc
     leftOut.push(...judged.leftOut);
     for (const { record } of judged.fit)
       if (!returned.has(text(record, "uid")))
-        leftOut.push({ resourceType: found.fact.name, resourceUid: text(record, "uid"), reason: "its like is there already" });
+        leftOut.push({ resourceType: found.fact.name, resourceUid: text(record, "uid"), reason: "the same resource already exists" });
     for (const record of back) told.push({ resource: found, record });
   }
-  if (!top) throw blocked("UNDELETE_BLOCKED", resourceUid, [cannot(resource, "nothing is kept of it")]);
+  if (!top) throw blocked("UNDELETE_BLOCKED", resourceUid, [cannot(resource, "it can no longer be restored")]);
   return { record: top, events: eventsOf(context, told), leftOut };
 };

@@ -27,7 +27,7 @@ const callSchema = {
   type: "object" as const,
   properties: {
     operation: { type: "string", description: `Name of the operation, as ${searchTool} gives it.` },
-    arguments: { type: "object", description: "The arguments, as the operation's inputSchema says." },
+    arguments: { type: "object", description: "The arguments, as described by the operation's inputSchema." },
   },
   required: ["operation"],
 };
@@ -45,10 +45,10 @@ const searchDefinition: ToolDefinition = {
   title: "Search operations",
   description:
     `Finds operations of the API by words such as "role binding", and returns the name, description and inputSchema of at most ` +
-    `${limits.mcpOperationsMax}. Call what it finds with ${readTool}.`,
+    `${limits.mcpOperationsMax}. Call the operations with ${readTool}.`,
   inputSchema: {
     type: "object",
-    properties: { query: { type: "string", description: "Words of what you look for. Example: list pull tokens" } },
+    properties: { query: { type: "string", description: "Search words. Example: list pull tokens" } },
     required: ["query"],
   },
   annotations: { title: "Search operations", readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },

@@ -146,11 +146,11 @@ const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<En
 const answerMessage = async (exchange: Exchange): Promise<EndpointAnswer> => {
   const text = await exchange.request.readText();
   // Batches were of one revision (2025-03-26), and no later one has them: one request is one of the caller's share.
-  if (/^\s*\[/.test(text)) return protocolError(400, -32_600, "the body must be one JSON-RPC message: there are no batches", null);
+  if (/^\s*\[/.test(text)) return protocolError(400, -32_600, "the body must be one JSON-RPC message: batches are not supported", null);
   const { body, problems } = exchange.options.parse(text);
   if (problems[0] || !isObject(body)) return protocolError(400, -32_700, `the body ${problems[0]?.description ?? "is empty"}`, null);
   // Nothing here changes while a client listens.
-  if (body.method === "subscriptions/listen") return protocolError(404, -32_601, "there is nothing to listen to", body.id ?? null);
+  if (body.method === "subscriptions/listen") return protocolError(404, -32_601, "this server does not offer an event stream", body.id ?? null);
   const answer = await exchangeMessage(exchange, body);
   if (exchange.failure) throw exchange.failure;
   return answer;

@@ -94,7 +94,7 @@ const shorten = (value: Json, attempt: Try, place: Place): Json => {
   const entries = Object.entries(value);
   // Fields of a message are few; a map may hold any number.
   const shown = entries.slice(0, limits.mcpKeysMax);
-  if (shown.length < entries.length) attempt.note(`${at === "" ? "the answer" : at} has ${entries.length} keys, of which the first ${shown.length} are here`);
+  if (shown.length < entries.length) attempt.note(`${at === "" ? "the response" : at} has ${entries.length} keys; the first ${shown.length} are shown`);
   return Object.fromEntries(
     shown.map(([key, held], index) => {
       const seen = seenText(key.slice(0, limits.mcpResultBytesMax));
@@ -128,7 +128,7 @@ export const boundMessage = (message: JsonObject, output?: MessageFact): Bounded
     if (attempt.left >= 0 && isObject(shortened) && seenBytesOf(shortened, limits.mcpResultBytesMax) <= limits.mcpResultBytesMax)
       return { message: shortened, leftOut };
   }
-  return { message: scalarsOf(message), leftOut: ["the answer is too large to be shown: only its single values are here; ask for less of it"] };
+  return { message: scalarsOf(message), leftOut: ["the response is too large: only its scalar values are shown. Request less"] };
 };
 
 /** JSON name of the list in an answer that comes in pages; undefined for any other. */

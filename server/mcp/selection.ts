@@ -53,7 +53,7 @@ export const readToolsets = (text: string | undefined): Toolsets => {
   if (names.includes(everyToolset)) return { toolsets: known, isSearched: false };
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined) {
-    const description = `there is no set of tools ${JSON.stringify(unknown.slice(0, 64))}; there are ${[...known].join(", ")}, and ${everyToolset}`;
+    const description = `unknown toolset ${JSON.stringify(unknown.slice(0, 64))}; must be one of ${[...known].join(", ")}, ${everyToolset}`;
     throw invalid([{ field: "toolsets", description }]);
   }
   return { toolsets: new Set(names), isSearched: false };

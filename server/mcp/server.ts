@@ -36,8 +36,8 @@ const refused = ({ refusal, code }: Refusal): CallToolResult => {
 const resultOf = (tool: Tool, { message, headers }: Exclude<ToolAnswer, Refusal>, rehearsed: boolean): CallToolResult => {
   const { message: structuredContent, leftOut } = boundMessage(message, tool.method.output);
   const notes = [
-    ...(headers["gantry-replayed"] === "true" ? ["Nothing was changed now: this is the answer of the first call with this idempotencyKey."] : []),
-    ...(rehearsed ? ["Nothing was changed (validateOnly): this is what would come of it."] : []),
+    ...(headers["gantry-replayed"] === "true" ? ["Nothing was changed: this is the response to the first request with this idempotencyKey."] : []),
+    ...(rehearsed ? ["Nothing was changed (validateOnly): this is the result that the request would have."] : []),
     ...(leftOut.length > 0 ? [`Left out of this result of ${tool.definition.name}: ${leftOut.join("; ")}.`] : []),
   ];
   return { content: [JSON.stringify(structuredContent), ...notes].map(textBlock), structuredContent };
@@ -89,14 +89,14 @@ export const newMcpServer = async ({ version, selection, call }: McpServerOption
     { capabilities: { tools: {} }, instructions, cacheHints: { "tools/list": hint, "server/discover": hint } },
   );
   const absent = (kind: string, name: string): Error =>
-    new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no ${kind} ${JSON.stringify(seenText(name.slice(0, 128)))} in this selection`);
+    new ProtocolError(ProtocolErrorCode.InvalidParams, `${kind} ${JSON.stringify(seenText(name.slice(0, 128)))} not found in this selection`);
   /** Whatever a client asks its user before a call: what it shows as reading changes nothing. */
   const callNamed = (wrapped: JsonObject, writes: boolean): Promise<CallToolResult> => {
     const { operation, given } = namedCall(wrapped);
     const tool = byName.get(operation);
     if (tool === undefined) throw absent("operation", operation);
     if (tool.method.writes !== writes)
-      return Promise.resolve(refused(invalidArguments([{ field: "operation", description: `is called with ${writes ? readTool : writeTool}` }])));
+      return Promise.resolve(refused(invalidArguments([{ field: "operation", description: `must be called with ${writes ? readTool : writeTool}` }])));
     return callTool(tool, given, call);
   };
   server.setRequestHandler("tools/list", () => ({ tools: [...shownDefinitions(selection)] }));

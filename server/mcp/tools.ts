@@ -35,10 +35,10 @@ const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annota
 
 /** What a tool that writes takes besides the fields of its message. */
 const writeArguments = {
-  validateOnly: { type: "boolean", description: "true: everything is checked and the answer shows what would come of it, but nothing is changed." },
+  validateOnly: { type: "boolean", description: "true: validates the request and returns its result without changing anything." },
   idempotencyKey: {
     type: "string",
-    description: "A text of your own, new for each change: called again with the same key and arguments, within 24 hours, the change is not made twice.",
+    description: "A unique text for each change: within 24 hours, a repeated call with the same key and arguments does not repeat the change.",
   },
 } as const;
 

@@ -63,7 +63,7 @@ const chooseUser = async (): Promise<RunAs> => {
   spawnSync("useradd", ["--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "gantry"], { stdio: "ignore" });
   const made = await findUser(["gantry"]);
   if (made) return made;
-  throw startFailure("PostgreSQL does not run as root, and there is no other user to run it as: add a user gantry, or set DATABASE_URL");
+  throw startFailure("PostgreSQL does not run as root, and no other user is available. Add a user gantry, or set DATABASE_URL");
 };
 
 /** The user that owns data that is already there. */
@@ -74,7 +74,7 @@ const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean
   const { status, error } = spawnSync(program, args, { ...runAs, cwd: "/", stdio: "ignore", env: { PATH: process.env["PATH"] ?? "" } });
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (code === "EPERM" || code === "EINVAL") {
-    throw startFailure("PostgreSQL does not run as root, and this root may not become another user: run Gantry as another user, or set DATABASE_URL");
+    throw startFailure("PostgreSQL does not run as root, and this root cannot become another user. Run Gantry as another user, or set DATABASE_URL");
   }
   return status === 0;
 };
@@ -111,7 +111,7 @@ const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | un
   const found = await lstat(path);
   const uid = owner?.uid ?? process.getuid?.();
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0) {
-    throw startFailure(`${path} is not a folder of user ${uid} alone: remove it, or set GANTRY_DATA to another folder`);
+    throw startFailure(`${path} is not a directory owned by user ${uid} alone. Remove it, or set GANTRY_DATA to another directory`);
   }
 };
 
@@ -119,7 +119,7 @@ const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | un
 const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
   const unreachable = (cause?: unknown) =>
     startFailure(
-      `PostgreSQL does not run as root, and no other user can enter ${dataDirectory}: set GANTRY_DATA to a folder that others can enter (such as /srv/gantry)`,
+      `PostgreSQL does not run as root, and no other user can enter ${dataDirectory}. Set GANTRY_DATA to a directory that others can enter (such as /srv/gantry)`,
       cause,
     );
   const folder = join(relocationParent, randomBytes(6).toString("hex"));
@@ -154,17 +154,17 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
     const directory = found.isSymbolicLink() ? await readlink(link) : link;
     const parent = dirname(directory);
     if (!(await findFileStatus(parent))) {
-      throw startFailure(`${link} is a link to ${directory}, which is gone: bring that folder back, or set GANTRY_DATA to another one`);
+      throw startFailure(`${link} is a link to ${directory}, which does not exist. Restore that directory, or set GANTRY_DATA to another one`);
     }
     const data = await findFileStatus(directory);
     const runAs = data ? await userOfOwner(data.uid, data.gid) : await chooseUser();
     if (runAs.uid === 0)
       throw startFailure(
-        `${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another folder`,
+        `${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another directory`,
       );
     if (!canEnter(parent, runAs))
       throw startFailure(
-        `user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more: make its parents enterable, or set GANTRY_DATA to another folder`,
+        `user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more. Make its parents accessible, or set GANTRY_DATA to another directory`,
       );
     return { directory, runAs };
   }
@@ -188,13 +188,13 @@ const locateAsUser = async (dataDirectory: string, uid: number): Promise<string>
   const directory = await realpath(link).catch(() => link);
   const found = await findFileStatus(directory).catch((error: unknown) => {
     throw startFailure(
-      `the database in ${directory} cannot be reached: ${errorText(error)}; run Gantry as the user that made it, or set GANTRY_DATA to another folder`,
+      `the database in ${directory} cannot be reached: ${errorText(error)}. Run Gantry as the user that created it, or set GANTRY_DATA to another directory`,
       error,
     );
   });
   if (found && found.uid !== uid) {
     throw startFailure(
-      `the database in ${directory} belongs to user ${found.uid}: run Gantry as that user (or as root, if root made it), or set GANTRY_DATA to another folder`,
+      `the database in ${directory} belongs to user ${found.uid}. Run Gantry as that user (or as root, if root created it), or set GANTRY_DATA to another directory`,
     );
   }
   return directory;
@@ -247,7 +247,7 @@ export const prepareDataDirectory = async (
   if (major !== undefined && major !== version.split(".")[0]) {
     throw startFailure(
       `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: ` +
-        "move it over with gantry admin backup of the version before and gantry admin restore of this one, or set GANTRY_DATA to another folder",
+        "move it with gantry admin backup of the previous version and gantry admin restore of this one, or set GANTRY_DATA to another directory",
     );
   }
   return { directory, socketDirectory: await ensureSocketDirectory(directory, runAs), runAs, installation };

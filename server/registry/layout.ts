@@ -67,7 +67,7 @@ export const partsOf = (content: string): ManifestParts | undefined => {
 };
 
 const blobPath = (folder: string, digest: string): string => {
-  if (!isLayoutDigest(digest)) throw new Error(`${digest} is no digest`);
+  if (!isLayoutDigest(digest)) throw new Error(`${digest} is not a digest`);
   return join(folder, "blobs", ...digest.split(":"));
 };
 

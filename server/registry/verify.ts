@@ -55,7 +55,7 @@ const problemOf = async (
     // A disk that cannot read it any more, or a file that is shorter than it says; a place out of reach is told by the first of these calls.
     return `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
-  return hashes.every(({ expected, hash }) => expected.endsWith(`:${hash.digest("hex")}`)) ? undefined : "has other bytes than its digest says";
+  return hashes.every(({ expected, hash }) => expected.endsWith(`:${hash.digest("hex")}`)) ? undefined : "does not match its digest";
 };
 
 const problemOfManifest = ({ sha256, sha512, content }: PageManifest): string | undefined => {
@@ -63,7 +63,7 @@ const problemOfManifest = ({ sha256, sha512, content }: PageManifest): string | 
     const [algorithm = "", hex] = digest.split(":");
     return createHash(algorithm).update(content).digest("hex") === hex;
   });
-  return isWhole ? undefined : "has other bytes than its digest says";
+  return isWhole ? undefined : "does not match its digest";
 };
 
 /** Reads everything. Throws where the database or the place is out of reach. */

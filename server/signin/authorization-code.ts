@@ -99,7 +99,7 @@ const isVerifierOf = (verifier: string, challenge: string): boolean => {
 
 /** One answer for every code that gives nothing: who tries is not told how near that was. */
 const refusedCode = (): Fault =>
-  oauthFault("invalid_grant", "the code is unknown, was used before, has ended, or was given for another client, address or verifier");
+  oauthFault("invalid_grant", "the code is unknown, already used, expired, or was issued for another client, redirect URI or verifier");
 
 interface Presented {
   readonly codeHash: string;

@@ -91,7 +91,7 @@ const readStoredSignedIn = (stored: JsonObject): SignedIn => {
 const addressPurpose = "address of a device code";
 const addressBinding = (userCode: string): Binding => [userCode];
 
-const unknownDeviceCode = (): Fault => oauthFault("invalid_grant", "the code is unknown, or its tokens have been taken");
+const unknownDeviceCode = (): Fault => oauthFault("invalid_grant", "the code is unknown or already used");
 
 const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { client: string; request: DeviceRequest } => {
   const { values, violations } = readSingleParameters(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
@@ -179,7 +179,7 @@ const postponePoll = async (
   await updateDevicePoll(rows, deviceHash, nowMs, nextIntervalMs);
   return early
     ? oauthFault("slow_down", `asked too often; ask every ${nextIntervalMs / 1000} seconds`)
-    : oauthFault("authorization_pending", "nobody has confirmed the code yet");
+    : oauthFault("authorization_pending", "the code is not confirmed yet");
 };
 
 const issueDeviceTokens = async (
@@ -226,7 +226,7 @@ export const deviceGrant = async (settings: SignInSettings, form: URLSearchParam
     const signedIn = readStoredSignedIn(code.signedIn);
     // Between the sign-in and this question the provider that vouched for it may have gone, or the person itself.
     if (!(await lockPersonAndProvider(rows, signedIn.uid, signedIn.identityProviderUid)))
-      return oauthFault("access_denied", "the identity or its identity provider has been deleted meanwhile");
+      return oauthFault("access_denied", "the identity or its identity provider was deleted during the sign-in");
     return issueDeviceTokens(settings, rows, client, readStoredRequest(code.request), signedIn);
   });
   // Thrown in there, it would undo what it has noted.

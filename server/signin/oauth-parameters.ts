@@ -56,7 +56,7 @@ export const readScope = ({ readDownscoping }: Pick<Authn, "readDownscoping">, s
     readDownscoping({ identity: "", audience: [], scopes, capabilities });
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
-    throw oauthFault("invalid_scope", "scope holds names of capabilities (groups.list), uids of groups and offline_access, and nothing else");
+    throw oauthFault("invalid_scope", "scope must consist of capabilities (groups.list), uids of groups and offline_access");
   }
   const refresh = words.includes("offline_access");
   return { scopes, capabilities, refresh, granted: [...narrowing, ...(refresh ? ["offline_access"] : [])].join(" ") };

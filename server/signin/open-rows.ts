@@ -62,11 +62,11 @@ export const openOpenRows = (clientLimits: Pick<ClientLimits, "hashOf">): OpenRo
         const retryMs = Math.max(1, (own.firstEndMs ?? nowMs + lifetimeMs) - nowMs);
         const minutes = Math.ceil(retryMs / 60_000);
         const time = minutes === 1 ? "a minute" : `${minutes} minutes`;
-        const message = `your network has ${perAddress} sign-ins open, and may have no more: finish one, or try again in ${time}`;
+        const message = `your network has reached the limit of ${perAddress} open sign-ins. Finish one, or try again in ${time}`;
         throw throttled(message, { name, quota: perAddress, retryMs });
       }
       if ((await countAll(rows, table, nowMs)) >= inAll)
-        throw throttled("too many sign-ins are open at the moment; try again in some minutes", { name: `all-${name}`, quota: inAll, retryMs: 60_000 });
+        throw throttled("too many sign-ins are open. Try again in a few minutes", { name: `all-${name}`, quota: inAll, retryMs: 60_000 });
       return hash;
     },
   };

@@ -173,7 +173,7 @@ const withoutToken =
     if (found === undefined && !/^bearer /i.test(headers.authorization ?? "")) return answer(own, request);
     const fault = new Fault(
       "INVALID_ARGUMENT",
-      `a sign-in takes no token: remove ${found === undefined ? "the header Authorization" : `the parameter ${found}`}`,
+      `a sign-in does not accept a token: remove ${found === undefined ? "the header Authorization" : `the parameter ${found}`}`,
     );
     return refusalPage(fault, own.statusOf(fault), "This sign-in cannot begin", [sentenceOf(fault.message)]);
   };

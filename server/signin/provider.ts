@@ -107,7 +107,7 @@ const providerFault = (client: Client, thrown: unknown): Fault => {
     return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
   if (registrationErrors.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider rejected this server: ${error}`, { cause });
   if (answerStatusOf(thrown) >= 500) return unreachableProvider(cause);
-  return unauthenticated("the identity provider's answer to this sign-in is not valid", cause);
+  return unauthenticated("the response of the identity provider to this sign-in is invalid", cause);
 };
 
 const upstreamGroupsOf = (claims: JsonObject, name: string): string[] => {
@@ -125,7 +125,7 @@ const externalIdOf = (claims: JsonObject, subject: string, provider: Provider): 
   if (!isKnownByOid(provider)) return subject;
   const value = Object.hasOwn(claims, "oid") ? claims.oid : undefined;
   if (typeof value === "string" && value !== "" && value.length <= limits.subjectLengthMax && value.isWellFormed() && !value.includes("\0")) return value;
-  throw denied("Permission denied: the identity provider does not say who you are to it (the claim oid)");
+  throw denied("Permission denied: the token of the identity provider lacks the claim oid");
 };
 
 /** Claims as plain values. */

@@ -51,7 +51,7 @@ export const endProvisionedAccess = async (context: ChangeContext, provider: Pic
   const people = services.authn.issuerSpellings(provider.oidc.issuer);
   const owner = { group: rootOf(provider.uid), role: builtInRoleUid("owner"), now: timestamp(nowMs) };
   if (bindings.length > 0 && !(await hasOwnersBeside(rows, { ...owner, identityUid, provider: provider.uid, people })))
-    throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner whom this identity provider does not reach"]);
+    throw blocked("SCIM_OWNERS_MISSING", provider.uid, ["the organization would be left without an owner outside this identity provider"]);
   const allowed = asAllowed(context);
   for (const uid of bindings) await change(allowed, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), { kind: "delete", uid }, "row");
   await deleteSessionsThrough(rows, provider.uid, identityUid);

@@ -59,7 +59,7 @@ export const issueTokens = async (
     ...authn.readDownscoping(requested),
   };
   const refresh = createRefreshToken && mayRefresh ? await beginFamily(rows, family, clock()) : undefined;
-  if (createRefreshToken && mayRefresh && !refresh) throw denied("the identity or its identity provider has been deleted meanwhile");
+  if (createRefreshToken && mayRefresh && !refresh) throw denied("the identity or its identity provider was deleted during the sign-in");
   const begun = {
     id: sessionId,
     identityUid: uid,

@@ -30,13 +30,13 @@ export const serverProblem = ({ version, number, encoding, connections }: Server
     ["the database (alter database … connection limit)", connections.database],
     ["the role (alter role … connection limit)", connections.role],
   ] as const) {
-    if (limit >= 0 && limit < needed) return `${whose} allows ${limit} connections, and each server of Gantry needs ${needed}: allow more`;
+    if (limit >= 0 && limit < needed) return `${whose} allows ${limit} connections, but each Gantry server needs ${needed}. Raise the limit`;
   }
   return undefined;
 };
 
 export const poolerProblem =
-  "between Gantry and the database there is a connection pooler that gives each transaction another connection (transaction mode), where settings and " +
+  "a connection pooler in transaction mode is between Gantry and the database, where settings and " +
   "prepared statements of a connection are lost: name the database itself, or a pool in session mode";
 
 const causes: readonly (readonly [matches: (state: string, message: string) => boolean, cause: string])[] = [
@@ -47,7 +47,7 @@ const causes: readonly (readonly [matches: (state: string, message: string) => b
   [(_, message) => /checkpoint request failed/i.test(message), "it cannot write to its disk, which is most likely full (its own log says more)"],
   // A pooler's words: it knows nothing of what another connection has prepared, or has it already; PgBouncer's modes and settings.
   [(state, message) => state === "26000" || state === "42P05" || /statement pooling|unsupported startup parameter/i.test(message), poolerProblem],
-  [(state) => state === "25006", "it is a standby, which takes no changes: name the primary"],
+  [(state) => state === "25006", "it is a read-only standby. Name the primary"],
 ];
 
 /** What an error at the start comes from, in one line. */

@@ -87,9 +87,9 @@ export const readHosts = (variable: string, databaseUrl: string): readonly [Host
   const rest = parameters.size === 0 ? "" : `?${parameters}`;
 
   const found = named.map((each): Host => {
-    if (each === undefined) throw malformed("holds a host that is empty or none: a list has the form postgresql://user:password@a:5432,b:5432/database");
+    if (each === undefined) throw malformed("contains an invalid host. A list has the form postgresql://user:password@a:5432,b:5432/database");
     const { host, port } = each;
-    if (!isPort(port)) throw malformed("holds a port that is none: it is a number from 1 to 65535");
+    if (!isPort(port)) throw malformed("contains an invalid port. A port is a number from 1 to 65535");
     const inUrl = host.includes(":") ? `[${host}]` : encodeURIComponent(host);
     return { name: host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`, url: `${scheme}${user}${inUrl}:${port}${path}${rest}` };
   });

@@ -60,14 +60,12 @@ const findMissing = async (
   const found = await findApplied(client);
   const applied = found.filter(({ number }) => number !== restoring.number);
   if (applied.length < found.length && !restores) {
-    throw migrationFailure(
-      "a backup is being restored into this database, or was and did not come to its end: wait for it, or restore it anew into an empty database",
-    );
+    throw migrationFailure("a restore into this database is running or was interrupted. Wait for it, or restore again into an empty database");
   }
   if (applied[0]?.name === firstBeforeBaseline) {
     throw migrationFailure(
       `the database was made by a version of Gantry before its first release (${firstBeforeBaseline}), which this one does not take over: ` +
-        "begin anew with an empty database (another one in DATABASE_URL, or another folder in GANTRY_DATA)",
+        "start with an empty database (another DATABASE_URL or GANTRY_DATA)",
     );
   }
   for (const { number, name, sha256 } of applied) {
@@ -211,13 +209,13 @@ const requireCurrent = async (client: pg.Client, role: string, migrations: reado
   const { rows } = await client.query<{ readable: boolean }>(
     "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
   );
-  if (!rows[0]?.readable) throw migrationFailure(`the database is not made for role ${role}, which may not make it itself: ${remedy}`);
+  if (!rows[0]?.readable) throw migrationFailure(`the database is not prepared for role ${role}, which cannot create the schema: ${remedy}`);
   const missing = await findMissing(client, migrations, { progress });
   if (missing.length > 0) {
-    throw migrationFailure(`the database lacks ${quoteNames(missing.map(({ name }) => name))}, and role ${role} may not migrate it: ${remedy}`);
+    throw migrationFailure(`the database lacks ${quoteNames(missing.map(({ name }) => name))}, and role ${role} cannot migrate it: ${remedy}`);
   }
   const lacking = await findLackingPrivileges(client, migratedTables(migrations));
-  if (lacking.length > 0) throw migrationFailure(`role ${role} lacks rights in the database (${quoteNames(lacking)}): ${remedy}`);
+  if (lacking.length > 0) throw migrationFailure(`role ${role} lacks permissions in the database (${quoteNames(lacking)}): ${remedy}`);
   if (auditMonths === undefined) return;
   const { rows: retention } = await client.query<{ months: number }>("select months from audit_retention");
   const kept = retention[0]?.months;
@@ -356,10 +354,10 @@ export const readBackedUpSchema = (databaseUrl: string): Promise<BackedUpSchema>
     if (await poolsTransactions(client, configOf(databaseUrl))) throw migrationFailure(poolerProblem);
     const { rows: standby } = await client.query<{ is: boolean }>('select pg_is_in_recovery() as "is"');
     // Locks of one server are not those of another: blobs would be collected meanwhile.
-    if (standby[0]?.is) throw migrationFailure("the database is a standby: back it up at its primary, whose servers then keep the bytes of blobs");
+    if (standby[0]?.is) throw migrationFailure("the database is a standby. Back it up at its primary, so that the servers keep the blobs during the backup");
     await findMissing(client, migrations, { progress: () => {} });
     const applied = await findApplied(client);
-    if (applied.length === 0) throw migrationFailure("there is nothing to back up: no server has used this database yet");
+    if (applied.length === 0) throw migrationFailure("nothing to back up: no server has used this database yet");
     if (applied.length > migrations.length)
       throw migrationFailure(
         `the database is at ${applied.at(-1)?.name}, newer than this version of Gantry knows: back it up with the version that runs on it`,
@@ -393,7 +391,7 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
       throw migrationFailure(`the database is not empty (it has ${rows[0].name}): restore into an empty one`);
     }
     const { mayMigrate, role } = await findMigrator(client);
-    if (!mayMigrate) throw migrationFailure(`role ${role} may not make tables in the database: give the connection of its owner in GANTRY_MIGRATE_URL`);
+    if (!mayMigrate) throw migrationFailure(`role ${role} cannot create tables in the database. Set GANTRY_MIGRATE_URL to the connection of the owner`);
     await inTransaction(client, async () => {
       await client.query(createAppliedTable);
       await recordMigration(client, restoring);

@@ -161,7 +161,7 @@ export const openAsked = (host: Host, answerMs: number): Asked => {
 
 export const awayText = (error: unknown): string => {
   const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error), code: "" };
-  return message || code || "it does not answer";
+  return message || code || "it does not respond";
 };
 
 /** What is wrong with all of them, as one error. What is no matter of time, such as a wrong password, is that error itself. */

@@ -64,7 +64,7 @@ export const openReplica = (host: Host, primary: Primary, log: Log, cut: () => v
       cut();
       return awayText(copy.error);
     }
-    if (copy.is !== "standby" || timeline === 0 || `${copy.system} ${copy.timeline}` !== history) return "it is no standby of the primary";
+    if (copy.is !== "standby" || timeline === 0 || `${copy.system} ${copy.timeline}` !== history) return "it is not a standby of the primary";
     const reached = marks.findLast((mark) => mark.position <= copy.position);
     asOfMs = reached?.atMs;
     return reached === undefined ? "it is too far behind" : undefined;

@@ -168,7 +168,7 @@ test("attack 47: of a packed frame with a token no more is held than all bodies 
   assert.deepEqual(await grpcStatus(echo, Array(15).fill(bomb), { authorization: good }), Array(15).fill("3"));
   assert.deepEqual(
     echo.calls.map(({ request, problems }) => [request, problems]),
-    Array(15).fill([{}, [{ field: "body", description: `holds more than ${limits.messageValuesMax} keys and elements` }]]),
+    Array(15).fill([{}, [{ field: "body", description: `contains more than ${limits.messageValuesMax} keys and elements` }]]),
   );
   await using small = await open({ streamsMax: 3, bodyBytesMax: 1024 * 1024 });
   for (let turn = 0; turn < 5; turn++) assert.deepEqual(await grpcStatus(small, [bomb], { authorization: good }), ["14"], "more than fits");

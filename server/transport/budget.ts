@@ -7,7 +7,7 @@ export interface Budget {
   readonly depthMax: number;
 }
 
-export const tooManyValues = (max: number): string => `holds more than ${max} keys and elements`;
+export const tooManyValues = (max: number): string => `contains more than ${max} keys and elements`;
 export const tooDeep = (max: number): string => `is nested more than ${max} levels deep`;
 
 const quote = 0x22;

@@ -109,7 +109,7 @@ const comparedHost = (host: string): string => host.toLowerCase().replace(/:(?:8
 const targetForm = /^[!-"$-~]*$/;
 
 const targetFault = (target: string): Fault | undefined =>
-  targetForm.test(target) ? undefined : refusedRequest("the request's target holds a fragment, or what must be percent-encoded (RFC 9112, 3.2)");
+  targetForm.test(target) ? undefined : refusedRequest("the request target contains a fragment or unencoded characters (RFC 9112, 3.2)");
 
 /** The authority of a target that is a whole URL (RFC 9112, 3.2.2). */
 const urlAuthority = /^https?:\/\/([^/?]*)/i;

@@ -29,7 +29,7 @@ export const parseParameters = (text: string): Parameters => {
     if (to < 0) to = text.length;
     if (to > from) {
       if (pairs.length === limits.messageValuesMax) {
-        problems.push({ field: "body", description: `holds more than ${limits.messageValuesMax} parameters` });
+        problems.push({ field: "body", description: `contains more than ${limits.messageValuesMax} parameters` });
         break;
       }
       const pair = text.slice(from, to);

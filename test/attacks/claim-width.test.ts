@@ -73,7 +73,7 @@ for (const protocol of protocols) {
       assert.equal(answer.code, 0, answer.message);
       assert.equal(
         answer.headers["gantry-warning"],
-        `claim_match accepts tokens of ${who}; demand an issuer, a subject or a claim that only yours have`,
+        `claim_match accepts tokens of ${who}; require an issuer, a subject or a claim that only your tokens have`,
         JSON.stringify(claimMatch),
       );
     }

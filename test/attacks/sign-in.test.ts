@@ -127,7 +127,7 @@ test("an answer in another issuer's name is refused, and so is one without a nam
     if (issuer) back.searchParams.set("iss", issuer);
     else back.searchParams.delete("iss");
     assert.deepEqual(toldOf((await browser.get(back)).location), {
-      error: "the identity provider's answer to this sign-in is not valid",
+      error: "the response of the identity provider to this sign-in is invalid",
       status: "401",
       token: "",
     });

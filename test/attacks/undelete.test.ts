@@ -196,7 +196,7 @@ test("attack 179: what has ended stays gone: a binding by itself, bindings among
   assert.equal(code, 0);
   assert.deepEqual(
     objectList(reply, "leftOut").map(({ resourceUid, reason }) => [resourceUid, reason]),
-    [[brief, "it has ended (its expireTime)"]],
+    [[brief, "it has expired (expireTime)"]],
   );
   assert.deepEqual(
     [await isThere("iam.RoleBindingsService/GetRoleBinding", brief), await isThere("iam.RoleBindingsService/GetRoleBinding", lasting)],

@@ -421,7 +421,7 @@ test("OpenVEX and CSAF are matched by package URL and version, and what names no
   });
   assert.deepEqual(
     vex.unmatched.map((line) => line.replace(/^[^ ]+ /, "")),
-    ['statements[1].products name "https://example.com/bash", which is no package URL of a package'],
+    ['statements[1].products name "https://example.com/bash", which is not a package URL'],
   );
   const leaf = (category: string, name: string, id: string): JsonObject => ({
     category,

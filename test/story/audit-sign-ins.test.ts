@@ -338,7 +338,7 @@ test("a sign-in that fails on its way back from the provider is told to the oper
   provider.lies = { nonce: "another" };
   const { error, token } = await signIn(world, provider, idp, { sub: "liar" });
   provider.lies = {};
-  assert.deepEqual([token, error], ["", "the identity provider's answer to this sign-in is not valid"]);
+  assert.deepEqual([token, error], ["", "the response of the identity provider to this sign-in is invalid"]);
   const told = (await entriesOf(world, { operations: ["/oauth"] })).at(-1);
   assert.deepEqual([told && placeOf(told), told?.code, told?.callerUid], [operatorUid, "UNAUTHENTICATED", undefined]);
   assert.deepEqual(await signIns(personUid("liar")), []);

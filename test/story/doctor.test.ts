@@ -115,8 +115,8 @@ test("certificate authorities of the operator's are counted, and one that ends w
   const authority = makeAuthority(folder, "authority");
   const ending = signCertificate(folder, "ending", authority, "DNS:issuer.corp.example");
   for (const [file, is, says] of [
-    [authority.certificateFile, "good", /: 1 beside the public ones; the first ends 20\d\d-\d\d-\d\d$/],
-    [ending.certificateFile, "unsure", /: 2 beside the public ones; the first ends 20\d\d-\d\d-\d\d: CN=ending$/],
+    [authority.certificateFile, "good", /: 1 in addition to the public ones; the first expires 20\d\d-\d\d-\d\d$/],
+    [ending.certificateFile, "unsure", /: 2 in addition to the public ones; the first expires 20\d\d-\d\d-\d\d: CN=ending$/],
   ] as const) {
     const found = findingsOf(await ask({ GANTRY_CA_FILE: file })).find(({ subject }) => subject === "ca");
     assert.equal(found?.["is"], is);

@@ -167,7 +167,7 @@ test("of JSON Lines the lines that are wrong are refused by their number, and al
   const done = await runImport(world, "vulnerabilities", [path]);
   assert.deepEqual(counts(done), { ...nothing, new: 1_200, refused: 2 });
   assert.match(done.refused[0] ?? "", /^records\.jsonl:701: not valid JSON/);
-  assert.match(done.refused[1] ?? "", /^records\.jsonl:703: id must not hold blanks/);
+  assert.match(done.refused[1] ?? "", /^records\.jsonl:703: id must not contain spaces/);
   await writeFile(path, `${[...good.slice(0, 700), line("CVE-2031-99999"), ...good.slice(700)].join("\n")}\n`);
   const mended = await runImport(world, "vulnerabilities", [path]);
   assert.deepEqual([mended.new, mended.changed, mended.withdrawn, mended.refused], [1, 0, 0, []]);
@@ -250,7 +250,7 @@ test("a zip archive is a folder, and one that is not whole is refused", async ()
   assert.equal((await runImport(world, "advisories", [path])).filesUnchanged, 1);
   await writeFile(path, whole.subarray(0, -30));
   const cut = await runImport(world, "advisories", [path]);
-  assert.deepEqual([cut.refused, cut.withdrawn], [["all.bin:1: is no whole zip archive: it has no directory"], 0]);
+  assert.deepEqual([cut.refused, cut.withdrawn], [["all.bin:1: is not a complete zip archive: it has no directory"], 0]);
   const bomb = zip({ "bomb.json": `{"a": "${" ".repeat(33 * 1024 * 1024)}` });
   await writeFile(path, bomb);
   assert.match((await runImport(world, "advisories", [path])).refused[0] ?? "", /^bomb\.json:1: cannot be unpacked/);

@@ -524,7 +524,7 @@ test("a catalogue that was cut off, a table without its day or heading, and rows
     [catalogue([], { count: 1 }), /:1: count is not 0, which is how many there are/],
     [catalogue([exploited("CVE-2031-0001", "yesterday")]), /dateAdded must be a day/],
     [catalogue([exploited("CVE-1", "2026-01-02")]), /cveID must be a number/],
-    ["#model_version:v2023\ncve,epss,percentile\nCVE-2031-0001,0.1,0.2\n", /:1: is a table of EPSS whose first line names no score_date/],
+    ["#model_version:v2023\ncve,epss,percentile\nCVE-2031-0001,0.1,0.2\n", /:1: must have score_date in the first line of the EPSS table/],
     ["#model_version:v2023,score_date:2024-02-20T00:00:00+0000\ninvalid,header,format\n", /:2: must be the heading cve,epss,percentile/],
     [scores("2026-01-05", ["CVE-2031-0001,0.1,0.2", "CVE-2031-0002,1.5,0.2"]), /:4: epss must be a number from 0 to 1/],
     [scores("2026-01-05", ["CVE-2031-0001,0.1,0.2,7"]), /:3: must be of three columns/],
@@ -725,7 +725,7 @@ test("merge keys of YAML fill in what a map does not say itself", async () => {
   const [found] = await recordsOf({ ids: ["OSV-MERGE-1"] });
   assert.deepEqual([found?.summary, found?.details], ["from the anchor", "its own"]);
   const wrong = await runImport(world, "vulnerabilities", [await fileOf(yaml("OSV-MERGE-2", "<<: text\n"))], { public: true });
-  assert.match(wrong.refused[0] ?? "", /:6: a merge key \(<<\) must hold a map or a list of maps/);
+  assert.match(wrong.refused[0] ?? "", /:6: a merge key \(<<\) must contain a map or a list of maps/);
 });
 
 test("an address is asked with what its last answer said of itself, and only after one that was read whole", async () => {
@@ -819,7 +819,7 @@ test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; o
   const done = await runImport(world, "advisories", [address]);
   assert.deepEqual(
     [done.new, done.failed, done.refused],
-    [2, [], [`${new URL(address).host}/white/rolie-3.json:1: ${new URL(address).host}/white/rolie-3.json answers with status 404`]],
+    [2, [], [`${new URL(address).host}/white/rolie-3.json:1: ${new URL(address).host}/white/rolie-3.json returned status 404`]],
   );
   // One is gone, one is the same, one has come, one has changed.
   feed.answers.set("/white/feed.json", { body: rolie([entry("rolie-2", "2026-01-01T00:00:00Z"), entry("rolie-3", "2026-01-01T00:00:00Z")]) });

@@ -113,7 +113,7 @@ const judgeSarif = (document: Json): Conclusion[] =>
 
 /** Files that say nothing of one image's vulnerabilities, and why. */
 const refusals: Readonly<Record<string, string>> = {
-  "trivy/defectdojo-kubernetes.json": "is a report on a cluster, and tells of no image by its digest",
+  "trivy/defectdojo-kubernetes.json": "is a cluster report without an image digest",
   "sarif/dockle.sarif": "names no vulnerability by its number",
 };
 

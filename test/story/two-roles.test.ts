@@ -164,7 +164,8 @@ test("gantry admin quota needs the owner's connection and no secret key; with th
   const quota = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> =>
     gantryAnywhere(["admin", "quota", ...args], { env: { DATABASE_URL, ...more } });
   const refused = await quota(["set", "repos", "5000"]);
-  const sentence = "the database role of DATABASE_URL may not set quotas: give GANTRY_MIGRATE_URL, the connection of the role that owns the database";
+  const sentence =
+    "the database role of DATABASE_URL lacks the permission to set quotas: give GANTRY_MIGRATE_URL, the connection of the role that owns the database";
   assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", `gantry: ${sentence}\n`]);
   const set = await quota(["set", "repos", "5000"], { GANTRY_MIGRATE_URL: migrateUrl });
   assert.deepEqual([set.code, set.stdout, set.stderr], [0, "repos is 5000 for the server\n", ""]);

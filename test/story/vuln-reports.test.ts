@@ -239,11 +239,11 @@ test("what cannot be taken in is named with its file and the reason, and the res
   assert.equal(summary.new, 1);
   assert.deepEqual(summary.refused, [
     `nowhere.json: no repo of the group has the image ${digestOf("7")}; say the repo with --repo`,
-    "nameless.json: names no image by its digest; say which with --digest",
+    "nameless.json: names no image digest. Give it with --digest",
     "broken.json: line 1: not valid JSON: Unexpected end of JSON input",
     "linter.sarif: names no vulnerability by its number",
     "wrong.json: matches[0].vulnerability.severity must be a text",
-    "other.json: is no report of Grype or Trivy in JSON, and no SARIF",
+    "other.json: is not a JSON report of Grype or Trivy, or SARIF",
   ]);
 });
 

@@ -22,7 +22,7 @@ const leftOutOf = (document: JsonObject, label: string, initial: number | undefi
   if (!/^https?:\/\/[^/]/i.test(text(publisher, "namespace"))) return "its publisher has no namespace that is an address";
   if (text(publisher, "name") === "" || !publisherCategories.has(text(publisher, "category"))) return "its publisher is none that issues documents";
   if (text(document, "title") === "" || fileNameOfTracking(text(part(document, "tracking"), "id")) === "") return "it has no title or no tracking id";
-  if (initial === undefined || current === undefined) return "it does not say when it was released";
+  if (initial === undefined || current === undefined) return "it has no release time";
   return isOpenLabel(label) ? "" : labelReason(label);
 };
 

@@ -71,7 +71,7 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
       if (current) return [current, ...keys.filter((key) => key !== current)];
       await makeKey();
     }
-    throw new Error("the store holds no key that signs documents");
+    throw new Error("the store has no key for signing documents");
   };
 
   const openKey = ({ fingerprint, privateKeySealed }: DocumentKey): Promise<OpenedKey> => {

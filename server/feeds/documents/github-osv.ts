@@ -49,7 +49,7 @@ const patchedIn = (vulnerability: JsonObject): string => {
 
 const compare = (ecosystem: string, one: string, other: string): number => {
   const order = compareVersions(ecosystem, one, other);
-  if (order === undefined) throw new UnsaidError(`${JSON.stringify(one)} or ${JSON.stringify(other)} is no version in the order of ${ecosystem}`);
+  if (order === undefined) throw new UnsaidError(`${JSON.stringify(one)} or ${JSON.stringify(other)} is not a version in ${ecosystem}`);
   return order;
 };
 
@@ -104,7 +104,7 @@ const addressesOf = (document: JsonObject): string[] => {
 export const githubOsvRecord = (document: JsonObject): JsonObject => {
   const id = text(document, "ghsa_id");
   const [modified, published, withdrawn] = ["updated_at", "published_at", "withdrawn_at"].map((key) => timeOf(document, key));
-  if (modified === undefined) throw new UnsaidError("it does not say when it was modified");
+  if (modified === undefined) throw new UnsaidError("it has no modification time");
   const vulnerabilities = objectList(document, "vulnerabilities");
   if (vulnerabilities.length === 0) throw new UnsaidError("it names no package");
   const aliases = [text(document, "cve_id"), ...objectList(document, "identifiers").map((each) => text(each, "value"))];

@@ -14,19 +14,19 @@ const osvReasons: Readonly<Record<string, string>> = {
   wolfi: "",
   secdb: "a secdb has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
   cve5: "a CVE record's versions are in no order that its record names",
-  distilled: "it tells of no versions",
-  openvex: "it states versions one by one, and OSV would say the same of those between",
+  distilled: "it names no versions",
+  openvex: "it lists single versions, and OSV would include the versions between them",
   // Facts of KEV and EPSS are kept without their documents, so they are no records that could go out.
-  nvd: "the NVD's bounds are of CPE names, which are no versions of packages",
+  nvd: "the NVD's bounds are for CPE names, not for package versions",
   debian: "Debian's tracker has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
-  cyclonedx: "it states versions one by one, and OSV would say the same of those between",
-  csaf: "it states product versions one by one, and OSV would say the same of those between",
+  cyclonedx: "it lists single versions, and OSV would include the versions between them",
+  csaf: "it lists single product versions, and OSV would include the versions between them",
 };
 
 /** Why OSV cannot say what this document does; "" where it can. */
 export const leftOutOfOsv = (form: string, document: JsonObject): string => {
   if (form === "osv") return "";
-  if (!osvForms.includes(form)) return osvReasons[form] ?? `OSV has no form for what ${form} says`;
+  if (!osvForms.includes(form)) return osvReasons[form] ?? `OSV cannot express ${form}`;
   try {
     osvValueOf(form, document);
     return "";
@@ -37,7 +37,7 @@ export const leftOutOfOsv = (form: string, document: JsonObject): string => {
 };
 
 /** Why a secdb does not say what a document of another form does. */
-const leftOutOfSecdb = "a secdb tells of fixes of an apk distribution's packages alone, and this came in another form";
+const leftOutOfSecdb = "a secdb contains only fixes of apk packages, and this record came in another format";
 
 /** Why OpenVEX, CSAF and secdb do not say what a document of another form does: the first two name single versions. */
 export const leftOutOfForm = (kind: Exclude<DocumentKind, "osv">): string => {

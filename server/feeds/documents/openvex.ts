@@ -39,9 +39,9 @@ const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
 /** Why OpenVEX does not say what this advisory does; undefined where it does. */
 export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage): string | undefined => {
   if (contradicted.has(advisory)) return contradiction;
-  if (advisory.approved.length === 0) return "nothing of it is approved";
+  if (advisory.approved.length === 0) return "no part of it is approved";
   const { status, fixedVersions } = currentStatus(advisory);
-  return status === "fixed" && fixedVersions.length === 0 ? "it names no fixed version, and OpenVEX would say that every version is fixed" : undefined;
+  return status === "fixed" && fixedVersions.length === 0 ? "it names no fixed version, and OpenVEX would declare every version fixed" : undefined;
 };
 
 /**

@@ -19,7 +19,7 @@ export const osvEcosystem = (advisory: Distributed): string | undefined =>
 /** Why OSV cannot say what one of our own advisories does; undefined where it can. */
 export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: boolean }): string | undefined => {
   if (osvEcosystem(advisory) === undefined) return "OSV has no ecosystem for its packages";
-  return advisory.isPatchedOften ? "it tells of several patched versions, and not which ones between them are affected" : undefined;
+  return advisory.isPatchedOften ? "it names several patched versions, but not the affected versions between them" : undefined;
 };
 
 /** Our own numbers in OSV: "CGA-" is registered there; any other one is told apart from another database's by "x_". */

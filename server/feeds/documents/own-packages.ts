@@ -39,7 +39,7 @@ const findContradicted = (advisories: readonly Published[]): Set<Published> => {
   return new Set([...byNumber.values()].filter((named) => new Set(named.map(verdictOf)).size > 1).flat());
 };
 
-export const contradiction = "another advisory on the same package says something else under the same number";
+export const contradiction = "another advisory with the same ID on the same package differs";
 
 /** `rows`: what is public and not withdrawn; `privateRows`: what is not public, withdrawn or not. */
 const packageOf = (origin: string, rows: readonly AdvisoryRow[], privateRows: readonly AdvisoryRow[], changes: ReadonlyMap<string, string>): OwnPackage[] => {

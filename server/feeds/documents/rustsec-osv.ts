@@ -12,7 +12,7 @@ export class UnsaidError extends Error {}
 const dayStart = (day: string): string => {
   const [date] = /^\d{4}-\d{2}-\d{2}/.exec(day) ?? [];
   const ms = Date.parse(`${date ?? ""}T00:00:00Z`);
-  if (Number.isNaN(ms)) throw new UnsaidError("its date is no day");
+  if (Number.isNaN(ms)) throw new UnsaidError("its date is invalid");
   return timestamp(ms);
 };
 
@@ -39,7 +39,7 @@ export const rustsecOsvRecord = (document: JsonObject): JsonObject => {
     document.versions === undefined
       ? [texts(advisory, "patched_versions"), texts(advisory, "unaffected_versions")]
       : [texts(part(document, "versions"), "patched"), texts(part(document, "versions"), "unaffected")];
-  if (text(advisory, "collection") === "rust") throw new UnsaidError("it is about Rust's own tools, which are no package of crates.io");
+  if (text(advisory, "collection") === "rust") throw new UnsaidError("it is about Rust's own tools, which are not a crates.io package");
   const said = rustsecAffectedEvents(patched, unaffected);
   if ("reason" in said) throw new UnsaidError(said.reason);
   const events = said.events.map((event): JsonObject => ({ ...event }));

@@ -35,8 +35,8 @@ export const whyNoSecdb = (advisory: Published, { origin, contradicted }: OwnPac
   if (advisory.artifactArchitecture !== "") return "a secdb names no architectures";
   if (contradicted.has(advisory)) return contradiction;
   const version = advisory.approved.length === 0 ? undefined : fixedFrom(advisory);
-  if (version === undefined) return "a secdb tells of fixes, and this is still open";
-  if (currentStatus(advisory).fixedVersions.length > 1) return "it tells of several patched versions, and not which ones between them are affected";
+  if (version === undefined) return "a secdb contains only fixes, and this is still open";
+  if (currentStatus(advisory).fixedVersions.length > 1) return "it names several patched versions, but not the affected versions between them";
   // Hashes of commits ("1.2~abc") came with apk 3; readers' libraries have the order of apk 2.
   if (!isApkVersion(version) || version.includes("~")) return "its fixed version is none that readers know, and they would take every version for fixed";
   return secdbNames(advisory).some((name) => /\s/.test(name)) ? "a blank is in its number, and readers would take it for two" : undefined;

@@ -42,7 +42,7 @@ export const kev: Format = {
     const entries = document.at("vulnerabilities").list();
     const count = document.at("count").count();
     // A catalogue that was cut off would take facts away.
-    if (count !== undefined && count !== entries.length) return document.at("count").refuse(`is not ${entries.length}, which is how many there are`);
+    if (count !== undefined && count !== entries.length) return document.at("count").refuse(`is not ${entries.length}, the number of entries`);
     return entries.map(knownExploit);
   },
 };

@@ -52,7 +52,7 @@ const readReleases = (document: Field): LifecycleRelease[] => {
   const seen = new Set<string>();
   return entries.map((entry) => {
     const release = readRelease(entry);
-    if (seen.has(release.version)) entry.at("releaseCycle").refuse("is there already");
+    if (seen.has(release.version)) entry.at("releaseCycle").refuse("is a duplicate");
     seen.add(release.version);
     return release;
   });

@@ -15,7 +15,7 @@ export const maven: Format = {
     const metadata = document.at("metadata").object();
     const versions = metadata.at("versioning").object().at("versions").object().at("version");
     const name = `${metadata.at("groupId").id()}:${metadata.at("artifactId").id()}`;
-    if (versions.missing) throw new FieldError(["metadata", "versioning", "versions"], "must hold at least one version");
+    if (versions.missing) throw new FieldError(["metadata", "versioning", "versions"], "must contain at least one version");
     return [
       { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name, versions: distinctVersions(versions.list().map((version: Field) => ({ version: version.id() }))) },
     ];

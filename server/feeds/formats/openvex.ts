@@ -103,7 +103,7 @@ export const openvex: Format = {
       statementEventData(statement, "");
       for (const { product, part } of statementSubjects(statement)) {
         if (!isPackageName(product)) {
-          options.leaveUnmatched?.(new FieldError(statement.at("products").path, `name ${JSON.stringify(product)}, which is no package URL of a package`));
+          options.leaveUnmatched?.(new FieldError(statement.at("products").path, `name ${JSON.stringify(product)}, which is not a package URL`));
         }
         const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
         const component = part === "" ? undefined : productOf(part);

@@ -169,7 +169,7 @@ export const wolfi: Format = {
       .list()
       .map((advisory) => {
         const record = readAdvisory(advisory, origin, namespace, options);
-        if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
+        if (seen.has(record.key)) return advisory.at("id").refuse(`occurs twice in the document: ${record.advisoryId}`);
         seen.add(record.key);
         return record;
       });

@@ -28,7 +28,7 @@ const textAt = (value: JsonObject, ...names: readonly string[]): string => {
     const found = value[name];
     if (found === undefined || found === null) continue;
     if (typeof found !== "string") return refuse(`Invalid query: ${name} must be a text.`);
-    if (!found.isWellFormed() || found.includes("\0")) return refuse(`Invalid query: ${name} holds what is no text.`);
+    if (!found.isWellFormed() || found.includes("\0")) return refuse(`Invalid query: ${name} must be a string.`);
     return found;
   }
   return "";
@@ -79,9 +79,9 @@ const readBodyObject = (body: string): JsonObject => {
   try {
     read = JSON.parse(body) as Json;
   } catch {
-    return refuse("The body is no JSON.");
+    return refuse("The body must be JSON.");
   }
-  return isObject(read) ? read : refuse("The body is no JSON object.");
+  return isObject(read) ? read : refuse("The body must be a JSON object.");
 };
 
 export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));

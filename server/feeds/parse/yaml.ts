@@ -41,11 +41,11 @@ const nodeValue = (conversion: Conversion, node: Node | Pair | null | undefined,
   const refuse = (reason: string): never => {
     throw new DocumentError(conversion.lineAt(position), reason);
   };
-  if (++conversion.values > limits.feedYamlValuesMax) refuse(`holds more than ${limits.feedYamlValuesMax} values`);
+  if (++conversion.values > limits.feedYamlValuesMax) refuse(`contains more than ${limits.feedYamlValuesMax} values`);
   if (depth > limits.feedDepthMax) refuse(`is nested deeper than ${limits.feedDepthMax} levels`);
   if (node === null || node === undefined) return null;
   if (yaml.isAlias(node)) {
-    if (++conversion.aliases > limits.feedYamlAliasesMax) refuse(`holds more than ${limits.feedYamlAliasesMax} aliases`);
+    if (++conversion.aliases > limits.feedYamlAliasesMax) refuse(`contains more than ${limits.feedYamlAliasesMax} aliases`);
     return nodeValue(conversion, (node as Alias).resolve(conversion.document), depth + 1, position);
   }
   if (yaml.isScalar(node)) return scalarValue(node, conversion.isTyped);
@@ -73,7 +73,7 @@ const mergedMaps = (held: Json, line: number): JsonObject[] => {
   const maps = Array.isArray(held) ? held : [held];
   return maps.map((map) => {
     if (isObject(map)) return map;
-    throw new DocumentError(line, "a merge key (<<) must hold a map or a list of maps");
+    throw new DocumentError(line, "a merge key (<<) must contain a map or a list of maps");
   });
 };
 
@@ -106,7 +106,7 @@ const readAllOfYaml = (yaml: Yaml, text: string, isTyped = false): Json =>
     const { document, lineAt, lines } = parseYaml(yaml, text);
     const [error] = document.errors;
     if (error) {
-      const reason = error.code === "MULTIPLE_DOCS" ? "holds more than one document" : `not valid YAML: ${error.message.replace(/\s+/g, " ")}`;
+      const reason = error.code === "MULTIPLE_DOCS" ? "contains more than one document" : `not valid YAML: ${error.message.replace(/\s+/g, " ")}`;
       throw new DocumentError(lines.linePos(error.pos[0]).line, reason);
     }
     return nodeValue({ yaml, document, lineAt, isTyped, aliases: 0, values: 0 }, document.contents as Node | null, 0, document.contents as Node | null);

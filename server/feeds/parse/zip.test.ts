@@ -51,7 +51,7 @@ const wrong: readonly (readonly [string, readonly ZipFixtureEntry[], RegExp])[] 
   ["an entry that is longer than it says", [{ name: "a", content: bomb, unpackedBytes: 10 }], /^cannot be unpacked: too many bytes/],
   ["an entry that is shorter than it says", [{ name: "a", content: "abc", unpackedBytes: 10 }], /^cannot be unpacked: not enough bytes/],
   ["an entry of another content than its checksum", [{ name: "a", content: "abc", checksum: 7 }], /^cannot be unpacked: its checksum/],
-  ["an entry that is stored in another size", [{ name: "a", content: "abc", method: 0, unpackedBytes: 10 }], /^is no whole zip archive: /],
+  ["an entry that is stored in another size", [{ name: "a", content: "abc", method: 0, unpackedBytes: 10 }], /^is not a complete zip archive: /],
 ];
 
 for (const [title, entries, reason] of wrong)
@@ -66,13 +66,13 @@ test("attack 61: an archive whose entries are too long together is refused befor
   const part = "x".repeat(limits.feedDocumentBytesMax);
   const more = Array.from({ length: 40 }, (_, index) => ({ name: `${index}`, content: "", unpackedBytes: part.length, isOverlapping: true }));
   const started = performance.now();
-  await assert.rejects(readZip(zipArchive([{ name: "a", content: part }, ...more])), refusedWith(/^is no whole zip archive: unpacked it is longer than/));
+  await assert.rejects(readZip(zipArchive([{ name: "a", content: part }, ...more])), refusedWith(/^is not a complete zip archive: unpacked it is longer than/));
   assert.ok(performance.now() - started < 5_000);
 });
 
 test("attack 61: an archive of too many entries is refused before one is looked at", async () => {
   const archive = zipArchive([{ name: "a", content: "" }], limits.feedArchiveEntriesMax + 1);
-  await assert.rejects(readZip(archive), refusedWith(/^is no whole zip archive: it has more than 5000000 entries$/));
+  await assert.rejects(readZip(archive), refusedWith(/^is not a complete zip archive: it has more than 5000000 entries$/));
 });
 
 test("attack 61: while an archive of thousands of empty entries is read and unpacked, other work has a turn after every hundred of them at least", async () => {
@@ -129,7 +129,8 @@ const small = zipArchive([
 ]);
 
 test("an archive that ends too early anywhere is refused, and so is one of nothing", async () => {
-  for (let length = 0; length < small.length; length++) await assert.rejects(unpackAll(small.subarray(0, length)), refusedWith(/^is no whole zip archive: /));
+  for (let length = 0; length < small.length; length++)
+    await assert.rejects(unpackAll(small.subarray(0, length)), refusedWith(/^is not a complete zip archive: /));
 });
 
 test("an archive that is changed anywhere gives what it held, less of it, or a refusal", async () => {

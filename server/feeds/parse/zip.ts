@@ -43,7 +43,7 @@ export const isZip = (bytes: Uint8Array): boolean => bytes[0] === 0x50 && bytes[
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-const archiveError = (reason: string): DocumentError => new DocumentError(1, `is no whole zip archive: ${reason}`);
+const archiveError = (reason: string): DocumentError => new DocumentError(1, `is not a complete zip archive: ${reason}`);
 
 const entryError = (reason: string): DocumentError => new DocumentError(1, `cannot be unpacked: ${reason}`);
 
@@ -122,7 +122,7 @@ const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promi
   const packed = await read(fileDataStart, entry.compressedSize);
   const { bytes, packedBytes } = entry.compressionMethod === 0 ? { bytes: Buffer.from(packed), packedBytes: 0 } : inflateAtOnce(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
-    throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for what the directory says`);
+    throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for the size in the directory`);
   // Bytes behind the end of the compressed data are no part of the content.
   const isReusable = packedBytes === packed.length && packed.length <= bytes.length * reusableShare;
   return { bytes, deflated: isReusable ? packed : undefined };
@@ -146,9 +146,9 @@ const unpack = async (from: OpenArchive, entry: Entry): Promise<UnpackedEntry> =
   try {
     unpacked = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
   } catch (thrown) {
-    throw entryError(isTooLong(thrown) ? "too many bytes for what the directory says" : messageOf(thrown));
+    throw entryError(isTooLong(thrown) ? "too many bytes for the size in the directory" : messageOf(thrown));
   }
-  if (crc32(unpacked.bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
+  if (crc32(unpacked.bytes) !== entry.crc32) throw entryError("its checksum differs from the directory");
   return unpacked;
 };
 

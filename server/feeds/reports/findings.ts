@@ -112,7 +112,7 @@ export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
   for (const finding of findings) {
     const key = findingKey(finding);
     const known = found.get(key);
-    if (!known && found.size >= limits.reportFindingsMax) throw new UnreadableReportError(`holds more than ${limits.reportFindingsMax} findings`);
+    if (!known && found.size >= limits.reportFindingsMax) throw new UnreadableReportError(`contains more than ${limits.reportFindingsMax} findings`);
     found.set(
       key,
       known

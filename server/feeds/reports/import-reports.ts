@@ -82,11 +82,11 @@ const refuse = (reason: string): never => {
 /** Where the report counts: of several names of the image the first that a repo has. */
 const placesOf = async ({ store }: Services, { group, digest }: ReportImport, repo: string | undefined, report: ReportFacts): Promise<Place[]> => {
   const digests = digest === undefined ? report.digests : [digest];
-  if (digests.length === 0) return refuse("names no image by its digest; say which with --digest");
+  if (digests.length === 0) return refuse("names no image digest. Give it with --digest");
   const known = await findReposOfImages(store.read, group, digests);
   if (repo !== undefined) return [{ repoUid: repo, digest: known.find(({ repoUid }) => repoUid === repo)?.digest ?? digests[0] ?? "" }];
   const [first] = known;
-  if (!first) return refuse(`no repo of the group has the image ${digests.join(" or ")}; say the repo with --repo`);
+  if (!first) return refuse(`no repo of the group has the image ${digests.join(" or ")}. Name the repo with --repo`);
   return known.filter((place) => place.digest === first.digest);
 };
 

@@ -55,7 +55,7 @@ const reportOf = (document: Json): ReadReport => {
   if (isTrivyOfCluster(document) || isTrivy(document)) return readTrivy(document);
   if (isObject(document) && isSarif(document)) return readSarif(document);
   if (isObject(document) && isGrype(document)) return readGrype(document);
-  throw new UnreadableReportError("is no report of Grype or Trivy in JSON, and no SARIF");
+  throw new UnreadableReportError("is not a JSON report of Grype or Trivy, or SARIF");
 };
 
 export const factsOf = ({ findings, ...facts }: ReadReport, raw: Uint8Array | string): ReportFacts => ({

@@ -157,7 +157,7 @@ export const readSarif = (document: JsonObject): ReadReport => {
   const drivers = runs.map((run) => run.at("tool").at("driver"));
   const tools = new Set(drivers.map((driver) => driver.at("name").required()));
   const [driver, run] = [drivers[0], runs[0]];
-  if (tools.size > 1 || !driver || !run) throw new UnreadableReportError("holds runs of several tools, of which one report is made each");
+  if (tools.size > 1 || !driver || !run) throw new UnreadableReportError("contains runs of several tools; each becomes a report");
   const tool = driver.at("name").name(64);
   const findings = uniteFindings(runs.flatMap(runFindings));
   const scanner = scannerOf(tool);

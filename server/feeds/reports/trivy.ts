@@ -143,7 +143,7 @@ const digestsOf = (root: Field): string[] => {
 };
 
 export const readTrivy = (document: Json): ReadReport => {
-  if (isTrivyOfCluster(document)) throw new UnreadableReportError("is a report on a cluster, and tells of no image by its digest");
+  if (isTrivyOfCluster(document)) throw new UnreadableReportError("is a cluster report without an image digest");
   const root = new Field(Array.isArray(document) ? { Results: document } : document);
   const findings = function* (): Generator<Finding> {
     for (const result of root.at("Results").list()) {

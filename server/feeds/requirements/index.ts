@@ -52,7 +52,7 @@ export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOS
 export const readRequirements = async (format: RequirementFormat, content: string, field: string, lineName = "line"): Promise<readonly Requirement[]> => {
   try {
     const found = await readers[format](content.replace(/^\uFEFF/, ""));
-    if (found.length === 0) throw new DocumentError(1, "nothing in it asks for a library");
+    if (found.length === 0) throw new DocumentError(1, "it requires no library");
     return found;
   } catch (thrown) {
     if (thrown instanceof DocumentError) throw invalid([{ field, description: `${lineName} ${thrown.line}: ${thrown.message}` }]);

@@ -34,7 +34,7 @@ const readPackages = async (content: string, needsVersion: boolean): Promise<Loc
     const line = lines[index] ?? 1;
     if (!isObject(entry)) throw new DocumentError(line, "a package must be a table");
     const name = textAt(entry, "name", line, true);
-    if (!nameForm.test(name)) throw new DocumentError(line, "the package's name is no name of a Python package");
+    if (!nameForm.test(name)) throw new DocumentError(line, "the package name is not a valid Python package name");
     const source = entry.source ?? {};
     if (!isObject(source)) throw new DocumentError(line, "the package's source must be a table");
     return { name: normalizePythonName(name), version: textAt(entry, "version", line, needsVersion), source, line };

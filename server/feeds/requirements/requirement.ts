@@ -32,12 +32,11 @@ export class FoundRequirements {
     const { text, name, version, problem } = requirement;
     for (const value of [text, name, version]) {
       if (value.length > limits.requirementLengthMax) throw new DocumentError(line, `must have at most ${limits.requirementLengthMax} characters`);
-      if (controlForm.test(value)) throw new DocumentError(line, "must not hold control characters");
+      if (controlForm.test(value)) throw new DocumentError(line, "must not contain control characters");
     }
     const key = JSON.stringify(name === "" ? [text] : [name, version, version === "" ? text : "", problem]);
     if (this.#found.has(key)) return;
-    if (this.#found.size >= limits.requestItemsMax)
-      throw new DocumentError(line, `is beyond the ${limits.requestItemsMax} requirements that one list may have`);
+    if (this.#found.size >= limits.requestItemsMax) throw new DocumentError(line, `exceeds the maximum of ${limits.requestItemsMax} requirements in one list`);
     this.#found.set(key, requirement);
   }
 }

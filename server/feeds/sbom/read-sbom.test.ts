@@ -137,7 +137,7 @@ test("what cannot be read is refused with a reason, and never by a fault of ours
     ['{"bomFormat":"CycloneDX","components":{}}', /^components must be a list$/],
     ['{"bomFormat":"CycloneDX","components":["a"]}', /^components\[0\] must be an object$/],
     ['{"bomFormat":"CycloneDX","components":[{"purl":1}]}', /^components\[0\]\.purl must be a text$/],
-    ['{"bomFormat":"CycloneDX","components":[{"purl":"pkg:npm/a\\u0000@1"}]}', /^components\[0\]\.purl must not hold control characters$/],
+    ['{"bomFormat":"CycloneDX","components":[{"purl":"pkg:npm/a\\u0000@1"}]}', /^components\[0\]\.purl must not contain control characters$/],
     ['{"spdxVersion":"SPDX-2.3","packages":[{"externalRefs":[0]}]}', /^packages\[0\]\.externalRefs\[0\] must be an object$/],
     [JSON.stringify({ payloadType: "text/plain", payload: "aGk=" }), /^is an envelope around something else than a statement$/],
     [JSON.stringify({ payloadType: "application/vnd.in-toto+json", payload: 1 }), /^is an envelope without a payload$/],

@@ -36,7 +36,7 @@ const parse = async (text: string): Promise<Json> => {
 
 const documentWithin = async (outer: Json, about: readonly string[]): Promise<JsonObject> => {
   const document = await unwrapStatement(outer, about, /spdx|cyclonedx/i, parse);
-  if (!isObject(document)) throw new UnreadableError("is no JSON object");
+  if (!isObject(document)) throw new UnreadableError("is not a JSON object");
   return document;
 };
 

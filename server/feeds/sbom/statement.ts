@@ -31,7 +31,7 @@ export const hasTooManyValues = (text: string): boolean => {
   return count > limits.sbomValuesMax;
 };
 
-export const tooManyValues = `holds more than ${limits.sbomValuesMax} values`;
+export const tooManyValues = `contains more than ${limits.sbomValuesMax} values`;
 
 export const decode = (bytes: Uint8Array): string => {
   try {

@@ -100,7 +100,7 @@ const otherFile = (document: PublicDocument, content: string, index: RepositoryI
   const { originId, modifiedMs = 0 } = document;
   const value = JSON.parse(content) as Json;
   const ids = isObject(value) ? idsOf(value) : [];
-  const reason = isObject(value) ? whyNotRead(value) : "it is no object";
+  const reason = isObject(value) ? whyNotRead(value) : "it is not an object";
   if (reason !== undefined || ids.length === 0) {
     index.leftOut.push({ id: originId, modifiedMs, leftOut: reason ?? "it names no product by a package URL" });
     return [];

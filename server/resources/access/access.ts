@@ -18,11 +18,11 @@ const operatorSource: Source = { effect: "GIVES", group: EVERYWHERE, groupName: 
 const capabilitiesOf = (action: string): readonly string[] => {
   const refuse = (description: string) => invalid([{ field: "action", description }]);
   if (!action.includes("/")) {
-    if (!capabilityByName(action)) throw refuse(`no capability is called ${JSON.stringify(action)}`);
+    if (!capabilityByName(action)) throw refuse(`unknown capability ${JSON.stringify(action)}`);
     return [action];
   }
   const method = methodByName(action);
-  if (!method) throw refuse(`no operation is called ${JSON.stringify(action)}`);
+  if (!method) throw refuse(`unknown operation ${JSON.stringify(action)}`);
   if (method.capabilities.length === 0) throw refuse(`${method.name} asks for no capability`);
   return method.capabilities;
 };

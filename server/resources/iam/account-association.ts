@@ -31,7 +31,7 @@ const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
   const held = await findRow(context.rows, found.shape.table, uid);
   if (!held) throw missing(found.domain, found.fact.short, uid);
   const provider = parts[text(context.request, "providerType")] ?? "";
-  if (found.shape.read(held.row, held.offset)[provider] === undefined) return notReady("not configured", `the association says nothing of ${provider}`);
+  if (found.shape.read(held.row, held.offset)[provider] === undefined) return notReady("not configured", `the association has no ${provider}`);
   return notReady("error exchanging credentials", `this server has no credentials that ${provider} would accept`);
 };
 

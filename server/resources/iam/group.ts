@@ -78,7 +78,7 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
   const { caller, services } = context;
   const human = caller !== undefined && isRoot(caller.uid);
   if (!isOperator(context) && !(services.openOrganizations && human)) {
-    throw denied("Permission denied: only the operator makes organizations here (GANTRY_OPEN_ORGANIZATIONS opens it to people)");
+    throw denied("Permission denied: only the operator can create organizations (GANTRY_OPEN_ORGANIZATIONS allows it to users)");
   }
   const uid = newRoot();
   const { record } = await change(context, group, { kind: "create", parent: EVERYWHERE, uid, body }, "cause");

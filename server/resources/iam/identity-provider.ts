@@ -38,7 +38,7 @@ const needPeopleOfIssuer = async (issuer: string, { before, services, rows }: Ru
   if (!before || services.authn.issuerSpellings(text(part(before, "oidc"), "issuer")).includes(issuer)) return;
   const uid = text(before, "uid");
   if (await hasScimPeople(rows, uid))
-    throw blocked("SCIM_PEOPLE_KNOWN", uid, ["SCIM knows people by this issuer; make another identity provider for another issuer"]);
+    throw blocked("SCIM_PEOPLE_KNOWN", uid, ["SCIM identifies users by this issuer. Create another identity provider for another issuer"]);
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {

@@ -40,7 +40,7 @@ const keysViolation = (json: string): string | undefined => {
   }
   const keys = typeof parsed === "object" && parsed !== null && "keys" in parsed && Array.isArray(parsed.keys) ? parsed.keys : [parsed];
   const isPrivate = keys.some((key: unknown) => typeof key === "object" && key !== null && privateMembers.some((member) => Object.hasOwn(key, member)));
-  return isPrivate ? "must hold public keys only; a private key does not belong here" : undefined;
+  return isPrivate ? "must contain public keys only, not a private key" : undefined;
 };
 
 const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
@@ -72,7 +72,8 @@ const personViolations = (draft: JsonObject): Violation[] => {
   const out: Violation[] = [];
   if (relationships.some((name) => draft[name] !== undefined))
     out.push({ field: "claimMatch", description: "must not name a user: users sign in and cannot be assumed" });
-  if (text(draft, "expireTime") !== "") out.push({ field: "expireTime", description: "a person has no end; their role bindings may" });
+  if (text(draft, "expireTime") !== "")
+    out.push({ field: "expireTime", description: "must not be set for a user. Set expireTime on the user's role bindings" });
   return out;
 };
 

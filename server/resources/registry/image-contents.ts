@@ -26,7 +26,7 @@ const findSbom = async ({ rows, request }: ReadContext): Promise<ReadSbomRow> =>
 };
 
 const tooLarge = (what: string): Fault =>
-  blocked("SBOM_TOO_LARGE", "", [`the SBOM has ${what}, which is more than one answer holds: pull its blob; /gantry/v1/imageSboms names it`]);
+  blocked("SBOM_TOO_LARGE", "", [`the SBOM has ${what}, too large for one response. Pull its blob, which /gantry/v1/imageSboms names`]);
 
 const readShown = async ({ caller, rows, request, services }: ReadContext, sbom: ReadSbomRow): Promise<Extract<ShownSbom, { text: string }>> => {
   const repo = text(request, "repoId");

@@ -27,7 +27,7 @@ const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
 
 const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleContext): Promise<Violation[]> => {
   const source = text(sync, "source");
-  const violation = [{ field: "sync_config.source", description: "must be the uid of a repo that you may read" }];
+  const violation = [{ field: "sync_config.source", description: "must be the uid of a repo that you can read" }];
   if (!isUid(source)) return violation;
   require(["repo.list"], source);
   if (!(await findRow(rows, { name: "repos", columns: ["uid"] }, source))) return violation;

@@ -41,7 +41,7 @@ const resourceTypes = (base: string): JsonObject[] => [
     schema: userSchema,
     schemaExtensions: [{ schema: enterpriseSchema, required: false }],
   }),
-  resourceType(base, "Group", "People who are one group at the provider", { endpoint: "/Groups", schema: groupSchema }),
+  resourceType(base, "Group", "A group of users at the provider", { endpoint: "/Groups", schema: groupSchema }),
 ];
 
 /** RFC 7644, 4: whoever filters these has mistaken them for something else. */

@@ -87,7 +87,7 @@ const usersOf = async ({ rows, request }: WriteContext, members: Json | undefine
   const wanted = [...new Set(memberIdsOf(members))].map((id) => `${provider}/${id}`);
   const known = new Set(wanted.length === 0 ? [] : await lockScimUserUids(rows, wanted));
   const unknown = wanted.find((uid) => !known.has(uid));
-  if (unknown !== undefined) throw scimFault("invalidValue", `members: ${idOf(unknown)} is no user of this identity provider`);
+  if (unknown !== undefined) throw scimFault("invalidValue", `members: ${idOf(unknown)} is not a user of this identity provider`);
   return wanted;
 };
 
@@ -152,7 +152,7 @@ const memberOperationOf = (op: Operation["op"], path: string, value: Json | unde
   if (!named) return [];
   const other = isObject(value) ? valueNamed(value, "value") : value;
   if (named.id !== undefined && op !== "remove" && typeof other === "string" && other !== named.id)
-    throw scimFault("invalidValue", "a member is no other user: remove the one and add the other");
+    throw scimFault("invalidValue", "a member cannot be changed to another user. Remove the member and add the other user");
   return [{ op, filter: named.id, value }];
 };
 

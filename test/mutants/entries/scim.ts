@@ -22,7 +22,7 @@ export const scim: readonly Mutant[] = [
     replace: "return previousExpireTimeMs ?? expireTimeMs;",
   },
   { attack: 169, file: patch, find: "if (operations.length > limits.scimOperationsMax) throw", replace: "if (false) throw" },
-  { attack: 169, file: document, find: 'if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is no attribute");', replace: "" },
+  { attack: 169, file: document, find: 'if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is not an attribute");', replace: "" },
   { attack: 171, file: tokens, find: "isClosed: access.organizationStatus === suspended };", replace: "isClosed: access.organizationStatus === undefined };" },
   {
     attack: 172,

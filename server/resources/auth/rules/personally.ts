@@ -10,7 +10,7 @@ export const anonymous = (): Fault => unauthenticated("authentication required: 
 /** The person of a token of ours. What was narrowed may not bring new rights, nor end its bearer. */
 export const personally = ({ caller }: Pick<ReadContext, "caller">, what: string): NonNullable<ReadContext["caller"]> => {
   if (!caller) throw anonymous();
-  if (!isRoot(caller.uid) || caller.uid === operatorUid) throw denied(`Permission denied: only people ${what}`);
-  if (caller.capabilities || caller.scopes) throw denied(`Permission denied: with a narrowed token nobody may ${what}`);
+  if (!isRoot(caller.uid) || caller.uid === operatorUid) throw denied(`Permission denied: only users can ${what}`);
+  if (caller.capabilities || caller.scopes) throw denied(`Permission denied: a narrowed token cannot ${what}`);
   return caller;
 };

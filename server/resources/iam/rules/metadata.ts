@@ -34,7 +34,7 @@ const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefin
   bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
 
 export const updateMetadata = async ({ caller, call, request, rows, nowMs }: WriteContext): Promise<Outcome> => {
-  if (!caller || !isRoot(caller.uid)) throw denied("Permission denied: only people say something about themselves");
+  if (!caller || !isRoot(caller.uid)) throw denied("Permission denied: only users can set their own metadata");
   const body = withoutOutputOnly(message, part(request, "identityMetadata"));
   const { mask, violations } = readMask(message, text(request, "updateMask"), impliedBy(call.bodyPaths), body);
   if (violations.length > 0) throw invalid(violations);

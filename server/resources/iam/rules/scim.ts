@@ -176,8 +176,8 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const before = await held(context);
   matchEtag(before, context);
   if (enabled && (await countOwnersOutside(context)) < ownersMin) {
-    const who = `${ownersMin} identities that are bound as owners of the organization and are no people of this identity provider`;
-    throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${who}`]);
+    const who = `${ownersMin} identities that are owners of the organization and not users of this identity provider`;
+    throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM requires ${who}`]);
   }
   const state = await changeScim(context, scimEnabledColumns(before, enabled));
   return { reply: { identityProviderUid: uid, enabled: state.enabled, etag: state.etag } };

@@ -108,5 +108,5 @@ export const widthWarning = (match: JsonObject): string | undefined => {
   // What is beyond the budget fits nobody, and is taken to tell apart, unseen.
   const budget = matchingBudget(limits.widthStepsMax);
   const stranger = strangers.find((each) => letsIn(match, each, budget));
-  return stranger && `claim_match accepts tokens of ${stranger.who}; demand an issuer, a subject or a claim that only yours have`;
+  return stranger && `claim_match accepts tokens of ${stranger.who}; require an issuer, a subject or a claim that only your tokens have`;
 };

@@ -10,7 +10,7 @@ const withCode = (
   more: { readonly httpStatus?: number; readonly headers?: Record<string, string> } = {},
 ) => new Fault(code, message, { details: [{ kind: "reason", reason }], ...more });
 
-export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `there is no such repository${hint}`);
+export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `repository not found${hint}`);
 
 /** The registry token does not permit this. The transport turns the reason into a challenge for the scope (transport/oci). */
 export const insufficientScope = (action: RegistryAction): Fault =>
@@ -26,7 +26,7 @@ export const digestInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT"
 
 export const tagInvalid = (): Fault => withCode("INVALID_ARGUMENT", "TAG_INVALID", "a tag has 1 to 128 letters, digits, dots, dashes and underscores");
 
-export const manifestUnknown = (): Fault => withCode("NOT_FOUND", "MANIFEST_UNKNOWN", "there is no such manifest");
+export const manifestUnknown = (): Fault => withCode("NOT_FOUND", "MANIFEST_UNKNOWN", "manifest not found");
 
 export const manifestInvalid = (why: string, httpStatus?: number): Fault =>
   withCode("INVALID_ARGUMENT", "MANIFEST_INVALID", `the manifest ${why}`, httpStatus === undefined ? {} : { httpStatus });
@@ -42,17 +42,17 @@ export const blobsUnknown = (digests: readonly string[]): Fault => {
   });
 };
 
-export const blobUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UNKNOWN", "there is no such blob");
+export const blobUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UNKNOWN", "blob not found");
 
 export const blobNeeded = (): Fault => withCode("FAILED_PRECONDITION", "DENIED", "manifests of the repository need this blob: delete them first");
 
-export const uploadUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UPLOAD_UNKNOWN", "there is no such upload");
+export const uploadUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UPLOAD_UNKNOWN", "upload not found");
 
 export const uploadHeld = (): Fault =>
-  withCode("ABORTED", "BLOB_UPLOAD_INVALID", "another request appends to this upload at the moment", { headers: { "retry-after": "1" } });
+  withCode("ABORTED", "BLOB_UPLOAD_INVALID", "another request is appending to this upload", { headers: { "retry-after": "1" } });
 
 export const sizeInvalid = (announced: number, received: number): Fault =>
-  withCode("INVALID_ARGUMENT", "SIZE_INVALID", `Content-Range says ${announced} bytes, and ${received} came`);
+  withCode("INVALID_ARGUMENT", "SIZE_INVALID", `Content-Range is ${announced} bytes, but ${received} were received`);
 
 export const rangeInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "BLOB_UPLOAD_INVALID", `Content-Range ${why}`);
 

@@ -65,15 +65,15 @@ const descriptorsIn = (body: JsonObject, key: string): Descriptor[] => {
 };
 
 const parse = (bytes: Buffer): JsonObject => {
-  if (!isUtf8(bytes)) throw manifestInvalid("is no UTF-8");
+  if (!isUtf8(bytes)) throw manifestInvalid("is not UTF-8");
   const source = bytes.toString("utf8");
   let body: Json;
   try {
     body = JSON.parse(source) as Json;
   } catch {
-    throw manifestInvalid("is no JSON");
+    throw manifestInvalid("is not JSON");
   }
-  if (!isObject(body)) throw manifestInvalid("is no JSON object");
+  if (!isObject(body)) throw manifestInvalid("is not a JSON object");
   // Two readers of one manifest would each see another one.
   const repeated = findRepeatedKey(source);
   if (repeated !== undefined) throw manifestInvalid(`gives the key ${JSON.stringify(repeated)} twice`);
@@ -84,7 +84,7 @@ const parse = (bytes: Buffer): JsonObject => {
 const mediaTypeOf = (body: JsonObject, header: string): string => {
   const said = header.split(";", 1)[0]?.trim() ?? "";
   const own = text(body, "mediaType");
-  if (said !== "" && own !== "" && said !== own) throw manifestInvalid(`is ${own} by itself, and ${said} by its Content-Type`);
+  if (said !== "" && own !== "" && said !== own) throw manifestInvalid(`has mediaType ${own}, but Content-Type ${said}`);
   const type = said === "" ? own : said;
   if (type === "") return Array.isArray(body.manifests) ? ociIndex : ociImage;
   if (!imageTypes.has(type) && !indexTypes.has(type))
@@ -96,7 +96,7 @@ const annotationsOf = (body: JsonObject): JsonObject | undefined => {
   const { annotations } = body;
   if (annotations === undefined || annotations === null) return undefined;
   if (!isObject(annotations) || Object.values(annotations).some((value) => typeof value !== "string"))
-    throw manifestInvalid("has annotations that are no texts");
+    throw manifestInvalid("has annotations that are not strings");
   return annotations;
 };
 

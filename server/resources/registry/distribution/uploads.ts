@@ -185,7 +185,7 @@ interface KnownDigests extends ContentDigests {
 /** Returns the digests if they are those that the sender claims. Throws DIGEST_INVALID. */
 const requireDigest = (found: ContentDigests, { algorithm, text: claimed }: Digest): KnownDigests => {
   const { sha256 } = found;
-  if (sha256 === undefined || found[algorithm] !== claimed) throw digestInvalid("is not that of what was uploaded");
+  if (sha256 === undefined || found[algorithm] !== claimed) throw digestInvalid("does not match the uploaded content");
   return { ...found, sha256 };
 };
 

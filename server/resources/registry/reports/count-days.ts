@@ -40,8 +40,7 @@ const reposNamed = async ({ rows, visiblePaths }: ReadContext, name: string): Pr
 };
 
 /** Reports are large, and those of a call are counted together. */
-const tooMuch = (): Fault =>
-  blocked("LIST_TOO_LONG", "", ["there is more in these reports than can be counted in one call: ask for fewer tags, or from a later day on"]);
+const tooMuch = (): Fault => blocked("LIST_TOO_LONG", "", ["these reports are too large to count in one request. Request fewer tags, or a later start day"]);
 
 /** `leftBytes`: of what the reports of the call may have. */
 const factsOf = async (

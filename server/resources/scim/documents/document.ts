@@ -22,7 +22,7 @@ const isUnassigned = (value: Json): boolean => value === null || (Array.isArray(
 const withNames = (object: JsonObject, known: ReadonlyMap<string, Known>, at: string): JsonObject => {
   const out: JsonObject = {};
   for (const [key, value] of Object.entries(object)) {
-    if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is no attribute");
+    if (key === "__proto__") throw invalidAttribute(`${at}__proto__`, "is not an attribute");
     const attribute = known.get(key.toLowerCase());
     const name = attribute?.name ?? key;
     if (Object.hasOwn(out, name)) throw invalidAttribute(at + name, "is given twice");
@@ -91,7 +91,7 @@ const externalIdOf = (document: JsonObject): string | undefined => {
 /** Throws 400 tooMany for more than is kept of one user or group: every answer that shows it, and every change, reads all of it (attack 199). */
 export const requireSmall = (what: string, json: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(json)) > limits.scimDocumentBytesMax)
-    throw scimFault("tooMany", `${what} may have at most ${limits.scimDocumentBytesMax} bytes`);
+    throw scimFault("tooMany", `${what} must have at most ${limits.scimDocumentBytesMax} bytes`);
 };
 
 /** A document as it is kept, and what of it says who or what it is. */

@@ -62,7 +62,7 @@ const readValue = ({ kind, text }: Token): Comparison["value"] => {
     } catch {
       // As below.
     }
-    throw invalidFilter(`${text.slice(0, 50)} is no JSON text that could be kept`);
+    throw invalidFilter(`${text.slice(0, 50)} is not a JSON string that can be stored`);
   }
   if (kind !== "word") throw invalidFilter("a value is missing");
   if (/^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
@@ -113,7 +113,7 @@ export const readFilter = (text: string): Filter => {
   };
   const readComparison = (attribute: string, next: Token): Comparison => {
     const operator = next.text.toLowerCase();
-    if (next.kind !== "word" || !isOperator(operator)) throw invalidFilter(`${JSON.stringify(next.text.slice(0, 50))} is no operator`);
+    if (next.kind !== "word" || !isOperator(operator)) throw invalidFilter(`${JSON.stringify(next.text.slice(0, 50))} is not an operator`);
     return { kind: "compare", attribute, operator, value: operator === "pr" ? null : readValue(take()) };
   };
   const readChain = (word: "and" | "or", readOne: (depth: number) => Filter, depth: number): Filter => {

@@ -9,7 +9,7 @@ import { scimFault } from "./faults.ts";
 export const keyNamed = (object: JsonObject, name: string): string | undefined => {
   const wanted = name.toLowerCase();
   const keys = Object.keys(object);
-  if (keys.length > limits.scimNamesMax) throw scimFault("tooMany", `an object may have at most ${limits.scimNamesMax} names`);
+  if (keys.length > limits.scimNamesMax) throw scimFault("tooMany", `an object must have at most ${limits.scimNamesMax} names`);
   return keys.find((each) => each.toLowerCase() === wanted);
 };
 

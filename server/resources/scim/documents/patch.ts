@@ -49,7 +49,7 @@ export const readOperations = (document: JsonObject): Operation[] => {
     const value = valueNamed(each, "value");
     if (op !== "remove" && value === undefined) throw scimFault("invalidValue", `Operations[${index}].value is missing`);
     if (path !== "") return { op, path, value };
-    if (op === "remove") throw scimFault("noTarget", `Operations[${index}] removes nothing: it has no path`);
+    if (op === "remove") throw scimFault("noTarget", `Operations[${index}] requires a path to remove`);
     return { op, path: undefined, value: isObject(value) ? withCoreNames(value) : value };
   });
 };
@@ -115,7 +115,7 @@ const impliedBy = (filter: Filter): JsonObject | undefined => {
 
 /** What is done to a list is done to each of its values, and for a list that is given, to each of them with each: they are few (attack 199). */
 const requireFew = (name: string, list: readonly Json[]): void => {
-  if (list.length > limits.scimValuesMax) throw scimFault("tooMany", `${name.slice(0, 100)} may have at most ${limits.scimValuesMax} values`);
+  if (list.length > limits.scimValuesMax) throw scimFault("tooMany", `${name.slice(0, 100)} must have at most ${limits.scimValuesMax} values`);
 };
 
 const listAt = (object: JsonObject, name: string): Json[] => {
@@ -149,7 +149,7 @@ const applyToValues = (object: JsonObject, { attribute, inner }: Target, filter:
     return;
   }
   const made = chosen.length === 0 ? impliedBy(filter) : undefined;
-  if (chosen.length === 0 && !made) throw scimFault("noTarget", `nothing fits the filter of ${attribute}`);
+  if (chosen.length === 0 && !made) throw scimFault("noTarget", `the filter of ${attribute} matches nothing`);
   const written = made ? [made] : chosen.filter(isObject);
   for (const each of written) {
     if (inner !== "") put(each, inner, value);

@@ -95,7 +95,7 @@ const attributeCondition = <Attribute extends string>(
 const comparisonsOf = (filter: Filter): readonly Comparison[] => {
   if (filter.kind === "compare") return [filter];
   if (filter.kind === "and") return filter.filters.flatMap(comparisonsOf);
-  throw scimFault("invalidFilter", 'in brackets behind an attribute comparisons may stand, with "and" between');
+  throw scimFault("invalidFilter", 'brackets after an attribute may contain comparisons joined by "and"');
 };
 
 /** `emails[type eq "work" and value co "@example.com"]`: one value fits all of it. Its text is looked for by an index, the rest in who has it. */
@@ -110,7 +110,7 @@ const valuesCondition = <Attribute extends string>(
   const comparisons = comparisonsOf(filter).map((each) => ({ ...each, attribute: each.attribute.toLowerCase() }));
   const texts = comparisons.filter(({ attribute }) => !isPart(attribute));
   const [only, ...more] = texts;
-  if (!only || more.length > 0) throw scimFault("invalidFilter", "one comparison of the value itself stands in brackets or behind them");
+  if (!only || more.length > 0) throw scimFault("invalidFilter", "use one comparison of the value, in brackets or after them");
   const condition = attributeCondition(searchable, { ...only, attribute: `${list}.${only.attribute}` }, provider);
   if (texts.length === comparisons.length) return condition;
   if (condition.kind !== "compare" || condition.attribute !== parts?.of)

@@ -42,8 +42,8 @@ const values = (name: string, description: string, kind: Kind = "string", traits
     multi: true,
     inner: [
       attribute("value", "The value.", { kind, ...traits }),
-      attribute("display", "The value as people read it."),
-      attribute("type", "What the value is for, such as work."),
+      attribute("display", "The display value."),
+      attribute("type", "The purpose of the value, such as work."),
       attribute("primary", "True for the one that is meant where one is needed.", { kind: "boolean" }),
     ],
   });
@@ -55,20 +55,20 @@ const user: Schema = {
   name: "User",
   description: "A person",
   attributes: [
-    attribute("userName", "What the person signs in as at the provider.", { required: true, unique: true }),
+    attribute("userName", "The user name at the provider.", { required: true, unique: true }),
     attribute("name", "The parts of the person's name.", {
       kind: "complex",
       inner: ["formatted", "familyName", "givenName", "middleName", "honorificPrefix", "honorificSuffix"].map((name) => attribute(name, `The name's ${name}.`)),
     }),
-    attribute("displayName", "The name as people read it."),
-    attribute("nickName", "What the person is called."),
+    attribute("displayName", "The display name."),
+    attribute("nickName", "The name of the user."),
     attribute("profileUrl", "A page about the person.", { kind: "reference", to: ["external"], caseExact: true }),
     attribute("title", "The person's title."),
     attribute("userType", "The relation between person and organization."),
     attribute("preferredLanguage", "The language that the person prefers."),
     attribute("locale", "Where the person is, for numbers and times."),
     attribute("timezone", "The person's time zone."),
-    attribute("active", "False: the person has no right by this provider.", { kind: "boolean" }),
+    attribute("active", "False: the user has no permissions from this provider.", { kind: "boolean" }),
     values("emails", "E-mail addresses."),
     values("phoneNumbers", "Telephone numbers."),
     values("ims", "Addresses of messages."),
@@ -78,11 +78,11 @@ const user: Schema = {
       multi: true,
       inner: [
         ...addressParts.map((name) => attribute(name, `The address's ${name}.`)),
-        attribute("type", "What the address is for, such as work."),
+        attribute("type", "The purpose of the address, such as work."),
         attribute("primary", "True for the one that is meant where one is needed.", { kind: "boolean" }),
       ],
     }),
-    values("entitlements", "What the person is entitled to, elsewhere."),
+    values("entitlements", "Entitlements of the user in other systems."),
     values("roles", "The person's roles, elsewhere."),
     values("x509Certificates", "Certificates.", "binary", { caseExact: true }),
     attribute("groups", "The groups that the person is in; changed by the groups.", {
@@ -101,9 +101,9 @@ const user: Schema = {
 const group: Schema = {
   id: groupSchema,
   name: "Group",
-  description: "People who are one group at the provider",
+  description: "A group of users at the provider",
   attributes: [
-    attribute("displayName", "The group's name as people read it.", { required: true }),
+    attribute("displayName", "The display name of the group.", { required: true }),
     attribute("members", "The users in the group. A PATCH adds and removes single ones.", {
       kind: "complex",
       multi: true,
@@ -118,10 +118,10 @@ const group: Schema = {
 const enterprise: Schema = {
   id: enterpriseSchema,
   name: "EnterpriseUser",
-  description: "What a company says of a person",
+  description: "Enterprise attributes of a user",
   attributes: [
     ...["employeeNumber", "costCenter", "organization", "division", "department"].map((name) => attribute(name, `The person's ${name}.`)),
-    attribute("manager", "Whom the person reports to.", {
+    attribute("manager", "The manager of the user.", {
       kind: "complex",
       inner: [
         attribute("value", "The id of that person."),
