@@ -441,5 +441,5 @@ test("what a token says comes back in a refusal as one bounded line, whatever it
     assert.doesNotMatch(said, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|secret-team/u);
     assert.ok(said.isWellFormed() && said.length < 1_500, said);
   }
-  assert.match(await refused({ sub: "mallory", team: "secret-team" }), /invalid "sub": the token has "mallory"; whoever may read/);
+  assert.match(await refused({ sub: "mallory", team: "secret-team" }), /invalid "sub": the token has "mallory"; callers that can read/);
 });

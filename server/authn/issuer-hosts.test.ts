@@ -83,6 +83,6 @@ for (const list of ["https://ci.example.com", "*", "ci..", "a b", "ci.example.co
   test(`GANTRY_ISSUER_HOSTS=${list} stops the start with one line`, () => {
     assert.throws(
       () => readIssuerHosts(list),
-      (error: unknown) => error instanceof Fault && /^GANTRY_ISSUER_HOSTS: .* is no host; write for example/.test(error.message),
+      (error: unknown) => error instanceof Fault && /^GANTRY_ISSUER_HOSTS: .* is not a host\. Example: /.test(error.message),
     );
   });

@@ -125,7 +125,7 @@ test("an answer that is too long is not read to its end, packed ones are not ask
     response.on("drain", more);
     more();
   });
-  assert.match(await why(open(t, "127.0.0.0/8"), url), /the answer is longer than 524288 bytes/);
+  assert.match(await why(open(t, "127.0.0.0/8"), url), /the response is longer than 524288 bytes/);
   assert.match(await why(open(t, "127.0.0.0/8"), url, { bytesMax: 10 }), /longer than 10 bytes/);
   assert.equal(encoding, "identity");
 });

@@ -52,7 +52,7 @@ test("identities whose patterns are beyond today's bounds are told of at the sta
   await ended.promise;
   const each = logged.filter(({ event }) => event === "authn.pattern.oversized").map(({ facts }) => facts ?? {});
   assert.equal(each.length, 100);
-  const [alone, together] = [/^is too large a pattern/, /^is too large together with the identity's other patterns/];
+  const [alone, together] = [/^is too large: the pattern/, /^is too large together with the identity's other patterns/];
   for (const [index, [field, problem]] of (
     [
       ["claimMatch.subjectPattern", alone],

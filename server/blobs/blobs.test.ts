@@ -202,11 +202,11 @@ for (const kind of kinds) {
       const other = await openAt("empty");
       await assert.rejects(other.claim("store-1", id), /is empty/);
       assert.notEqual(await other.claim("store-1", undefined), id);
-      await assert.rejects(other.claim("store-1", id), /is not where/);
+      await assert.rejects(other.claim("store-1", id), /does not contain this/);
       const unmarked = await openAt("unmarked");
       const key = makeBlobKey();
       await unmarked.complete(key, await unmarked.append(key, uploadStart, contentOf(0, 3)));
-      await assert.rejects(unmarked.claim("store-1", undefined), /does not say whose/);
+      await assert.rejects(unmarked.claim("store-1", undefined), /of an unknown database/);
     });
 
     test("what was answered for is there after kill -9", async () => {

@@ -431,7 +431,7 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
   ["brackets without end", "advisories", `{"id": "X-1",\n"modified": ${"[".repeat(200_000)}`, 2, /nested deeper than 100 levels/],
   ["a document that ends too early", "advisories", file("osv.json").slice(0, 400), 12, /not valid JSON/],
   ["YAML that ends within a text", "advisories", `${wolfi}      - timestamp: "2025`, 68, /not valid YAML/],
-  ["two documents in one file", "advisories", `${wolfi}---\n${wolfi}`, 68, /holds more than one document/],
+  ["two documents in one file", "advisories", `${wolfi}---\n${wolfi}`, 68, /contains more than one document/],
   ["a key that stands twice", "advisories", wolfi.replace("package:", "schema-version: 2\npackage:"), 3, /not valid YAML/],
   ["a number where a list is wanted", "advisories", wolfi.replace(/advisories:[\s\S]*/, "advisories: 7\n"), 6, /^advisories must be a list/],
   ["a list where a name is wanted", "advisories", wolfi.replace("name: harbour", "name: [harbour]"), 4, /^package.name must be a text/],

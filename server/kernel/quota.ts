@@ -21,7 +21,7 @@ export const quotaFaultOf = (uid: string, thrown: unknown, { what, advice }: Wor
   const { name, value } = exceeded;
   const organization = rootOf(uid);
   const message =
-    `the organization ${organization} has reached its quota ${name} of ${value} ${what(name)}: ` +
+    `the organization ${organization} has reached its limit of ${value} ${what(name)} (quota ${name}): ` +
     `${advice} the operator of the server, who raises it with gantry admin quota`;
   return quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
 };

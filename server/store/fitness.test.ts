@@ -89,7 +89,7 @@ for (const [error, cause] of causes)
 test("a role or a database that allows too few connections is refused at the start, which says where to allow more", async () => {
   await client.query(`create role ${name} connection limit 4`);
   try {
-    assert.match(await refusal(asRole(name)), /the role .* allows 4 connections, and each server of Gantry needs 21: allow more$/);
+    assert.match(await refusal(asRole(name)), /the role .* allows 4 connections, but each Gantry server needs 21\. Raise the limit$/);
     await client.query(`alter role ${name} connection limit -1`);
     await client.query(`do $$ begin execute format('alter database %I connection limit 5', current_database()); end $$`);
     assert.match(await refusal(asRole(name)), /the database .* allows 5 connections/);

@@ -16,7 +16,7 @@ import { frameMessage } from "./frames.ts";
 import { fc } from "../../test/property.ts";
 
 const budget = { valuesMax: 10, depthMax: 4 };
-const tooMany = "holds more than 10 keys and elements";
+const tooMany = "contains more than 10 keys and elements";
 const excess = (text: string): string | undefined => jsonExcess(Buffer.from(text), budget);
 
 /** Members and elements, and one more for each list or object in which there is none. */
@@ -204,7 +204,7 @@ test("attack 48: a body of 80,000 unknown keys is refused before one of them is 
       `POST /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nauthorization: ${good}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
   };
-  assert.match(await send(80_000), /^HTTP\/1\.1 400 [\s\S]*holds more than 10000 keys and elements/);
+  assert.match(await send(80_000), /^HTTP\/1\.1 400 [\s\S]*contains more than 10000 keys and elements/);
   assert.match(await send(9_000), /^HTTP\/1\.1 400 [\s\S]*unknown field/);
   assert.deepEqual(
     echo.calls.map(({ problems }) => problems.length),

@@ -166,7 +166,7 @@ const malformed: readonly (readonly [string, Partial<Spelling>, RegExp])[] = [
   ["no identity", { signed: { "chainguard-identity": undefined } }, /not signed/],
   ["a date that is none", { turn: header("X-Amz-Date", "yesterday") }, /X-Amz-Date/],
   ["a date that no calendar has", { turn: header("X-Amz-Date", "20269921T000000Z") }, /X-Amz-Date/],
-  ["a packed answer asked for", { more: ["Accept-Encoding: gzip"] }, /packed/],
+  ["a packed answer asked for", { more: ["Accept-Encoding: gzip"] }, /compressed/],
 ];
 
 for (const [what, spelling, wanted] of malformed) {

@@ -38,8 +38,8 @@ test("a server with another disk, or with another database's, does not start; on
     assert.equal(denied.status, 403, "not 404, which would say that it is gone");
     await assert.rejects(late.pushBlob(repo, newConfig()));
     await client.pull(repo, digest);
-    await assert.rejects(openWorld(settings(database.url, "empty")), refusal(/empty is empty, and this database's blobs are elsewhere/));
-    await assert.rejects(openWorld(settings(database.url, "wrong")), refusal(/this database's blobs are elsewhere|is not where this database's blobs are/));
+    await assert.rejects(openWorld(settings(database.url, "empty")), refusal(/empty is empty, but this database has blobs elsewhere/));
+    await assert.rejects(openWorld(settings(database.url, "wrong")), refusal(/this database has blobs elsewhere|does not contain this database's blobs/));
     const stranger = await openWorld(settings(other.url, "right"));
     try {
       const strange = openRegistryClient(stranger.url, () => stranger.token());

@@ -143,13 +143,13 @@ test("attack 84: merge keys that multiply are refused as aliases that multiply a
     "a0: &a0 {k0: v}",
     ...Array.from({ length: 60 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: [*a${index}, *a${index}], k${index + 1}: v}`),
   ];
-  await assert.rejects(readYaml(`${laughs.join("\n")}\n`), /holds more than 100 aliases/);
+  await assert.rejects(readYaml(`${laughs.join("\n")}\n`), /contains more than 100 aliases/);
   // Copies count as values.
   const wide = Array.from({ length: 6_000 }, (_, index) => `  k${index}: v`).join("\n");
   const copies = Array.from({ length: 90 }, (_, index) => `c${index}: {<<: *wide}`).join("\n");
-  await assert.rejects(readYaml(`wide: &wide\n${wide}\n${copies}\n`), /holds more than 500000 values/);
+  await assert.rejects(readYaml(`wide: &wide\n${wide}\n${copies}\n`), /contains more than 500000 values/);
   const circle = "a: &a\n  <<: *a\n";
-  await assert.rejects(readYaml(circle), /holds more than 100 aliases|nested deeper|not valid YAML|Unresolved/);
+  await assert.rejects(readYaml(circle), /contains more than 100 aliases|nested deeper|not valid YAML|Unresolved/);
   const prototype = await readYaml("b: &b {__proto__: {isAdmin: x}}\nc: {<<: *b}\n");
   assert.equal(JSON.stringify(prototype), '{"b":{"__proto__":{"isAdmin":"x"}},"c":{"__proto__":{"isAdmin":"x"}}}');
   assert.equal(({} as { isAdmin?: unknown }).isAdmin, undefined);
@@ -184,7 +184,7 @@ test("attack 85: a list of documents leads to no file of ours, to no address of 
       feed.answers.set("/csaf/changes.csv", { body: `"${path}","2026-01-01T00:00:00Z"\n` });
       const done = await runImport(world, "advisories", [`${feed.url}/provider-metadata.json`]);
       assert.deepEqual([done.new, done.refusals], [0, 1], path);
-      assert.match(done.refused[0] ?? "", /which lies outside of/, path);
+      assert.match(done.refused[0] ?? "", /which is outside /, path);
     }
     // A provider that names itself, or a page that is the same for ever, ends.
     feed.answers.set("/provider-metadata.json", {
@@ -263,7 +263,7 @@ test("attack 93: whoever has a provider's host but not its key puts no words int
       await attempt();
       const done = await ask();
       assert.deepEqual([done.new, done.refusals], [0, 1], name);
-      assert.match(done.refused[0] ?? "", /signature that is none of its provider's|no key of its provider can be had/, name);
+      assert.match(done.refused[0] ?? "", /is not signed by its provider|no key of its provider can be had/, name);
     }
     feed.answers.delete("/csaf/signed-9.json.sha256");
     put("/key.asc", publicKey.armor());

@@ -202,7 +202,7 @@ test("attack 69: an owner for ten minutes makes no SCIM token that never expires
   for (const more of [{ neverExpires: true }, {}, { expireTime: inMs(11 * minute) }]) {
     const { code, message } = await scim(idp, more);
     assert.equal(code, codes.PERMISSION_DENIED, JSON.stringify(more));
-    assert.match(message, /identity_providers\.scim\.manage at \S+ is yours for a time/);
+    assert.match(message, /identity_providers\.scim\.manage at \S+ expires at /);
   }
   const { code, reply, message } = await scim(idp, { expireTime: inMs(10 * minute) });
   assert.equal(code, 0, message);
@@ -219,8 +219,8 @@ test("attack 70: a right to give that ends gives no right that stays, though wha
   assert.equal(refused.code, codes.PERMISSION_DENIED);
   assert.equal(
     refused.message,
-    `Permission denied: role_bindings.create at ${world.organization} is yours for a time, and what it gives ends by ${inMs(10 * minute)}; ` +
-      `somebody who holds role_bindings.create at ${world.organization} by a role binding without an end can give it for good`,
+    `Permission denied: role_bindings.create at ${world.organization} expires at ${inMs(10 * minute)}, and permissions that you grant must not outlast it. ` +
+      `A caller with role_bindings.create at ${world.organization} from a role binding without expiry can grant it permanently`,
   );
   assert.equal((await bind(friend, viewer, inMs(11 * minute), token)).code, codes.PERMISSION_DENIED);
   assert.equal((await bind(friend, viewer, inMs(10 * minute), token)).code, 0);
@@ -331,7 +331,7 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     world.clock.now = start + 30 * minute;
     assert.equal(await sees(longer), false);
     const refused = await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: longer });
-    assert.deepEqual([refused.code, /has ended \(its expireTime\)/.test(refused.message)], [codes.UNAUTHENTICATED, true], refused.message);
+    assert.deepEqual([refused.code, /has expired \(expireTime\)/.test(refused.message)], [codes.UNAUTHENTICATED, true], refused.message);
     for (const protocol of protocols) {
       const over = await exchange(protocol);
       assert.deepEqual(

@@ -234,7 +234,7 @@ test("attack 264: an organization asks so many users as its quota allows, and fi
   assert.equal(await usedOf(attacker), 3);
   const refused = await bind(attacker, three.uid);
   assert.equal(refused.code, resourceExhausted);
-  assert.match(refused.message, /may have 3 pending memberships \(quota pending-memberships\)/);
+  assert.match(refused.message, /limit of 3 pending memberships \(quota pending-memberships\)/);
   const moved = await world.call(`${roleBindings}/UpdateRoleBinding`, { roleBinding: { uid: first, identityUid: three.uid } }, { token: attacker.owner.token });
   assert.notEqual(moved.code, 0, "nor by another user in a binding that is there");
   assert.equal(objectList((await as(one, `${memberships}/ListMemberships`, {})).reply, "memberships").length, 1);

@@ -141,7 +141,7 @@ test("attack 148: a file that is none, holds no certificate, a broken one or a p
     return line;
   };
   assert.match(await read(undefined), /^GANTRY_CA_FILE must name a readable file: ENOENT/);
-  assert.match(await read("# nothing yet\n"), /^GANTRY_CA_FILE holds no certificate in PEM: /);
+  assert.match(await read("# nothing yet\n"), /^GANTRY_CA_FILE must contain a PEM certificate: /);
   const good = await readFile(ours.certificateFile, "utf8");
   assert.match(await read(`${good}${good.replace(/M[A-Za-z0-9]{3}/, "AAAA")}`), /^GANTRY_CA_FILE contains an unreadable certificate: number 2 of 2: /);
   assert.match(await read(`${good}${await readFile(ours.keyFile, "utf8")}`), /^GANTRY_CA_FILE holds a private key: certificates alone belong there: /);

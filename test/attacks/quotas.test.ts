@@ -125,7 +125,7 @@ for (const limited of counted) {
       assert.equal(answer.code, resourceExhausted);
       assert.equal(
         answer.message,
-        `the organization ${organization} may have ${there} ${limited.name.replaceAll("-", " ")} (quota ${limited.name}), and there is no room for more: ` +
+        `the organization ${organization} has reached its limit of ${there} ${limited.name.replaceAll("-", " ")} (quota ${limited.name}): ` +
           "delete some, or ask the operator of the server, who raises it with gantry admin quota",
       );
       const [failure] = details(answer, "google.rpc.QuotaFailure");

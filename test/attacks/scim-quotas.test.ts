@@ -68,13 +68,13 @@ for (const { name, path, documentOf, told } of [
     path: "/Users",
     // Without an external id nothing stays of a user who is deleted (attack 216 has the others).
     documentOf: (key: string): JsonObject => ({ userName: key }),
-    told: (quota: number) => `${quota} users of SCIM, those who were removed included (quota scim-users), and there is no room for more: ask`,
+    told: (quota: number) => `${quota} SCIM users, including removed ones (quota scim-users): ask`,
   },
   {
     name: "scim-groups",
     path: "/Groups",
     documentOf: (key: string): JsonObject => ({ displayName: key, externalId: key }),
-    told: (quota: number) => `${quota} scim groups (quota scim-groups), and there is no room for more: delete some, or ask`,
+    told: (quota: number) => `${quota} scim groups (quota scim-groups): delete some, or ask`,
   },
 ] as const) {
   const make = (at: ScimProvider, key: string) => at.ask("POST", path, documentOf(key));
@@ -262,7 +262,7 @@ test("attack 216: a provider that is deleted takes along whom it has removed, an
   await announce(two, "a");
   const refused = await undelete();
   assert.equal(refused.code, codes.RESOURCE_EXHAUSTED);
-  assert.match(refused.message, /may have 3 scim users \(quota scim-users\)/);
+  assert.match(refused.message, /limit of 3 scim users \(quota scim-users\)/);
   await setQuota("scim-users", 4, organization);
   assert.equal((await undelete()).code, 0);
   assert.deepEqual([await rowsIn(organization, "scim_removals"), await usedOf(organization, "scim-users")], [2, 4]);
@@ -343,7 +343,7 @@ test("attack 217: a provider that is deleted takes its members along, and comes 
   assert.equal((await makeGroup("of two", [await announce(two, "somebody")], two)).status, 201);
   const refused = await undelete();
   assert.equal(refused.code, codes.RESOURCE_EXHAUSTED);
-  assert.match(refused.message, /may have 3 scim members \(quota scim-members\)/);
+  assert.match(refused.message, /limit of 3 scim members \(quota scim-members\)/);
   await setQuota("scim-members", 4, organization);
   assert.equal((await undelete()).code, 0);
   assert.equal(await usedOf(organization, "scim-members"), 4);

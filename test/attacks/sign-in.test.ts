@@ -256,7 +256,7 @@ test("a provider that is down, answers nonsense or refuses our client is told as
   assert.deepEqual([status, toldOf(location).status], [303, "503"]);
   const shown = await openBrowser().get(`${world.url}/oauth?idp_id=${uid}`);
   assert.equal(shown.status, 503);
-  assert.match(shown.text, /cannot be reached at the moment/);
+  assert.match(shown.text, /cannot be reached\. Try again later/);
 });
 
 test("a discovery document that is another issuer's, leads astray or is none ends as a refusal, and nobody is sent anywhere", async () => {

@@ -148,7 +148,7 @@ for (const protocol of ["rest", "grpc"] as const)
     ] as const) {
       const refused = await callFrom(stranger, protocol, name, token);
       assert.equal(refused.code, 8, name);
-      assert.match(refused.message, /too many exchanges of tokens from your network, at most 6000 a minute; try again in a second/);
+      assert.match(refused.message, /too many exchanges of tokens from your network \(at most 6000 a minute\)\. Try again in a second/);
       assert.ok(JSON.stringify(refused.details).includes("RetryInfo"), name);
       assert.equal(refused.headers["retry-after"], "1", name);
       assert.equal((await callFrom(neighbour, protocol, name, token)).code, 16, name);
@@ -220,10 +220,10 @@ const assertThrottledPage = async (response: Response, text: RegExp): Promise<vo
 test("who begins sign-ins in a browser without end, or answers none, is stopped at his own limit, and others sign in", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
   useUp("sign-ins", stranger);
-  await assertThrottledPage(await signInFrom(stranger), /<p>Too many sign-ins from your network, at most 600 a minute; try again in a second\.<\/p>/);
+  await assertThrottledPage(await signInFrom(stranger), /<p>Too many sign-ins from your network \(at most 600 a minute\)\. Try again in a second\.<\/p>/);
   assert.equal((await signInFrom(neighbour)).status, 303);
   useUp("sign-in-answers", stranger);
-  await assertThrottledPage(await get("/oauth/callback?state=made-up&code=x", stranger), /Too many answers to sign-ins/);
+  await assertThrottledPage(await get("/oauth/callback?state=made-up&code=x", stranger), /Too many sign-in responses/);
   assert.equal((await get("/oauth/callback?state=made-up&code=x", neighbour)).status, 400);
 });
 
@@ -237,7 +237,7 @@ test("who leaves sign-ins and headless sessions open has so many of them, and ot
      select n, n, $1, $2, '', $3::timestamptz from generate_series(1, ${limits.signInsPerAddressMax}) as n`,
     [idp, hash, then],
   );
-  await assertThrottledPage(await signInFrom(stranger), /Your network has 3000 sign-ins open, and may have no more: finish one, or try again in a minute/);
+  await assertThrottledPage(await signInFrom(stranger), /Your network has reached the limit of 3000 open sign-ins\. Finish one, or try again in a minute/);
   assert.equal((await signInFrom(neighbour)).status, 303);
 
   await asOwner(
@@ -367,7 +367,7 @@ test("the eleventh wrong code of one address in a minute is refused with the tim
   for (const typed of [wrongCode, codes.userCode]) {
     const page = await typeCode(stranger, typed);
     assert.deepEqual([page.status, page.headers.get("retry-after")], [429, "6"]);
-    assert.match(page.text, /Too many wrong codes from your network, at most 10 a minute; try again in 6 seconds\./);
+    assert.match(page.text, /Too many wrong codes from your network \(at most 10 a minute\)\. Try again in 6 seconds\./);
     assert.ok(page.text.includes(`value="${typed}"`));
   }
   assert.equal((await typeCode(neighbour, codes.userCode)).status, 200);

@@ -175,7 +175,7 @@ test("attack 178: whoever has given a binding and lost the right to cannot give 
   await bind(world.organization, giver.uid, await role(given), world.clock.now + 10 * minute);
   const short = await undelete(deletion, giver.token);
   assert.equal(short.code, codes.PERMISSION_DENIED);
-  assert.match(short.message, /by a role binding without an end can give it for good$/);
+  assert.match(short.message, /from a role binding without expiry can grant it permanently$/);
   assert.equal(await isThere("iam.RoleBindingsService/GetRoleBinding", binding), false);
 });
 

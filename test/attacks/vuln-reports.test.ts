@@ -142,7 +142,7 @@ test("attack 128: an import for one group writes into no repo of another, though
     (await importReports(world.server.application.services, { group: world.organization, sources: [file], progress: () => {} })).refused[0] ?? "",
     /no repo of the group/,
   );
-  for (const name of [elsewhere, "elsewhere", "rival/elsewhere"]) await assert.rejects(take([file], digest, name), /there is no repo/);
+  for (const name of [elsewhere, "elsewhere", "rival/elsewhere"]) await assert.rejects(take([file], digest, name), /not found in the group/);
   assert.deepEqual(await reportsOf({ digest }), []);
 });
 
@@ -227,7 +227,7 @@ test("attack 129: counts of reports that say too much together are refused befor
   const counts = `${vulnerabilities}/ListVulnCountReports`;
   const refused = await world.call(counts, { repo: "ours", tag: "much" });
   assert.equal(refused.code, codes.FAILED_PRECONDITION, refused.message);
-  assert.match(refused.message, /ask for fewer tags, or from a later day on$/);
+  assert.match(refused.message, /Request fewer tags, or a later start day$/);
   const [last] = objectList(await world.ok(counts, { repo: "ours", tag: "much", from: "2026-02-01T00:00:00Z", to: "2026-02-01T00:00:00Z" }), "items");
   assert.deepEqual(texts(last ?? {}, "cveIds"), ["CVE-2026-0011"]);
 });

@@ -200,9 +200,9 @@ for (const method of gifts)
             const answer = await world.call(method.name, request, { token: caller, protocol, ...options });
             assert.equal(answer.code, allowed ? 0 : codes.PERMISSION_DENIED, `${what}: ${answer.message}`);
             if (allowed) continue;
-            const [, right = ""] = /somebody who holds (\S+ at \S+) by a role binding without an end can give it for good$/.exec(answer.message) ?? [];
+            const [, right = ""] = /A caller with (\S+ at \S+) from a role binding without expiry can grant it permanently$/.exec(answer.message) ?? [];
             assert.match(right, new RegExp(`^(?:${[...neededFor(method), ...handedOn].join("|")}) at ${world.organization}`), answer.message);
-            assert.ok(answer.message.startsWith(`Permission denied: ${right} ${isSession ? "comes from the groups of your sign-in" : "is yours for a time"}`));
+            assert.ok(answer.message.startsWith(`Permission denied: ${right} ${isSession ? "comes from the groups of your sign-in" : "expires at "}`));
           }
         }
     }

@@ -109,9 +109,9 @@ test("what is missing or broken in a layout is named, and keeps nothing else", a
   await writeFile(join(layout, "blobs/sha256", name), "{}");
   const { code, stderr, stdout } = await gantry("import", "oci", layout, "--repo", "first-organization/broken");
   assert.equal(code, 2);
-  assert.match(stderr, new RegExp(`refused .*${name} is not there, or has other bytes`));
+  assert.match(stderr, new RegExp(`refused .*${name} is missing, or its content does not match`));
   assert.match(stdout, /[1-9] manifests/);
   const none = await gantry("import", "oci", folder, "--repo", "first-organization/none");
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /is no OCI layout/);
+  assert.match(none.stderr, /is not an OCI layout/);
 });

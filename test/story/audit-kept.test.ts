@@ -416,7 +416,7 @@ test("an event that was set aside and then taken away by somebody shows for ever
   await sealAudit(world);
   const { whole, lines } = await verifyLogs(world);
   assert.equal(whole, false);
-  assert.match(lines.join("\n"), /events were taken away before they were sealed/);
+  assert.match(lines.join("\n"), /events were removed before they were sealed/);
 });
 
 test("the log is sealed by a server that delivers nothing: as soon as an event has its position", async () => {

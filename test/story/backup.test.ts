@@ -246,7 +246,7 @@ const tablesOf = async (place: Environment): Promise<unknown[]> =>
 test("a restore into a place that is not empty, or with another key, is refused before anything is written", async () => {
   const path = join(folder, "refused.tar");
   done(await admin(["backup", "--with-key", "--passphrase-file", await fileOf("passphrase", "a horse and its staple\n"), path]));
-  refused(/is there already: a backup replaces nothing/, await admin(["backup", path]));
+  refused(/already exists: a backup does not overwrite files/, await admin(["backup", path]));
   refused(
     /passphrase has 12 characters/,
     await admin(["backup", "--with-key", "--passphrase-file", await fileOf("short", "horse\n"), join(folder, "not.tar")]),
@@ -269,12 +269,12 @@ test("a restore into a place that is not empty, or with another key, is refused 
   refused(/the place is not empty/, await admin(["restore", path], { ...place, GANTRY_BLOBS: occupied }));
   await untouched();
   const otherKey = await fileOf("other.key", randomBytes(32).toString("base64"));
-  refused(/the secret key here is not that of the backup/, await admin(["restore", path], { ...place, GANTRY_SECRET_KEY_FILE: otherKey }));
+  refused(/the secret key does not match the backup/, await admin(["restore", path], { ...place, GANTRY_SECRET_KEY_FILE: otherKey }));
   await untouched();
   const keyFile = join(folder, "new.key");
   const keyless = { ...place, GANTRY_SECRET_KEY_FILE: keyFile };
-  refused(/has its secret key under a passphrase/, await admin(["restore", path], keyless));
-  refused(/the passphrase is not the one/, await admin(["restore", "--passphrase-file", await fileOf("wrong", "a horse and its stable\n"), path], keyless));
+  refused(/is encrypted with a passphrase/, await admin(["restore", path], keyless));
+  refused(/wrong passphrase/, await admin(["restore", "--passphrase-file", await fileOf("wrong", "a horse and its stable\n"), path], keyless));
   refused(/is not there/, await admin(["restore", join(folder, "absent.tar")], place));
   await untouched();
 });
@@ -358,8 +358,8 @@ test("while a backup reads blobs no server removes the bytes of one, and a resto
   const ownerUrl = ownerUrlOf(place.DATABASE_URL ?? "");
   const { beginRestore } = await import("../../server/store/migrate.ts");
   await beginRestore(ownerUrl);
-  await assert.rejects(migrate(ownerUrl, { progress: () => {} }), /is being restored into this database, or was and did not come to its end/);
-  refused(/is being restored into this database, or was/, await admin(["restore", join(folder, "old/")], place));
+  await assert.rejects(migrate(ownerUrl, { progress: () => {} }), /a restore into this database is running or was interrupted/);
+  refused(/a restore into this database is running or was interrupted/, await admin(["restore", join(folder, "old/")], place));
 });
 
 // ---- positions that somebody remembers ---------------------------------------------------------------------------
@@ -501,13 +501,13 @@ test("an embedded database is backed up beside its server and without it, and co
     const { code, stdout, stderr } = await gantry(["admin", ...args], { env: { ...env, ...more } });
     return { status: code ?? 1, out: stdout, err: stderr };
   };
-  refused(/there is no database in/, await command(["backup", join(folder, "nothing.tar")]));
+  refused(/no database in/, await command(["backup", join(folder, "nothing.tar")]));
   const served = await serve(env);
   await pushImage(served.client, `${organizationName}/app`, "1");
   const passphrase = await fileOf("embedded-passphrase", "a horse and its staple\n");
   const path = join(folder, "embedded.tar");
   done(await command(["backup", "--with-key", "--passphrase-file", passphrase, path]));
-  refused(/there is a database in .* already/, await command(["restore", path]));
+  refused(/a database already exists in/, await command(["restore", path]));
   await served.kill();
   const key = await readFile(join(data, "secret.key"), "utf8");
   done(await command(["backup", join(folder, "alone/")]));
@@ -533,7 +533,7 @@ test("a disk that is full is one line, and nothing is left that could be taken f
       encoding: "utf8",
     });
     assert.equal(status, 1, stderr);
-    assert.match(stderr, /^gantry: the backup cannot be written to \S+: (files there may not become so large|there is no space left)\n$/m);
+    assert.match(stderr, /^gantry: the backup cannot be written to \S+: (the file would exceed the maximum size|no space left on the disk)\n$/m);
     assert.deepEqual(await readdir(full), []);
   }
 });
@@ -581,7 +581,7 @@ test("a blob that is broken is named and not believed: the backup is made withou
   const { status, err } = await admin(["backup", path]);
   assert.equal(status, 2);
   assert.match(err, new RegExp(`blob ${digestOf(cut)} has 2999 bytes, not 3000: it is not in the backup`));
-  assert.match(err, new RegExp(`blob ${digestOf(changed)} has other bytes than its digest says: it is not in the backup`));
+  assert.match(err, new RegExp(`blob ${digestOf(changed)} does not match its digest: it is not in the backup`));
   assert.match(done(await admin(["backup", "--verify", path])), /2 blobs were broken when it was made/);
   const place = await emptyPlace();
   assert.equal((await admin(["restore", path], place)).status, 2);

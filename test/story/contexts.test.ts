@@ -141,7 +141,7 @@ test("flags come before the environment, that before the current context, and ea
   const mistyped = await machine.run(["context", "show"], { GANTRY_SERVR: "https://env.example.com" });
   assert.deepEqual(
     [mistyped.stdout, mistyped.stderr],
-    ["", "gantry: GANTRY_SERVR is no setting of Gantry (did you mean GANTRY_SERVER?); gantry help serve lists them\n"],
+    ["", "gantry: GANTRY_SERVR is not a Gantry setting (did you mean GANTRY_SERVER?). List the settings with gantry help serve\n"],
   );
 });
 
@@ -183,7 +183,7 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   await writeFile(file, await jobToken());
   const out = await machine.run(["whoami"]);
   assert.deepEqual([out.code, out.stdout], [4, ""]);
-  assert.match(out.stderr, /nobody is signed in at \S+ here; gantry login --context \S+ signs you in/);
+  assert.match(out.stderr, /authentication required at \S+\. Run gantry login --context \S+/);
   assert.equal((await machine.run(["whoami", "--offline"])).code, 4);
 });
 

@@ -200,7 +200,7 @@ test("what is looked for is found: an operation by its name, its path and its wo
   assert.equal((await firstFound("identites create")).length > 0, true);
   for (const query of ["several servers", "severl servers"]) assert.ok((await firstFound(query)).includes("/docs/operate/postgresql#several-servers"), query);
   assert.deepEqual(await firstFound("xyzzyplugh"), []);
-  assert.match(textOf((await fetchPage("/docs/search?q=xyzzyplugh")).html), /Nothing is found/);
+  assert.match(textOf((await fetchPage("/docs/search?q=xyzzyplugh")).html), /No results/);
   assert.match(textOf((await fetchPage("/docs/search")).html), /Type what you look for/);
 });
 

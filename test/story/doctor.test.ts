@@ -145,7 +145,7 @@ test("the server's own certificate is told with its names and its end, and what 
 test("before the first start there is nothing wrong, and nothing is made", async () => {
   const data = join(installation.environment["GANTRY_DATA"] ?? "", "none");
   const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });
-  assert.match(done.stdout, /^ok +settings .*\nok +disk .*\nok +database +there is none in .* yet; the first start makes it\n$/);
+  assert.match(done.stdout, /^ok +settings .*\nok +disk .*\nok +database +none in .* yet\. The first start creates it\n$/);
   assert.equal(done.code, 0);
 });
 

@@ -134,10 +134,10 @@ test("an annotation that was pushed about an image ends its tags on that day, fo
 
 test("what is no policy is refused in a line, and nothing is kept of it", async () => {
   for (const [pattern, endDate, says] of [
-    ["(", "2026-01-01", /"\(" is no pattern in RE2 syntax/],
-    ["(?=a)", "2026-01-01", /is no pattern in RE2 syntax/],
+    ["(", "2026-01-01", /"\(" is not a valid RE2 pattern/],
+    ["(?=a)", "2026-01-01", /is not a valid RE2 pattern/],
     ["a", "tomorrow", /^the day must have the form YYYY-MM-DD (for example 2026-04-30), not "tomorrow"$/],
-    ["a", "2026-13-01", /^the day must be one such as/],
+    ["a", "2026-13-01", /^the day must have the form/],
   ] as const)
     await assert.rejects(setTagPolicy(kernel(), { organization: undefined, pattern, endDate }), { code: "INVALID_ARGUMENT", message: says });
   const out: string[] = [];

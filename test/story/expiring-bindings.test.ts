@@ -195,7 +195,7 @@ test("who holds a right for a time gives it for no longer than that: not to them
     for (const [what, name, request] of refused) {
       const { code, message } = await world.call(name, request, { token, protocol });
       assert.equal(code, 7, `${protocol} ${what}`);
-      assert.match(message, /yours for a time/, what);
+      assert.match(message, / expires at /, what);
     }
   assert.equal((await bindFor(friend, viewer, inMs(30 * minute), { token })).code, 0, "as long as they hold it themselves, they may");
   assert.equal((await bindFor(friend, builtInRoleUid("editor"), inMs(minute), { token })).code, 0);

@@ -203,7 +203,7 @@ test("lists of images and of packages import without a refusal, and again withou
 test("every OpenVEX and CSAF sample imports without a refusal", withRealData, async () => {
   const done = await runImport(world, "advisories", [join(realData, "advisories", "openvex-csaf")]);
   assert.deepEqual([done.refused, done.failed], [[], []]);
-  assert.deepEqual(done.passedOver, ["vex-vex.yaml: tells of no advisories"]);
+  assert.deepEqual(done.passedOver, ["vex-vex.yaml: contains no advisories"]);
   const found = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", { aliases: ["CVE-2009-4487"] });
   assert.deepEqual(
     found.map((advisory) => [text(advisory, "advisoryId"), Object.keys(objects(advisory.events)[0] ?? {}).filter((key) => /Determination$/.test(key))]).sort(),

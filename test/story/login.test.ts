@@ -203,7 +203,7 @@ test("what cannot work is said in one line", async () => {
     [{ issuer: "http://nowhere.invalid" }, /^(?:there is no host nowhere\.invalid|nowhere\.invalid cannot be reached: .*)$/],
     [
       { issuer: world.url.replace("127.0.0.1", "localhost") },
-      new RegExp(`^the server at http://localhost:\\d+ is called ${world.url}; sign in with --server ${world.url}$`),
+      new RegExp(`^the public URL of the server at http://localhost:\\d+ is ${world.url}. Sign in with --server ${world.url}$`),
     ],
     [{ issuer: `${world.url}/iam` }, /^.* is not a Gantry server \(HTTP 404\)$/],
     [{ idp: "nobody" }, /^\S+ refused to start a sign-in: .*names no identity provider/],

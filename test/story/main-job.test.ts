@@ -151,7 +151,7 @@ test("broken files are reported with name and line, leave nothing behind, and th
 
 test("an import of an unknown kind, of no such folder, or into no such group fails with one line", async () => {
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
-    [["registry", "/no/such/folder"], /^gantry: there is no file or folder \/no\/such\/folder\n$/],
+    [["registry", "/no/such/folder"], /^gantry: file or directory not found: \/no\/such\/folder\n$/],
     [["registry", own, "--group", "0".repeat(40)], /^gantry: Group "0{40}" not found\n$/],
     [
       ["pictures", own],

@@ -30,7 +30,7 @@ for (const line of mcpLines) {
     const group = { name: `by ${line}`, description: "over standard input" };
     const asked = { parent: world.organization, group, idempotencyKey: `key-${names.length}-${line.length}` };
     const made = await client.callTool("iam_create_group", asked);
-    assert.match((await client.callTool("iam_create_group", asked)).texts[1] ?? "", /^Nothing was changed now/);
+    assert.match((await client.callTool("iam_create_group", asked)).texts[1] ?? "", /^Nothing was changed: this is the response/);
     assert.equal(made.structured?.name, group.name);
     const updated = await client.callTool("iam_update_group", { group: { uid: made.structured?.uid ?? "", description: "changed" } });
     assert.deepEqual([updated.structured?.name, updated.structured?.description], [group.name, "changed"]);
@@ -76,5 +76,5 @@ test("nothing but messages of the protocol is on standard output, and its end en
   assert.equal(status, 0);
   const wrong = await run(["--toolsets", "nonsense"], [], env);
   assert.deepEqual([wrong.out, wrong.status === 0], ["", false]);
-  assert.match(wrong.err, /there is no set of tools "nonsense"; there are advisory/);
+  assert.match(wrong.err, /unknown toolset "nonsense"; must be one of advisory/);
 });

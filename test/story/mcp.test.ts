@@ -86,7 +86,7 @@ for (const line of mcpLines) {
     assert.deepEqual([text(found[0] ?? {}, "name"), text(found[0] ?? {}, "calledWith")], ["iam_create_group", "write_operation"]);
     const asked = { operation: "iam_create_group", arguments: { parent: world.organization, group: { name: `found ${line}` }, validateOnly: true } };
     const crossed = await client.callTool("read_operation", asked);
-    assert.ok(crossed.isError && /operation: is called with write_operation/.test(crossed.texts[0] ?? ""));
+    assert.ok(crossed.isError && /operation: must be called with write_operation/.test(crossed.texts[0] ?? ""));
     await assert.rejects(client.callTool("iam_create_group", asked.arguments), /there is no tool/);
     assert.match((await client.callTool("write_operation", asked)).texts[1] ?? "", /^Nothing was changed/);
     assert.match((await client.callTool("search_operations", { query: "zebra" })).texts[0] ?? "", /no operation has any of these words: zebra/);
@@ -150,11 +150,11 @@ for (const line of mcpLines) {
     const again = await client.callTool("iam_create_group", asked);
     assert.deepEqual(again.structured, first.structured);
     assert.equal(first.texts.length, 1);
-    assert.match(again.texts[1] ?? "", /^Nothing was changed now/);
+    assert.match(again.texts[1] ?? "", /^Nothing was changed: this is the response/);
     assert.equal((await world.events()).filter(({ subject }) => subject === text(first.structured ?? {}, "uid")).length, 1);
 
     const other = await client.callTool("iam_create_group", { ...asked, group: { name: "another" } });
-    assert.match(other.texts[0] ?? "", /was used for another request/);
+    assert.match(other.texts[0] ?? "", /was used for a different request/);
     for (const idempotencyKey of ["", "a key", "k\n", "é", "k".repeat(256), 7]) {
       const { isError, texts } = await client.callTool("iam_create_group", { ...asked, idempotencyKey });
       assert.ok(isError && /idempotencyKey: must be 1 to 255 visible/.test(texts[0] ?? ""), String(idempotencyKey));

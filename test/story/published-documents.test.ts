@@ -190,7 +190,7 @@ test("a RustSec record is an OSV record whose ranges hold every version that its
   const unclear = (await readFile(join(fixtures, "rustsec.md"), "utf8")).replace("2025-9001", "2025-9002").replace('">= 0.5.3"', '">= 0.5.*"');
   await imported([await put("unclear.md", unclear)]);
   assert.match(await missing("osv", "RUSTSEC-2025-9002"), /">= 0\.5\.\*" is not a Cargo requirement/);
-  assert.match(String((await list("osv")).get("RUSTSEC-2025-9002")?.leftOut), /is no requirement/);
+  assert.match(String((await list("osv")).get("RUSTSEC-2025-9002")?.leftOut), /is not a Cargo requirement/);
 });
 
 test("what a form cannot say is left out of it and named: ranges in OpenVEX and CSAF, statements and fixes of others in OSV", async () => {
@@ -240,7 +240,7 @@ test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept
   for (const [id, form, reason] of [
     [github.ghsa_id, "github", /names no package/],
     ["debian/keel", "debian", /no numbers of its own/],
-    [bom.serialNumber, "cyclonedx", /versions one by one/],
+    [bom.serialNumber, "cyclonedx", /lists single versions/],
     ["CVE-2036-0003", "nvd", /no versions of packages/],
   ] as const) {
     assert.equal(listed.get(id)?.form, form, id);
@@ -279,10 +279,10 @@ test("an advisory of GitHub's API goes out as OSV under its number where every v
     [advisory("GHSA-left-left-0001", "actions", "< 2", "2"), /versions of actions are in no order/],
     [advisory("GHSA-left-left-0002", "pip", "> 1.0, < 2.0", "2.0"), /begins behind a version/],
     [advisory("GHSA-left-left-0003", "npm", "<= 2.0.0", "1.9.0"), /2\.0\.0 is affected, and patched is 1\.9\.0/],
-    [advisory("GHSA-left-left-0004", "npm", "< latest", null), /no version in the order of npm/],
+    [advisory("GHSA-left-left-0004", "npm", "< latest", null), /is not a version in npm/],
     [advisory("GHSA-left-left-0005", "npm", ">= 2.0.0, < 1.0.0", null), /ends at 1\.0\.0, before it begins/],
-    [advisory("GHSA-left-left-0006", "npm", "all of them", null), /is no comparison with a version/],
-    [advisory("GHSA-left-left-0007", "npm", "< 1.0.0", null, { updated_at: null }), /when it was modified/],
+    [advisory("GHSA-left-left-0006", "npm", "all of them", null), /is not a version comparison/],
+    [advisory("GHSA-left-left-0007", "npm", "< 1.0.0", null, { updated_at: null }), /no modification time/],
   ];
   const source = await put("github-out.json", JSON.stringify([whole, ...leftOut.map(([each]) => each)]));
   await imported([source]);

@@ -140,7 +140,7 @@ test("a replica that dies, stops answering or is promoted costs no list, and one
   // From here on it is a database of its own, with what both had.
   logged = [];
   await postgres.promote();
-  await told("store.replica.away", /^it is no standby of the primary$/);
+  await told("store.replica.away", /^it is not a standby of the primary$/);
   await createRepo("e");
   await numberEvents();
   const answer = await repos();
@@ -149,8 +149,8 @@ test("a replica that dies, stops answering or is promoted costs no list, and one
 
 test("a replica without a database of one's own, of several hosts, or of no form, is refused at the start", async () => {
   const replica = "postgresql://u:secret@a,b/d";
-  assert.throws(() => readSettings({ GANTRY_READ_REPLICA_URL: replica }), { message: /^GANTRY_READ_REPLICA_URL is for a database of your own/ });
+  assert.throws(() => readSettings({ GANTRY_READ_REPLICA_URL: replica }), { message: /^GANTRY_READ_REPLICA_URL requires DATABASE_URL/ });
   const open = (readReplicaUrl: string) => openStore({ databaseUrl: postgres.urlOf(postgres.first), readReplicaUrl, log: () => {} });
-  await assert.rejects(open(replica), { message: /^GANTRY_READ_REPLICA_URL names several hosts/ });
+  await assert.rejects(open(replica), { message: /^GANTRY_READ_REPLICA_URL must name one host/ });
   await assert.rejects(open("mysql://u:secret@a/d"), { message: /^GANTRY_READ_REPLICA_URL must be an address of the form/ });
 });

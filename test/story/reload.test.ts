@@ -106,10 +106,10 @@ test("SIGHUP puts a new certificate in force: new connections get it, open ones 
   assert.doesNotMatch(program.stderr(), /PRIVATE KEY/);
 
   for (const [spoil, reason] of [
-    [() => install("third", "first"), /^GANTRY_TLS_KEY holds no key in PEM of the certificate/],
-    [() => writeFile(certFile, "nothing"), /^GANTRY_TLS_CERT holds no certificate in PEM/],
+    [() => install("third", "first"), /^GANTRY_TLS_KEY must contain the PEM private key of the certificate/],
+    [() => writeFile(certFile, "nothing"), /^GANTRY_TLS_CERT must contain a PEM certificate/],
     [() => rm(certFile), /^GANTRY_TLS_CERT must name a readable file/],
-    [() => install("ended"), /^GANTRY_TLS_CERT holds a certificate that has ended/],
+    [() => install("ended"), /^GANTRY_TLS_CERT: the certificate has expired/],
   ] as const) {
     const before = told(program).length;
     await spoil();

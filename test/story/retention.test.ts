@@ -64,7 +64,7 @@ const refused = (environment: Readonly<Record<string, string>>): string => {
 };
 
 test("what cannot be right is refused with the reason, and what may be set holds", () => {
-  assert.match(refused({ GANTRY_EVENT_DAYS: "6" }), /^GANTRY_EVENT_DAYS must be 7 days or more: a sink that fails is switched off after 5 days/);
+  assert.match(refused({ GANTRY_EVENT_DAYS: "6" }), /^GANTRY_EVENT_DAYS must be 7 days or more: a failing webhook endpoint is disabled after 5 days/);
   assert.match(refused({ GANTRY_EVENT_DAYS: "forever" }), /^GANTRY_EVENT_DAYS must be a number of days from 7 to 3650, not "forever"$/);
   for (const value of ["0", "-1", "1.5", "3651", " 7", "1e3"]) assert.match(refused({ GANTRY_TAG_HISTORY_DAYS: value }), /^GANTRY_TAG_HISTORY_DAYS must be/);
   assert.match(refused({ GANTRY_REPORT_DAYS: "1" }), /^GANTRY_REPORT_DAYS must be 7 days or more: /);

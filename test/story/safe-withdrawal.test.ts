@@ -75,15 +75,15 @@ test("an empty, shrunken or unreadable answer withdraws nothing, and the state o
     ["an empty list", () => ({ body: "[]" }), "HELD", /is empty, and had 300 records before; nothing of it was withdrawn.*--allow-withdrawals/],
     ["one of 300", (all) => ({ body: archive(all.slice(0, 1)) }), "HELD", /299 of 300 records are missing and were not withdrawn/],
     ["one of 300 as a list", (all) => ({ body: list(all.slice(0, 1)) }), "HELD", /299 of 300 records are missing and were not withdrawn/],
-    ["an empty archive", () => ({ body: zipArchive([]) }), "HELD", /holds no files any more|cannot be understood/],
-    ["an empty object", () => ({ body: "{}" }), "HELD", /cannot be understood|is empty/],
-    ["nothing", () => ({ body: "" }), "HELD", /cannot be understood/],
-    ["HTML", () => ({ headers: { "content-type": "text/html" }, body: "<!doctype html><title>Maintenance</title>" }), "HELD", /cannot be understood/],
-    ["half an archive", (_all, whole) => ({ body: whole.subarray(0, whole.length / 2) }), "HELD", /cannot be understood/],
+    ["an empty archive", () => ({ body: zipArchive([]) }), "HELD", /contains no files any more|cannot be read/],
+    ["an empty object", () => ({ body: "{}" }), "HELD", /cannot be read|is empty/],
+    ["nothing", () => ({ body: "" }), "HELD", /cannot be read/],
+    ["HTML", () => ({ headers: { "content-type": "text/html" }, body: "<!doctype html><title>Maintenance</title>" }), "HELD", /cannot be read/],
+    ["half an archive", (_all, whole) => ({ body: whole.subarray(0, whole.length / 2) }), "HELD", /cannot be read/],
     ["half a list", (all) => ({ body: list(all).slice(0, 5_000) }), "HELD", /not valid JSON|records are missing/],
     ["a cut connection", (_all, whole) => ({ body: whole, cutAt: 4_000 }), "FAILED", /127\.0\.0\.1/],
-    ["status 500", () => ({ status: 500, body: "[]" }), "FAILED", /answers with status 500/],
-    ["status 404", () => ({ status: 404 }), "FAILED", /answers with status 404/],
+    ["status 500", () => ({ status: 500, body: "[]" }), "FAILED", /returned status 500/],
+    ["status 404", () => ({ status: 404 }), "FAILED", /returned status 404/],
   ];
   for (const [index, [name, answer, state, why]] of cases.entries()) {
     const [path, prefix] = [`/safe-${index}.zip`, `SAFE${index}`];
@@ -428,7 +428,7 @@ test("facts and vulnerability records are undone, too; other kinds, older runs a
   const file = `${feed.url}/undo-libraries.jsonl`;
   feed.answers.set("/undo-libraries.jsonl", { body: lines([{ ecosystem: "PYTHON", name: "undone", versions: [{ version: "1.0" }] }]) });
   await runImport(world, "libraries", [file]);
-  await assert.rejects(undo(file), /cannot undo an import of libraries: only advisories and vulnerabilities/);
+  await assert.rejects(undo(file), /cannot undo an import of libraries: only imports of advisories and vulnerabilities/);
   feed.answers.set("/undo-old.json", { body: list(ids("UNDOOLD", 3)) });
   await advisories(`${feed.url}/undo-old.json`);
   world.clock.now += 31 * dayMs;

@@ -334,7 +334,7 @@ test("attack 207: whom SCIM has deactivated does not come in by another issuer t
   const id = await announce("moved", own);
   const isRefused = async (): Promise<void> => {
     const { code, message } = await update("https://moved.example.com");
-    assert.deepEqual([code, /SCIM knows people by this issuer/.test(message)], [codes.FAILED_PRECONDITION, true], message);
+    assert.deepEqual([code, /SCIM identifies users by this issuer/.test(message)], [codes.FAILED_PRECONDITION, true], message);
   };
   await isRefused();
   await activate(id, false, own);

@@ -88,12 +88,12 @@ const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connecti
 test("a server whose role may not migrate does not start on an empty database, and says in one sentence what to run", async () => {
   const { code, stdout, stderr } = await run(["serve"]);
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.equal(stderr, `gantry: the database is not made for role ${serving}, which may not make it itself: ${remedy}\n`);
+  assert.equal(stderr, `gantry: the database is not prepared for role ${serving}, which cannot create the schema: ${remedy}\n`);
 });
 
 test("without the owner's connection gantry admin migrate ends with 1 and the same sentence; an address that is none is named, and not shown", async () => {
   const { code, stderr } = await run(["admin", "migrate"]);
-  assert.deepEqual([code, stderr], [1, `gantry: the database is not made for role ${serving}, which may not make it itself: ${remedy}\n`]);
+  assert.deepEqual([code, stderr], [1, `gantry: the database is not prepared for role ${serving}, which cannot create the schema: ${remedy}\n`]);
   const wrong = await run(["admin", "migrate"], { GANTRY_MIGRATE_URL: "mysql://secret@host/db" });
   assert.deepEqual([wrong.code, wrong.stderr], [1, "gantry: GANTRY_MIGRATE_URL must be an address of the form postgresql://user:password@host/database\n"]);
 });
@@ -128,7 +128,7 @@ test("then a server starts without the owner's connection, does its work and say
 test("with both connections a start migrates by itself", async () => {
   await query(migrateUrl, `revoke select on groups from ${serving}`);
   const refused = await run(["serve"]);
-  assert.deepEqual([refused.code, refused.stderr], [1, `gantry: role ${serving} lacks rights in the database (select on groups): ${remedy}\n`]);
+  assert.deepEqual([refused.code, refused.stderr], [1, `gantry: role ${serving} lacks permissions in the database (select on groups): ${remedy}\n`]);
   await stop(await serve({ GANTRY_MIGRATE_URL: migrateUrl }));
 });
 

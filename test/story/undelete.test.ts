@@ -200,7 +200,7 @@ test("without its parent nothing comes back, and with a parent that came back it
   const outer = await remove("iam.GroupsService/DeleteGroup", team);
   const { code, message } = await world.call(`${deletions}/UndeleteDeletion`, { uid: inner });
   assert.equal(code, codes.FAILED_PRECONDITION);
-  assert.equal(message, `Precondition failed: cannot undelete repo: ${team}, where it lay, is gone`);
+  assert.equal(message, `Precondition failed: cannot undelete repo: its parent ${team} no longer exists`);
   await undelete(outer);
   await undelete(inner);
   assert.equal(text(await world.ok("registry.ReposService/GetRepo", { uid: repo }), "name"), "app");

@@ -272,7 +272,7 @@ test("the commands say what is wrong: no organization, an unknown one, a folder,
     [[], /name one organization/],
     [["nowhere.example"], /no organization/],
     [[newRoot()], /not found/],
-    [[inside], /is a group in an organization/],
+    [[inside], /is not an organization but a group in one/],
     [["twins"], /more than one/],
     [["a", "b"], /name one/],
   ] as const) {

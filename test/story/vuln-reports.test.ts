@@ -238,7 +238,7 @@ test("what cannot be taken in is named with its file and the reason, and the res
   const summary = await take([good, nowhere, nameless, broken, linter, wrong, other]);
   assert.equal(summary.new, 1);
   assert.deepEqual(summary.refused, [
-    `nowhere.json: no repo of the group has the image ${digestOf("7")}; say the repo with --repo`,
+    `nowhere.json: no repo of the group has the image ${digestOf("7")}. Name the repo with --repo`,
     "nameless.json: names no image digest. Give it with --digest",
     "broken.json: line 1: not valid JSON: Unexpected end of JSON input",
     "linter.sarif: names no vulnerability by its number",

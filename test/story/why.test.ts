@@ -324,7 +324,7 @@ test("a place, and the group of an import, is named by its path of names too; wh
   ]);
   assert.match(told.stdout, /^allowed\n/);
   assert.match(lines.stdout, new RegExp(`^${who} +named bot`, "m"));
-  assert.deepEqual([missing.code, missing.stderr], [1, `gantry: PLACE: there is no group "${organization}/nowhere"\n`]);
+  assert.deepEqual([missing.code, missing.stderr], [1, `gantry: PLACE: group "${organization}/nowhere" not found\n`]);
   await world.ok("iam.GroupsService/CreateGroup", { group: { name: "twins" } });
   const folder = join(import.meta.dirname, "../fixtures/registry");
   const [unnamed, named] = [await command("import", "registry", folder), await command("import", "registry", folder, "--group", organization)];

@@ -76,11 +76,11 @@ const lines = (count: number): string => Array.from({ length: count }, (_, index
 
 test("what is no list of its format is refused with the line and the reason", async () => {
   for (const [format, content, wanted] of [
-    [pip, "", "content: line 1: nothing in it asks for a library"],
-    [pip, "# a comment\n\n--no-index\n", "content: line 1: nothing in it asks for a library"],
+    [pip, "", "content: line 1: it requires no library"],
+    [pip, "# a comment\n\n--no-index\n", "content: line 1: it requires no library"],
     [pip, "a==1\nb==\u00012", "content: line 2: must not contain control characters"],
     [pip, `a==1\n\n${"b".repeat(1_025)}==1`, "content: line 3: must have at most 1024 characters"],
-    [pip, lines(limits.requestItemsMax + 1), "content: line 2001: is beyond the 2000 requirements that one list may have"],
+    [pip, lines(limits.requestItemsMax + 1), "content: line 2001: exceeds the maximum of 2000 requirements in one list"],
     [poetry, "package = 3", "content: line 1: package must be a list of tables"],
     [poetry, '[[package]]\nversion = "1"', "content: line 1: the package has no name"],
     [poetry, '[[package]]\nname = "a"\nversion = "1"\n[[package]]\nname = "b"', "content: line 4: the package has no version"],

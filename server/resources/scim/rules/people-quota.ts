@@ -3,7 +3,7 @@
 
 import { namingQuota } from "#kernel";
 
-const people = { what: () => "users of SCIM, those who were removed included", advice: "ask" };
+const people = { what: () => "SCIM users, including removed ones", advice: "ask" };
 
 /** Runs a statement that makes this user, or keeps whom it was before. Throws RESOURCE_EXHAUSTED where there is no room. */
 export const namingPeopleQuota = <T>(userUid: string, statement: Promise<T>): Promise<T> => namingQuota(userUid, statement, people);
