@@ -224,7 +224,7 @@ const nameFinding = ({ kind, parent, names, uids, verified }: NameProblem): Find
 /** Names that several groups have had since before names were unique. */
 async function* examineNames({ services: { store } }: Application): AsyncGenerator<Finding> {
   const problems = await findNameProblems(store.read, limits.nameProblemsMax);
-  if (problems.length === 0) yield { is: "good", subject: "names", says: "each organization and group has a name of its own" };
+  if (problems.length === 0) yield { is: "good", subject: "names", says: "organization and group names are unique" };
   for (const each of problems) yield nameFinding(each);
 }
 

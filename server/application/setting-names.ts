@@ -27,7 +27,7 @@ export const settingTexts = {
   GANTRY_TLS_CERT: { says: "certificate file: the port speaks TLS" },
   GANTRY_TLS_KEY: { says: "its key file" },
   GANTRY_SERVICE_DOMAIN: { says: "the domain in error details", byDefault: "gantry.local" },
-  GANTRY_AUDIENCES: { says: "further audiences whose tokens are accepted", byDefault: "none" },
+  GANTRY_AUDIENCES: { says: "additional accepted token audiences", byDefault: "none" },
   GANTRY_EGRESS_ALLOW: { says: "private addresses that the server may connect to, as CIDRs", byDefault: "none" },
   GANTRY_CA_FILE: { says: "additional certificate authorities for outbound connections, as PEM", byDefault: "none" },
   GANTRY_ISSUER_HOSTS: { says: "issuer hosts that an issuerPattern may match implicitly", byDefault: "none" },
@@ -72,7 +72,7 @@ export const settingTexts = {
   GANTRY_FREE_MAIL_DOMAINS: { says: "additional public mail domains (not owned by one company)", byDefault: "none" },
   GANTRY_V1_LIST_MAX: { says: "most entries that a list of version 1 gives at once", byDefault: "100000" },
   GANTRY_LOG_LEVEL: { says: "minimum log level: info, warn or error", byDefault: "info" },
-  GANTRY_METRICS_LISTEN: { says: "address and port of its own for metrics, without TLS", byDefault: "none" },
+  GANTRY_METRICS_LISTEN: { says: "separate address and port for metrics, without TLS", byDefault: "none" },
   GANTRY_METRICS_TOKEN_FILE: { says: "file with the token for reading metrics. Without GANTRY_METRICS_LISTEN, metrics are served on the API port" },
 } as const satisfies Readonly<Record<string, SettingText>>;
 

@@ -44,7 +44,8 @@ export const readListen = (
   if (!match || port < 1 || port > 65535) throw settingFault(variable, `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
   const host = match[1] ?? match[2] ?? "";
   // To whom the server answers is nothing to guess.
-  if (host === "") throw settingFault(variable, `names no host: 127.0.0.1:${port} for this machine alone, [::]:${port} or 0.0.0.0:${port} for everybody`);
+  if (host === "")
+    throw settingFault(variable, `names no host: 127.0.0.1:${port} for local connections only, [::]:${port} or 0.0.0.0:${port} for all interfaces`);
   return { host, port };
 };
 

@@ -21,7 +21,7 @@ const publishable: ReadonlyMap<string, string> = new Map([
   ["ODC-By-1.0", "with attribution"],
   ["PDDL-1.0", "public domain"],
   ["CDLA-Permissive-2.0", "with its text"],
-  ["cve-tou", "the CVE programme's terms, which stand in its records' references"],
+  ["cve-tou", "terms of the CVE program, named in the references of its records"],
   ["NIST-PD", "public domain: NVD"],
 ]);
 

@@ -22,7 +22,7 @@ export const quotaFaultOf = (uid: string, thrown: unknown, { what, advice }: Wor
   const organization = rootOf(uid);
   const message =
     `the organization ${organization} has reached its limit of ${value} ${what(name)} (quota ${name}): ` +
-    `${advice} the operator of the server, who raises it with gantry admin quota`;
+    `${advice} the operator of the server to raise it with gantry admin quota`;
   return quotaExceeded(message, `organization:${organization}`, `${name}: at most ${value} in one organization`, name);
 };
 

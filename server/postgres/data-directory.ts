@@ -119,7 +119,7 @@ const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | un
 const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
   const unreachable = (cause?: unknown) =>
     startFailure(
-      `PostgreSQL does not run as root, and no other user can enter ${dataDirectory}. Set GANTRY_DATA to a directory that others can enter (such as /srv/gantry)`,
+      `PostgreSQL does not run as root, and other users cannot enter ${dataDirectory}. Set GANTRY_DATA to one that they can enter (such as /srv/gantry)`,
       cause,
     );
   const folder = join(relocationParent, randomBytes(6).toString("hex"));
@@ -164,7 +164,7 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
       );
     if (!canEnter(parent, runAs))
       throw startFailure(
-        `user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more. Make its parents accessible, or set GANTRY_DATA to another directory`,
+        `user ${runAs.uid}, the owner of ${directory}, can no longer enter it. Make its parents accessible, or set GANTRY_DATA to another directory`,
       );
     return { directory, runAs };
   }
@@ -194,7 +194,7 @@ const locateAsUser = async (dataDirectory: string, uid: number): Promise<string>
   });
   if (found && found.uid !== uid) {
     throw startFailure(
-      `the database in ${directory} belongs to user ${found.uid}. Run Gantry as that user (or as root, if root created it), or set GANTRY_DATA to another directory`,
+      `the database in ${directory} belongs to user ${found.uid}. Run Gantry as that user (as root, if root created it), or set another GANTRY_DATA`,
     );
   }
   return directory;

@@ -38,7 +38,7 @@ const readClient = (id: string, document: JsonObject): Client | string => {
   const redirectUris = texts(document, "redirect_uris");
   if (!Array.isArray(document.redirect_uris) || redirectUris.length !== document.redirect_uris.length) return "redirect_uris is not a list of texts";
   if (redirectUris.length > limits.clientRedirectsMax) return "redirect_uris is too long";
-  if ("client_secret" in document || "client_secret_expires_at" in document) return "it has a secret, and everybody can read it";
+  if ("client_secret" in document || "client_secret_expires_at" in document) return "it has a secret, but the document is public";
   if (document.token_endpoint_auth_method !== undefined && document.token_endpoint_auth_method !== "none")
     return "only public clients are known here: token_endpoint_auth_method must be none";
   if (document.grant_types !== undefined && !texts(document, "grant_types").includes("authorization_code"))

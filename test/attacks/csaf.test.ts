@@ -121,7 +121,7 @@ test("attack 92: what is private, labelled for few or not ours to publish is in 
     assert.equal(response.status, 404, label);
     assert.doesNotMatch(await response.text(), /word of the few/);
   }
-  assert.match(await read("/advisory/v2/csaf/all.json"), /"id":"SECRET-RED"[^\n]*"leftOut":"TLP:RED does not allow to show it to everybody"/);
+  assert.match(await read("/advisory/v2/csaf/all.json"), /"id":"SECRET-RED"[^\n]*"leftOut":"TLP:RED does not allow publication"/);
 });
 
 test("attack 92: signatures cost whoever asks, and a key is of no use in another row or without the secret key", async () => {

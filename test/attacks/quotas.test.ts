@@ -126,7 +126,7 @@ for (const limited of counted) {
       assert.equal(
         answer.message,
         `the organization ${organization} has reached its limit of ${there} ${limited.name.replaceAll("-", " ")} (quota ${limited.name}): ` +
-          "delete some, or ask the operator of the server, who raises it with gantry admin quota",
+          "delete some, or ask the operator of the server to raise it with gantry admin quota",
       );
       const [failure] = details(answer, "google.rpc.QuotaFailure");
       const violations = failure && Array.isArray(failure.violations) ? failure.violations.filter(isObject) : [];

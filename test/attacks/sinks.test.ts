@@ -200,7 +200,7 @@ const wrongSinks = [
   "https:\\\\host/hook",
 ];
 
-test("attacks 20 and 22: each operation with a sink refuses what is not an https address, and http unless the operator allows it, on both protocols", async () => {
+test("attacks 20 and 22: each operation with a sink refuses addresses without https, unless the operator allows http, on both protocols", async () => {
   const writers = methods.filter(
     (method) => method.writes && bodyField(method)?.message?.fields.some(({ name, outputOnly }) => name === "sink" && !outputOnly),
   );

@@ -94,7 +94,7 @@ test("the metadata says who publishes, in which role, and where everything lies;
     {
       rolie: {
         categories: [`${white}category-white.json`],
-        feeds: [{ summary: "Advisories that everybody may read", tlp_label: "WHITE", url: `${white}csaf-feed-tlp-white.json` }],
+        feeds: [{ summary: "Public advisories", tlp_label: "WHITE", url: `${white}csaf-feed-tlp-white.json` }],
         services: [`${base}service.json`],
       },
     },

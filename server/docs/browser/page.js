@@ -173,7 +173,7 @@ const signIn = async () => {
   const opened = window.open(`/oauth/authorize?${new URLSearchParams(asked)}`, "_blank", "popup,width=560,height=760");
   say(
     "#account-status",
-    opened ? "Go on in the window that has opened." : "The browser has not opened a window: allow it for this page, and try again.",
+    opened ? "Continue in the new window." : "The browser has not opened a window: allow it for this page, and try again.",
     !opened,
   );
 };
@@ -214,7 +214,7 @@ const endSignIn = () => {
   const channel = new BroadcastChannel(channelName);
   channel.addEventListener("message", ({ data }) => {
     if (typeof data !== "object" || data === null || data.taken !== state) return;
-    say("#signed-in", "You can close this window and go on where you began.");
+    say("#signed-in", "You can close this window and continue in the previous one.");
     window.close();
   });
   channel.postMessage({ state, code, iss, error, description });

@@ -10,4 +10,4 @@ export type CsafLabel = (typeof openLabels)[number] | (typeof closedLabels)[numb
 /** Whether everybody may see what is labelled so; "" is no CSAF document. */
 export const isOpenLabel = (label: string): boolean => label === "" || openLabels.some((each) => each === label);
 
-export const labelReason = (label: string): string => `TLP:${label} does not allow to show it to everybody`;
+export const labelReason = (label: string): string => `TLP:${label} does not allow publication`;

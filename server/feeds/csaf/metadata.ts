@@ -68,8 +68,8 @@ const ownChangeTime = async (reader: Reader, keys: readonly PublishedKey[]): Pro
   return keys.reduce((last, { createTimeMs }) => laterOf(last, timestamp(createTimeMs)), released);
 };
 
-export const ownTitle = "Advisories that everybody may read";
-export const privateTitle = "Advisories that members of a group may read";
+export const ownTitle = "Public advisories";
+export const privateTitle = "Advisories for members of a group";
 
 const ownCollections = (feed: Feed): CsafCollection[] => [ownCollection(feed), ...(feed.reader.privateRecords ? [ownPrivateCollection(feed)] : [])];
 

@@ -12,13 +12,13 @@ export type DocumentKind = (typeof documentKinds)[number];
 const osvReasons: Readonly<Record<string, string>> = {
   // Its advisories are our own, and go out one by one.
   wolfi: "",
-  secdb: "a secdb has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
+  secdb: "a secdb has no advisory IDs, and a fix of one package under a CVE ID would replace the CVE's record",
   cve5: "a CVE record's versions are in no order that its record names",
   distilled: "it names no versions",
   openvex: "it lists single versions, and OSV would include the versions between them",
   // Facts of KEV and EPSS are kept without their documents, so they are no records that could go out.
   nvd: "the NVD's bounds are for CPE names, not for package versions",
-  debian: "Debian's tracker has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
+  debian: "Debian's tracker has no advisory IDs, and a fix of one package under a CVE ID would replace the CVE's record",
   cyclonedx: "it lists single versions, and OSV would include the versions between them",
   csaf: "it lists single product versions, and OSV would include the versions between them",
 };

@@ -116,7 +116,7 @@ const atAddress = (text: string): Requirement => ({
   text: withoutCredentials(text),
   name: normalizePythonName(eggForm.exec(text)?.[1] ?? ""),
   version: "",
-  problem: "is at an address of its own, which is not fetched: ask for a version of it by name",
+  problem: "is at a separate URL, which is not fetched: ask for a version of it by name",
 });
 
 const malformed = (text: string, problem: string): Requirement => ({ text: withoutCredentials(text), name: "", version: "", problem });

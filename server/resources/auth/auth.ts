@@ -122,7 +122,7 @@ const registration = async (context: ReadContext): Promise<{ writes: (context: W
 const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const { uid } = personally(context, "delete themselves");
-  if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
+  if (text(context.request, "id") !== uid) throw denied("Permission denied: this operation deletes only the caller's own identity");
   // Organizations that the user has not joined are told of the end of their bindings, and see the uid alone (0021).
   const leaving = { ...context, cause: { ...context.cause, strangerIn: await findUnjoinedOrganizations(context.rows, uid) } };
   // Who takes leave leaves nothing behind that somebody could bring back.

@@ -22,7 +22,7 @@ export const client: readonly Mutant[] = [
   { attack: 162, file: "server/mcp/result.ts", find: "return attempt.left < 0 ? null : seenText(cut);", replace: "return attempt.left < 0 ? null : cut;" },
   { attack: 210, file: "server/mcp/result.ts", find: "return { at: `${at}{${index}}`, message:", replace: "return { at: `${at}.${key}`, message:" },
   { attack: 159, file: "server/mcp/endpoint.ts", find: "if (name === undefined || !(isAddressOrLocal(name) || names.has(name)))", replace: "if (false)" },
-  { attack: 159, file: "server/mcp/endpoint.ts", find: "if (origin !== undefined && !origins.has(origin)) throw", replace: "if (false) throw" },
+  { attack: 159, file: "server/mcp/endpoint.ts", find: "if (origin !== undefined && !origins.has(origin))\n", replace: "if (false)\n" },
   { attack: 204, file: "base/refused-address.ts", find: "/[@?#]/.test(address)", replace: "/[#]/.test(address)" },
   { attack: 241, file: "cli/audit-report.ts", find: "return verdicts.length > 0 && verdicts.every(", replace: "return verdicts.every(" },
   { attack: 240, file: "base/refused-address.ts", find: '`${address.replace(/[?#].*$/s, "")} cannot be reached`', replace: "`${address} cannot be reached`" },

@@ -8,7 +8,7 @@ import { exceededQuota, findSpentStorage, type Read } from "#store";
 const storageFault = (organization: string, quota: number): Fault =>
   quotaExceeded(
     `the organization ${organization} has reached its limit of ${quota} bytes (quota blob-bytes): ` +
-      "delete images, whose layers go within a day, expunge deletions of repos, or ask the operator of the server, who raises it with gantry admin quota",
+      "delete images (their layers are removed within a day), expunge deleted repos, or ask the operator of the server to raise it with gantry admin quota",
     `organization:${organization}`,
     `blob-bytes: at most ${quota} in one organization`,
     "blob-bytes",

@@ -31,7 +31,7 @@ export const memberIdsOf = (members: Json | undefined): string[] => {
   const list = members === undefined || members === null ? [] : Array.isArray(members) ? members : [members];
   return list.map((each) => {
     const id = isObject(each) ? valueNamed(each, "value") : each;
-    if (typeof id !== "string" || !/^[0-9a-f]{16}$/.test(id)) throw invalidAttribute("members", "must be a list of objects whose value is the id of a user");
+    if (typeof id !== "string" || !/^[0-9a-f]{16}$/.test(id)) throw invalidAttribute("members", "must be a list of objects with the ID of a user as value");
     return id;
   });
 };
