@@ -4,17 +4,23 @@ import { type LogEventName, logEventOf } from "./log-events.ts";
 
 export type Log = (event: LogEventName, facts?: Readonly<Record<string, unknown>>) => void;
 
-const serializableFact = (value: unknown): unknown =>
+/** An error as facts; its stack where `withStack`. */
+const serializableFact = (value: unknown, withStack: boolean): unknown =>
   value instanceof Error
-    ? { message: value.message, stack: value.stack, ...(value.cause === undefined ? {} : { cause: serializableFact(value.cause) }) }
+    ? {
+        message: value.message,
+        ...(withStack ? { stack: value.stack } : {}),
+        ...(value.cause === undefined ? {} : { cause: serializableFact(value.cause, withStack) }),
+      }
     : value;
 
-/** A log that writes one JSON line per event through `write`. */
+/** A log that writes one JSON line per event through `write`. Only events of level error have stack traces. */
 export const jsonLog =
   (write: (line: string) => void): Log =>
   (event, facts = {}) => {
-    const line: Record<string, unknown> = { time: new Date().toISOString(), level: logEventOf(event).level, event };
-    for (const [key, value] of Object.entries(facts)) line[key] = serializableFact(value);
+    const { level } = logEventOf(event);
+    const line: Record<string, unknown> = { time: new Date().toISOString(), level, event };
+    for (const [key, value] of Object.entries(facts)) line[key] = serializableFact(value, level === "error");
     write(`${JSON.stringify(line)}\n`);
   };
 

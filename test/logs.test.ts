@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { jsonLog } from "#base/log.ts";
 import { logEventOf, type LogEventName, logEvents } from "#base/log-events.ts";
 import { files, isCode, isTest } from "./project-files.ts";
 
@@ -74,4 +75,15 @@ test("the comparison sees what is missing, what is too much, and what is said wr
   assert.deepEqual(differences(rowsOf(without)), ["signin.refused is not in the table"]);
   assert.deepEqual(differences(rowsOf(guide.replace("| `slow` |", "| `slow`, `quick` |"))), ["quick is in the table, and no event"]);
   assert.deepEqual(differences(rowsOf(guide.replace("| `slow` | warn |", "| `slow` | info |"))), ["slow is warn, and the same by: `operation`"]);
+});
+
+test("a warning has the messages of its causes without stack traces, and an error has both", () => {
+  const lines: string[] = [];
+  const log = jsonLog((line) => lines.push(line));
+  const cause = new Error("not reachable", { cause: new Error("ECONNREFUSED") });
+  log("traces.failed", { cause });
+  log("fault", { cause });
+  const [warning, error] = lines.map((line): unknown => JSON.parse(line).cause);
+  assert.deepEqual(warning, { message: "not reachable", cause: { message: "ECONNREFUSED" } });
+  assert.deepEqual(error, { message: "not reachable", stack: cause.stack, cause: { message: "ECONNREFUSED", stack: (cause.cause as Error).stack } });
 });
