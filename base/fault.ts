@@ -105,7 +105,7 @@ export interface RateLimit {
   readonly quota: number;
   /** The time for which the quota holds; absent: requests at a time. */
   readonly windowMs?: number;
-  /** From when on another try is worth it. */
+  /** The earliest time for a retry. */
   readonly retryMs: number;
 }
 

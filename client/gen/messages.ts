@@ -2133,19 +2133,19 @@ export type EventTypeFilter =
 
 /** What the new access token shall be good for. */
 export interface ExchangeRefreshTokenRequest {
-  /** Audiences that the token shall name. */
+  /** Audiences of the token. */
   aud?: readonly string[] | undefined;
   /** One more entry for `scopes`, from before there could be several. */
   scope?: string | undefined;
   /** Capability strings: the token is good for no others. Empty: for all that the identity has. */
   cap?: readonly string[] | undefined;
-  /** Uids of groups: the token is good in no others. Empty: in all that the identity is bound in. */
+  /** Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in. */
   scopes?: readonly string[] | undefined;
 }
 
 /** What the access token shall be good for. */
 export interface ExchangeRequest {
-  /** Audiences that the token shall name. */
+  /** Audiences of the token. */
   aud?: readonly string[] | undefined;
   /** One more entry for `scopes`, from before there could be several. */
   scope?: string | undefined;
@@ -2158,7 +2158,7 @@ export interface ExchangeRequest {
    * have joined the organization. Cannot be given together with `identity`; `aud` can name this server alone.
    */
   identityProvider?: string | undefined;
-  /** Uids of groups: the token is good in no others. Empty: in all that the identity is bound in. */
+  /** Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in. */
   scopes?: readonly string[] | undefined;
 }
 

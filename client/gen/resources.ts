@@ -321,7 +321,7 @@ export class AdvisoryDocumentsApi {
   }
 
   /**
-   * Lists public advisory documents, one per origin package. Needs no token, unless it names a group.
+   * List public advisory documents, one per origin package. Needs no token, unless it names a group.
    *
    * Needs `advisories.list`.
    *
@@ -347,8 +347,8 @@ export class AdvisoryVulnerabilityMetadataApi {
   }
 
   /**
-   * Lists the public records of vulnerabilities by their numbers: what they are, how severe, and how likely to be
-   * exploited. Needs no token, unless it names a group.
+   * List public vulnerability records by ID: what they are, how severe, and how likely to be exploited. Needs no
+   * token, unless it names a group.
    *
    * Needs `advisories.list`.
    *
@@ -374,9 +374,9 @@ export class AdvisoryImagesApi {
   }
 
   /**
-   * Lists, day by day (UTC), the vulnerabilities that were resolved in the given images: those whose fix the images
-   * have, on the day on which the fix was told of, or the image ceased to be affected. Every day of the time asked
-   * for has a report, also one without any.
+   * List the vulnerabilities resolved in the given images, by day (UTC): those whose fix the images have, on the
+   * day on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a
+   * report, also one without any.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *
@@ -399,7 +399,7 @@ export class AdvisoryFeedsApi {
   }
 
   /**
-   * Lists the sources that were imported for the groups that the caller can see, with the state of the last run.
+   * List the imported sources of the groups visible to the caller, with the state of the last run.
    *
    * Needs `advisories.list`.
    *
@@ -425,7 +425,7 @@ export class AdvisoryOsvApi {
   }
 
   /**
-   * Finds the records about a package or a commit, as osv.dev's `query` does.
+   * Query the records of a package or a commit (osv.dev's `query`).
    *
    * Needs `advisories.list`.
    *
@@ -439,7 +439,7 @@ export class AdvisoryOsvApi {
   }
 
   /**
-   * Finds the numbers of the records about each of several packages or commits, as osv.dev's `querybatch` does.
+   * Query the record IDs of several packages or commits (osv.dev's `querybatch`).
    *
    * Needs `advisories.list`.
    *
@@ -453,7 +453,7 @@ export class AdvisoryOsvApi {
   }
 
   /**
-   * Gets one record by its number, as osv.dev's `vulns` does. NOT_FOUND where the caller sees none.
+   * Get a record by its ID (osv.dev's `vulns`). NOT_FOUND where the caller sees none.
    *
    * Needs `advisories.list`.
    *
@@ -467,7 +467,7 @@ export class AdvisoryOsvApi {
   }
 
   /**
-   * Gets one record by its number, as a file `NUMBER.json`.
+   * Get a record by its ID as a file `ID.json`.
    *
    * Needs `advisories.list`.
    *
@@ -481,7 +481,7 @@ export class AdvisoryOsvApi {
   }
 
   /**
-   * Lists every record of OSV, and what is left out and why.
+   * List every OSV record, and the omitted records with reasons.
    *
    * Needs `advisories.list`.
    *
@@ -507,7 +507,7 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * Records of OSV in the layout of its public bucket: archives, lists of what has changed, and single records, of
+   * Get OSV records in the layout of the public bucket: archives, lists of what has changed, and single records, of
    * an ecosystem or of all.
    *
    * Needs `advisories.list`.
@@ -522,7 +522,7 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * Go's vulnerability database in its own layout: indexes and records.
+   * Get the Go vulnerability database in its own layout: indexes and records.
    *
    * Needs `advisories.list`.
    *
@@ -536,8 +536,8 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * Fixes by package and version, in the form of Alpine's secdb: our own advisories for a distribution, and the
-   * files of Alpine's releases that were imported, with listings as HTML.
+   * Get fixes by package and version in the format of Alpine's secdb: our own advisories for a distribution, and
+   * the files of Alpine's releases that were imported, with listings as HTML.
    *
    * Needs `advisories.list`.
    *
@@ -551,7 +551,7 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * A repository of VEX documents as Trivy reads it: its archive, and the list of its packages.
+   * Get a repository of VEX documents in Trivy's layout: its archive, and the list of its packages.
    *
    * Needs `advisories.list`.
    *
@@ -565,8 +565,8 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * What this server has as a provider of CSAF: its metadata, folders, lists, and its documents with checksums and
-   * signatures.
+   * Get the files of this server's CSAF provider: its metadata, folders, lists, and its documents with checksums
+   * and signatures.
    *
    * Needs `advisories.list`.
    *
@@ -580,7 +580,7 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * What this server has as an aggregator of CSAF: the same of the issuers whose documents it passes on.
+   * Get the files of this server's CSAF aggregator: the same of the issuers whose documents it passes on.
    *
    * Needs `advisories.list`.
    *
@@ -606,7 +606,7 @@ export class AdvisoryOpenVexApi {
   }
 
   /**
-   * An OpenVEX document, of an origin package or by its number; or the list of them.
+   * Get an OpenVEX document of an origin package or by its ID, or the list of documents.
    *
    * Needs `advisories.list`.
    *
@@ -632,7 +632,7 @@ export class AdvisorySecdbApi {
   }
 
   /**
-   * A secdb as it was imported, by its release and repository; or the list of them and of our own fixes.
+   * Get an imported secdb by release and repository, or the list of secdbs and own fixes.
    *
    * Needs `advisories.list`.
    *
@@ -658,7 +658,7 @@ export class AdvisoryCsafApi {
   }
 
   /**
-   * A CSAF document, of an origin package or by its number; or the list of them.
+   * Get a CSAF document of an origin package or by its ID, or the list of documents.
    *
    * Needs `advisories.list`.
    *
@@ -739,7 +739,7 @@ export class AuthApi {
   }
 
   /**
-   * What the caller's token says. Any valid token will do.
+   * Get the claims of the caller's token. Any valid token will do.
    *
    * @example
    * ```ts
@@ -751,8 +751,8 @@ export class AuthApi {
   }
 
   /**
-   * Registers the human that the presented token is about, and accepts an invite for it. The token is one of
-   * another issuer, so the operation is open and reads the `Authorization` header itself.
+   * Register the user of the presented token, and accept an invite. The token is one of another issuer, so the
+   * operation is open and reads the `Authorization` header itself.
    *
    * @example
    * ```ts
@@ -764,7 +764,7 @@ export class AuthApi {
   }
 
   /**
-   * Deletes the caller's own human identity.
+   * Delete the caller's own user identity.
    *
    * @example
    * ```ts
@@ -776,8 +776,7 @@ export class AuthApi {
   }
 
   /**
-   * Fetches the token of a sign-in that was finished in a browser elsewhere. Only who holds the private key can
-   * read it.
+   * Get the token of a sign-in that was completed in another browser. Only who holds the private key can read it.
    *
    * @example
    * ```ts
@@ -798,7 +797,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * One subscription by its uid.
+   * Get a subscription by its uid.
    *
    * Needs `subscriptions.list`.
    *
@@ -812,7 +811,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Makes a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever
+   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever
    * made it holds `subscriptions.create` in the group.
    *
    * Needs `subscriptions.create`.
@@ -827,7 +826,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Lists the subscriptions that the caller may see.
+   * List the subscriptions visible to the caller.
    *
    * Needs `subscriptions.list`.
    *
@@ -841,7 +840,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Deletes a subscription. What had not been delivered yet is not sent any more.
+   * Delete a subscription. What had not been delivered yet is not sent any more.
    *
    * Needs `subscriptions.delete`.
    *
@@ -855,7 +854,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Sends a subscription the events since a time once more: the oldest first, 10,000 at most, and as far back as
+   * Send the events since a time to a subscription again: the oldest first, 10,000 at most, and as far back as
    * events are kept (30 days). They keep their ids.
    *
    * Needs `subscriptions.update`.
@@ -870,7 +869,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Sends one subscription an event that no other gets, to see whether it arrives.
+   * Send a test event to one subscription.
    *
    * Needs `subscriptions.update`.
    *
@@ -884,8 +883,8 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Makes a new secret with which a subscription's deliveries are signed. For the time of the overlap they are
-   * signed with the old one as well.
+   * Create a new signing secret for the deliveries of a subscription. For the time of the overlap they are signed
+   * with the old one as well.
    *
    * Needs `subscriptions.update`.
    *
@@ -899,8 +898,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Switches a subscription on again that was switched off because its sink had failed for too long. What waits is
-   * sent then.
+   * Enable a subscription that was disabled because its sink failed for too long. What waits is sent then.
    *
    * Needs `subscriptions.update`.
    *
@@ -923,7 +921,7 @@ export class EventsDeliveriesApi {
   }
 
   /**
-   * Gets one delivery by its uid.
+   * Get a delivery by its uid.
    *
    * Needs `subscriptions.list`.
    *
@@ -937,8 +935,8 @@ export class EventsDeliveriesApi {
   }
 
   /**
-   * Lists the deliveries that the caller may see, those of the latest events of each subscription first; of one
-   * subscription with `uidp.children_of`. Deliveries that have ended are kept for some days.
+   * List the deliveries visible to the caller, newest events of each subscription first; `uidp.children_of` selects
+   * one subscription. Deliveries that have ended are kept for some days.
    *
    * Needs `subscriptions.list`.
    *
@@ -952,7 +950,7 @@ export class EventsDeliveriesApi {
   }
 
   /**
-   * Sends an event once more, whatever became of it before. It keeps its id, and its attempts count from 0 again.
+   * Send an event again, regardless of earlier results. It keeps its id, and its attempts count from 0 again.
    * NOT_FOUND where the event is kept no longer (30 days).
    *
    * Needs `subscriptions.update`.
@@ -982,8 +980,8 @@ export class EventsApi {
   }
 
   /**
-   * Lists the events of the groups that the caller may see and of everything below them, the oldest first. To go on
-   * later, keep `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
+   * List the events of the groups visible to the caller and their descendants, oldest first. To go on later, keep
+   * `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
    *
    * Needs `subscriptions.create`.
    *
@@ -1009,7 +1007,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * One account association by its uid.
+   * Get an account association by its uid.
    *
    * Needs `account_associations.list`.
    *
@@ -1023,7 +1021,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * Makes the account association of a group. ALREADY_EXISTS when the group has one. Nothing is asked of the
+   * Create the account association of a group. ALREADY_EXISTS when the group has one. Nothing is asked of the
    * providers.
    *
    * Needs `account_associations.create`.
@@ -1038,7 +1036,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * Deletes the account association of a group. Nothing changes at the providers.
+   * Delete the account association of a group. Nothing changes at the providers.
    *
    * Needs `account_associations.delete`.
    *
@@ -1052,7 +1050,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * Lists the account associations that the caller may see.
+   * List the account associations visible to the caller.
    *
    * Needs `account_associations.list`.
    *
@@ -1066,7 +1064,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * Changes an account association: only the fields that the mask names.
+   * Update an account association: only the fields that the mask names.
    *
    * Needs `account_associations.update`.
    *
@@ -1080,7 +1078,7 @@ export class IamAccountAssociationsApi {
   }
 
   /**
-   * Tells whether an association can be used at a provider. This server holds no credentials of any provider and
+   * Check whether an association can be used at a provider. This server holds no credentials of any provider and
    * asks none, so the answer is always `CHECK_STATUS_NOT_READY`, with the reason.
    *
    * Needs `account_associations.list`.
@@ -1104,7 +1102,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * One mapping by its uid.
+   * Get a mapping by its uid.
    *
    * Needs `identity_providers.list`.
    *
@@ -1118,7 +1116,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Makes a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it
+   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it
    * must hold every capability of the role in the organization, and without an end.
    *
    * Needs `identity_providers.create`, `role_bindings.create`.
@@ -1133,7 +1131,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Deletes a mapping. What it gave ends for sign-ins that are under way, too.
+   * Delete a mapping. What it gave ends for sign-ins that are under way, too.
    *
    * Needs `identity_providers.delete`.
    *
@@ -1147,7 +1145,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Deletes up to 1,000 mappings of one identity provider. Uids that do not exist are passed over; one of another
+   * Delete up to 1,000 mappings of one identity provider. Uids that do not exist are passed over; one of another
    * provider is INVALID_ARGUMENT, and nothing is deleted.
    *
    * Needs `identity_providers.delete`.
@@ -1162,7 +1160,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Lists the mappings that the caller may see.
+   * List the mappings visible to the caller.
    *
    * Needs `identity_providers.list`.
    *
@@ -1185,8 +1183,8 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Makes an invite. The answer has its code, which is not shown again. Whoever makes it must hold every capability
-   * of the role in the group, for as long as the role is promised, and still when somebody accepts.
+   * Create an invite. The answer has its code, which is not shown again. Whoever makes it must hold every
+   * capability of the role in the group, for as long as the role is promised, and still when somebody accepts.
    *
    * Needs `group_invites.create`, `role_bindings.create`.
    *
@@ -1200,7 +1198,7 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * One invite by its uid.
+   * Get an invite by its uid.
    *
    * Needs `group_invites.list`.
    *
@@ -1214,7 +1212,7 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Deletes an invite: its code can no longer be accepted. Who has joined with it keeps the role.
+   * Delete an invite: its code can no longer be accepted. Who has joined with it keeps the role.
    *
    * Needs `group_invites.delete`.
    *
@@ -1228,7 +1226,7 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Lists the invites that the caller may see.
+   * List the invites visible to the caller.
    *
    * Needs `group_invites.list`.
    *
@@ -1251,7 +1249,7 @@ export class IamGroupsApi {
   }
 
   /**
-   * One group by its uid.
+   * Get a group by its uid.
    *
    * Needs `groups.list`.
    *
@@ -1265,7 +1263,7 @@ export class IamGroupsApi {
   }
 
   /**
-   * Deletes a group. Its role bindings, invites, subscriptions, overlays, requests for libraries and account
+   * Delete a group. Its role bindings, invites, subscriptions, overlays, requests for libraries and account
    * association are deleted along. Refused (FAILED_PRECONDITION) when these are more than 10,000, and while the
    * group still holds groups, repos, identities, custom roles or identity providers.
    *
@@ -1281,7 +1279,7 @@ export class IamGroupsApi {
   }
 
   /**
-   * Lists the groups that the caller may see.
+   * List the groups visible to the caller.
    *
    * Needs `groups.list`.
    *
@@ -1295,8 +1293,8 @@ export class IamGroupsApi {
   }
 
   /**
-   * Makes a group. Without a parent it is an organization: only the operator makes these, or every person where the
-   * operator allows it, who then owns the new one.
+   * Create a group. Without a parent it is an organization: only the operator makes these, or every person where
+   * the operator allows it, who then owns the new one.
    *
    * Needs `groups.create`.
    *
@@ -1310,7 +1308,7 @@ export class IamGroupsApi {
   }
 
   /**
-   * Changes a group: only the fields that the mask names.
+   * Update a group: only the fields that the mask names.
    *
    * Needs `groups.update`.
    *
@@ -1324,8 +1322,8 @@ export class IamGroupsApi {
   }
 
   /**
-   * Finds the organization whose verified domain is that of the caller's verified e-mail address. Shows its uid,
-   * name and whether it is verified; NOT_FOUND whenever there is none to show, for whatever reason.
+   * Look up the organization with the verified domain of the caller's verified email address. Shows its uid, name
+   * and whether it is verified; NOT_FOUND whenever there is none to show, for whatever reason.
    *
    * @example
    * ```ts
@@ -1337,9 +1335,9 @@ export class IamGroupsApi {
   }
 
   /**
-   * Asks the owners of an organization to let the caller in. They learn of it by an event that they can subscribe
-   * to; nothing else changes. NOT_FOUND unless it is the organization that LookupGroup shows. Once in 24 hours,
-   * then RESOURCE_EXHAUSTED.
+   * Request access to an organization from its owners. They learn of it by an event that they can subscribe to;
+   * nothing else changes. NOT_FOUND unless it is the organization that LookupGroup shows. Once in 24 hours, then
+   * RESOURCE_EXHAUSTED.
    *
    * @example
    * ```ts
@@ -1351,8 +1349,8 @@ export class IamGroupsApi {
   }
 
   /**
-   * Tells whether the caller's verified e-mail address is one for which there may be an organization: a company's,
-   * not one of a free mail service.
+   * Check whether the domain of the caller's verified email address can identify an organization: a company's, not
+   * one of a free mail service.
    *
    * @example
    * ```ts
@@ -1373,8 +1371,9 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Makes an identity that workloads assume. People are made by signing in. Exactly one way to assume it is needed,
-   * such as a claim match. When strangers could act as it, the header `Gantry-Warning` of the answer says so.
+   * Create an identity that workloads assume. People are made by signing in. Exactly one way to assume it is
+   * needed, such as a claim match. When strangers could act as it, the header `Gantry-Warning` of the answer says
+   * so.
    *
    * Needs `identity.create`.
    *
@@ -1388,7 +1387,7 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * One identity by its uid.
+   * Get an identity by its uid.
    *
    * Needs `identity.list`.
    *
@@ -1402,7 +1401,7 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Deletes an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than
+   * Delete an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than
    * 10,000. Nobody can act as it from then on.
    *
    * Needs `identity.delete`.
@@ -1417,7 +1416,7 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Changes an identity: only the fields that the mask names. Who changes the way to assume it or moves its end
+   * Update an identity: only the fields that the mask names. Who changes the way to assume it or moves its end
    * later must hold what the identity is bound to. The answer may have a `Gantry-Warning`, as that of
    * CreateIdentity.
    *
@@ -1433,7 +1432,7 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Lists the identities that the caller may see.
+   * List the identities visible to the caller.
    *
    * Needs `identity.list`.
    *
@@ -1447,7 +1446,7 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Computes the uid that a person with this issuer and subject has, registered or not. Nothing is looked up.
+   * Compute the uid of the user with this issuer and subject, registered or not. Nothing is looked up.
    *
    * @example
    * ```ts
@@ -1459,8 +1458,8 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Changes what the caller has told about itself: only the fields that the mask names. People only; others are
-   * refused with PERMISSION_DENIED.
+   * Update the caller's own metadata: only the fields that the mask names. People only; others are refused with
+   * PERMISSION_DENIED.
    *
    * @example
    * ```ts
@@ -1472,8 +1471,8 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * The one identity that tokens of this issuer and subject are of: a person, or what names both literally.
-   * NOT_FOUND where the caller may see none such. Version 2 tells the uid alone, and of everybody.
+   * Look up the identity for an issuer and subject: a person, or what names both literally. NOT_FOUND where the
+   * caller may see none such. Version 2 tells the uid alone, and of everybody.
    *
    * @example
    * ```ts
@@ -1497,7 +1496,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Lists the identity providers that the caller may see.
+   * List the identity providers visible to the caller.
    *
    * Needs `identity_providers.list`.
    *
@@ -1511,7 +1510,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * One identity provider by its uid.
+   * Get an identity provider by its uid.
    *
    * Needs `identity_providers.list`.
    *
@@ -1525,7 +1524,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Makes an identity provider. Whoever makes it must hold every capability of the default role in the group, and
+   * Create an identity provider. Whoever makes it must hold every capability of the default role in the group, and
    * without an end.
    *
    * Needs `identity_providers.create`, `role_bindings.create`.
@@ -1540,7 +1539,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Changes an identity provider: only the fields that the mask names. Who changes the default role or how people
+   * Update an identity provider: only the fields that the mask names. Who changes the default role or how people
    * sign in must hold what a sign-in gives. With another issuer or client id a client secret is needed anew.
    *
    * Needs `identity_providers.update`, `role_bindings.create`.
@@ -1555,7 +1554,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Deletes an identity provider together with its group mappings. People who signed in through it stay, with their
+   * Delete an identity provider together with its group mappings. People who signed in through it stay, with their
    * role bindings.
    *
    * Needs `identity_providers.delete`.
@@ -1570,7 +1569,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Makes the first SCIM token of a provider. It is shown here and never again, and does nothing until
+   * Create the first SCIM token of an identity provider. It is shown here and never again, and does nothing until
    * SetScimEnabled. FAILED_PRECONDITION when there ever was one: then RegenerateScimToken makes the next.
    *
    * Needs `identity_providers.scim.manage`, `identity_providers.list`.
@@ -1585,8 +1584,8 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Makes a new SCIM token; the old one works on for a while. The token is shown here and never again. It can be
-   * made after a revocation, too. NOT_FOUND when there was none before, ABORTED when the etag is out of date.
+   * Create a new SCIM token; the old one stays valid for a while. The token is shown here and never again. It can
+   * be made after a revocation, too. NOT_FOUND when there was none before, ABORTED when the etag is out of date.
    *
    * Needs `identity_providers.scim.manage`, `identity_providers.list`.
    *
@@ -1600,7 +1599,7 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Ends every SCIM token of the provider at once. Needs no etag, and leaves the endpoint on or off as it is.
+   * Revoke all SCIM tokens of an identity provider. Needs no etag, and leaves the endpoint on or off as it is.
    *
    * Needs `identity_providers.scim.manage`, `identity_providers.list`.
    *
@@ -1614,8 +1613,9 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Turns the SCIM endpoint of the provider on or off. On needs two identities that are bound as owners of the
-   * organization and are no people of the provider, else FAILED_PRECONDITION. ABORTED when the etag is out of date.
+   * Enable or disable the SCIM endpoint of an identity provider. On needs two identities that are bound as owners
+   * of the organization and are no people of the provider, else FAILED_PRECONDITION. ABORTED when the etag is out
+   * of date.
    *
    * Needs `identity_providers.scim.manage`, `identity_providers.list`.
    *
@@ -1638,7 +1638,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * One role binding by its uid.
+   * Get a role binding by its uid.
    *
    * Needs `role_bindings.list`.
    *
@@ -1652,7 +1652,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Makes a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
+   * Create a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
    * binding lasts. ALREADY_EXISTS when the identity has the role there.
    *
    * Needs `role_bindings.create`.
@@ -1667,7 +1667,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Deletes a role binding. Its rights end at once.
+   * Delete a role binding. Its rights end at once.
    *
    * Needs `role_bindings.delete`.
    *
@@ -1681,7 +1681,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Lists the role bindings that the caller may see.
+   * List the role bindings visible to the caller.
    *
    * Needs `role_bindings.list`.
    *
@@ -1695,7 +1695,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Makes up to 25 role bindings in one group: all of them or none. Each as CreateRoleBinding makes it.
+   * Create up to 25 role bindings in one group: all of them or none. Each as CreateRoleBinding makes it.
    *
    * Needs `role_bindings.create`.
    *
@@ -1709,7 +1709,7 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Changes a role binding: only the fields that the mask names. Whoever changes it must hold every capability of
+   * Update a role binding: only the fields that the mask names. Whoever changes it must hold every capability of
    * the role in the group.
    *
    * Needs `role_bindings.update`.
@@ -1733,7 +1733,7 @@ export class IamRolesApi {
   }
 
   /**
-   * One role by its uid. Built-in roles are seen by everybody.
+   * Get a role by its uid. Built-in roles are seen by everybody.
    *
    * Needs `roles.list`.
    *
@@ -1747,7 +1747,7 @@ export class IamRolesApi {
   }
 
   /**
-   * Lists the built-in roles and the custom ones that the caller may see.
+   * List the built-in roles, and the custom roles visible to the caller.
    *
    * Needs `roles.list`.
    *
@@ -1761,7 +1761,7 @@ export class IamRolesApi {
   }
 
   /**
-   * Makes a custom role, for its group and everything below it. Whoever makes it must hold each of its capabilities
+   * Create a custom role for a group and its descendants. Whoever makes it must hold each of its capabilities
    * there.
    *
    * Needs `roles.create`.
@@ -1776,8 +1776,8 @@ export class IamRolesApi {
   }
 
   /**
-   * Changes a custom role: only the fields that the mask names. Who has it has the new capabilities at once;
-   * whoever changes them must hold all of them in the group, without an end. Built-in roles are refused with
+   * Update a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
+   * changes them must hold all of them in the group, without an end. Built-in roles are refused with
    * FAILED_PRECONDITION.
    *
    * Needs `roles.update`.
@@ -1792,7 +1792,7 @@ export class IamRolesApi {
   }
 
   /**
-   * Deletes a custom role. Refused (FAILED_PRECONDITION) while a role binding, an invite that has not ended, an
+   * Delete a custom role. Refused (FAILED_PRECONDITION) while a role binding, an invite that has not ended, an
    * identity provider or a group mapping refers to it. Built-in roles cannot be deleted.
    *
    * Needs `roles.delete`.
@@ -1816,7 +1816,7 @@ export class IamTermsApi {
   }
 
   /**
-   * Accepts documents for a group and everything below it. All of them or none. Accepting twice changes nothing,
+   * Accept terms documents for a group and its descendants. All of them or none. Accepting twice changes nothing,
    * and an acceptance cannot be taken back.
    *
    * Needs `terms.accept`.
@@ -1831,7 +1831,7 @@ export class IamTermsApi {
   }
 
   /**
-   * Lists what the group, or one above it, has accepted.
+   * List the terms accepted for a group or its ancestors.
    *
    * Needs `terms.list`.
    *
@@ -1857,7 +1857,7 @@ export class IamAccessApi {
   }
 
   /**
-   * Says whether an identity may do something at a group, what gives it the right, or what is missing.
+   * Explain whether an identity has a permission at a group, and which role bindings grant it or what is missing.
    *
    * Needs `identity.list`, `role_bindings.list`, `roles.list`.
    *
@@ -1871,8 +1871,9 @@ export class IamAccessApi {
   }
 
   /**
-   * Lists the identities that hold a capability at a group, and what gives it to each. Users who have not accepted
-   * membership in the organization are listed too: all their grants are EFFECT_PENDING, and they hold nothing yet.
+   * List the identities that have a capability at a group, with the role bindings that grant it. Users who have not
+   * accepted membership in the organization are listed too: all their grants are EFFECT_PENDING, and they hold
+   * nothing yet.
    *
    * Needs `identity.list`, `role_bindings.list`, `roles.list`.
    *
@@ -1899,7 +1900,7 @@ export class IamMembershipsApi {
   }
 
   /**
-   * Accepts membership in an organization. With the next request, the role bindings there take effect, and the
+   * Accept membership in an organization. With the next request, the role bindings there take effect, and the
    * organization sees the caller's name, email address and sign-ins. Reverses an earlier decline. NOT_FOUND unless
    * the organization has a role binding for the caller, or the caller has declined before. Idempotent.
    *
@@ -1913,8 +1914,8 @@ export class IamMembershipsApi {
   }
 
   /**
-   * Declines membership in an organization. Its role bindings for the caller stay and grant nothing, and sign-ins
-   * do not ask about it again, even if the bindings are deleted and created again. AcceptMembership reverses the
+   * Decline membership in an organization. Its role bindings for the caller stay and grant nothing, and sign-ins do
+   * not ask about it again, even if the bindings are deleted and created again. AcceptMembership reverses the
    * decline. NOT_FOUND unless the organization has a role binding for the caller; FAILED_PRECONDITION if the caller
    * is a member. Idempotent.
    *
@@ -1928,7 +1929,7 @@ export class IamMembershipsApi {
   }
 
   /**
-   * Lists the caller's memberships: accepted, pending and declined. Users that an organization's identity provider
+   * List the caller's memberships: accepted, pending and declined. Users that an organization's identity provider
    * has announced (SCIM) are not asked, so such an organization is missing until the first sign-in through that
    * provider. Empty for callers that are not users.
    *
@@ -2007,7 +2008,7 @@ export class LibrariesArtifactsApi {
   }
 
   /**
-   * Lists the library artifacts of the catalogue.
+   * List the library artifacts of the catalog.
    *
    * Needs `libraries.artifacts.list`.
    *
@@ -2021,8 +2022,8 @@ export class LibrariesArtifactsApi {
   }
 
   /**
-   * Lists the versions of one artifact, the newest first in the order of its ecosystem. NOT_FOUND where there is no
-   * such artifact.
+   * List the versions of an artifact, newest first in the order of its ecosystem. NOT_FOUND where there is no such
+   * artifact.
    *
    * Needs `libraries.artifacts.list`.
    *
@@ -2036,7 +2037,7 @@ export class LibrariesArtifactsApi {
   }
 
   /**
-   * How many artifacts the catalogue has of each ecosystem that is asked for.
+   * Count the artifacts of the catalog by ecosystem.
    *
    * Needs `libraries.artifacts.list`.
    *
@@ -2062,9 +2063,9 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Makes a request group from a file or from a list of libraries, 2,000 at most, and compares them with the
-   * catalogue. It is a draft until it is submitted. A line that names no exact version of one library becomes an
-   * item that has to be removed first; what is no file of its format is refused whole.
+   * Create a request group from a file or a list of at most 2,000 libraries, and compare them with the catalog. It
+   * is a draft until it is submitted. A line that names no exact version of one library becomes an item that has to
+   * be removed first; what is no file of its format is refused whole.
    *
    * Needs `libraries.request_groups.create`.
    *
@@ -2078,7 +2079,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Lists the request groups of a group and of those below it.
+   * List the request groups of a group and its descendants.
    *
    * Needs `libraries.request_groups.list`.
    *
@@ -2092,7 +2093,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Gets one request group by its uid.
+   * Get a request group by its uid.
    *
    * Needs `libraries.request_groups.list`.
    *
@@ -2106,8 +2107,8 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Lists the items of one request group, in the order in which they were given. Removed ones are left out unless
-   * `include_removed` says otherwise.
+   * List the items of a request group, in their original order. Removed ones are left out unless `include_removed`
+   * says otherwise.
    *
    * Needs `libraries.request_groups.list`.
    *
@@ -2121,8 +2122,8 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Submits a draft, after its items were compared with the catalogue again. FAILED_PRECONDITION where it is
-   * submitted already, has no items, or has items without an exact version. From then on its items do not change.
+   * Submit a draft after comparing its items with the catalog again. FAILED_PRECONDITION where it is submitted
+   * already, has no items, or has items without an exact version. From then on its items do not change.
    *
    * Needs `libraries.request_groups.submit`.
    *
@@ -2136,7 +2137,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Changes the name of a request group.
+   * Rename a request group.
    *
    * Needs `libraries.request_groups.update`.
    *
@@ -2150,7 +2151,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Marks items of a draft as removed; they can be restored. FAILED_PRECONDITION once it is submitted.
+   * Mark items of a draft as removed; they can be restored. FAILED_PRECONDITION once it is submitted.
    *
    * Needs `libraries.request_groups.items.update`.
    *
@@ -2164,7 +2165,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Restores items of a draft that were removed. FAILED_PRECONDITION once it is submitted.
+   * Restore removed items of a draft. FAILED_PRECONDITION once it is submitted.
    *
    * Needs `libraries.request_groups.items.update`.
    *
@@ -2178,7 +2179,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Deletes a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
+   * Delete a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
    *
    * Needs `libraries.request_groups.delete`.
    *
@@ -2192,7 +2193,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Compares the items with the catalogue again, as after an import. Of what was submitted the status follows.
+   * Compare the items with the catalog again. Of what was submitted the status follows.
    *
    * Needs `libraries.request_groups.refresh_coverage`.
    *
@@ -2218,8 +2219,8 @@ export class LibrariesRequestedLibrariesApi {
   }
 
   /**
-   * Lists the libraries of all submitted request groups of a group and of those below it, each library once.
-   * Removed items do not count.
+   * List the libraries of all submitted request groups of a group and its descendants, each once. Removed items do
+   * not count.
    *
    * Needs `libraries.request_groups.list`.
    *
@@ -2233,7 +2234,7 @@ export class LibrariesRequestedLibrariesApi {
   }
 
   /**
-   * Lists the versions of one library that submitted request groups of a group and of those below it ask for. Empty
+   * List the requested versions of a library in the submitted request groups of a group and its descendants. Empty
    * where none does.
    *
    * Needs `libraries.request_groups.list`.
@@ -2282,8 +2283,8 @@ export class OidcSecurityTokenApi {
   }
 
   /**
-   * Exchanges the token in the `Authorization` header for an access token. With `identity_provider`, the token is
-   * an ID token of that identity provider, and the access token is good in its organization alone.
+   * Exchange the token in the `Authorization` header for an access token. With `identity_provider`, the token is an
+   * ID token of that identity provider, and the access token is good in its organization alone.
    *
    * @example
    * ```ts
@@ -2295,7 +2296,7 @@ export class OidcSecurityTokenApi {
   }
 
   /**
-   * Exchanges the refresh token in the `Authorization` header for a new pair of tokens. The old one ends.
+   * Exchange the refresh token in the `Authorization` header for a new pair of tokens. The old one ends.
    *
    * @example
    * ```ts
@@ -2326,7 +2327,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * The architectures that an image is built for. NOT_FOUND when nothing is known of the digest in the repo.
+   * Get the architectures of an image. NOT_FOUND when nothing is known of the digest in the repo.
    *
    * Needs `repo.list`, `manifest.metadata.list`.
    *
@@ -2340,7 +2341,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * How large an image is for one architecture. NOT_FOUND when the image has none such.
+   * Get the size of an image for one architecture. NOT_FOUND when the image has none such.
    *
    * Needs `repo.list`, `manifest.metadata.list`.
    *
@@ -2354,7 +2355,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * One repo by its uid.
+   * Get a repo by its uid.
    *
    * Needs `repo.list`.
    *
@@ -2368,7 +2369,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Makes a repo in a group. ALREADY_EXISTS when the group has one of that name, unless `update_existing` is true.
+   * Create a repo in a group. ALREADY_EXISTS when the group has one of that name, unless `update_existing` is true.
    *
    * Needs `repo.create`.
    *
@@ -2382,7 +2383,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Changes a repo: only the fields that the mask names.
+   * Update a repo: only the fields that the mask names.
    *
    * Needs `repo.update`.
    *
@@ -2396,7 +2397,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Deletes a repo together with its tags. Their history, its images, overlay bindings and scan reports are deleted
+   * Delete a repo together with its tags. Their history, its images, overlay bindings and scan reports are deleted
    * along. Refused (FAILED_PRECONDITION) when tags and overlay bindings are more than 10,000.
    *
    * Needs `repo.delete`.
@@ -2411,7 +2412,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Lists the repos that the caller may see.
+   * List the repos visible to the caller.
    *
    * Needs `repo.list`.
    *
@@ -2425,7 +2426,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * The readme of a repo; `content` is empty when it has none.
+   * Get the readme of a repo; `content` is empty if it has none.
    *
    * Needs `repo.list`.
    *
@@ -2439,7 +2440,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Changes the readme of a repo; an empty `content` that the mask names removes it.
+   * Update the readme of a repo; an empty `content` in the mask removes it.
    *
    * Needs `repo.update`.
    *
@@ -2453,7 +2454,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * What an image is made of: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the
+   * Get the packages of an image: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the
    * image's own comes before its index's, then the latest pushed. NOT_FOUND where none was read;
    * FAILED_PRECONDITION above 16 MiB, 50,000 packages or 200,000 relations.
    *
@@ -2469,7 +2470,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): charts that were pushed
+   * Get the values of the Helm chart that deploys an image. Answers UNIMPLEMENTED (501): charts that were pushed
    * are stored, and not read.
    *
    * Needs `repo.list`, `tag.list`.
@@ -2484,8 +2485,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were pushed
-   * are stored, and not read.
+   * Get the content of a Helm chart: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were
+   * pushed are stored, and not read.
    *
    * Needs `repo.list`, `manifest.list`.
    *
@@ -2499,8 +2500,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are stored,
-   * and not read.
+   * List the Helm charts that use the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are
+   * stored, and not read.
    *
    * Needs `repo.list`.
    *
@@ -2514,8 +2515,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * How a container of an image is started, from the configuration that was pushed with the image.
-   * FAILED_PRECONDITION where that has more than 4 MiB.
+   * Get the container configuration of an image, as pushed with it. FAILED_PRECONDITION where that has more than 4
+   * MiB.
    *
    * Needs `repo.list`, `manifest.metadata.list`.
    *
@@ -2529,8 +2530,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * The SBOM of an image as its tool wrote it. Of several the image's own comes before its index's, then the latest
-   * pushed. NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
+   * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
+   * NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
    *
    * Needs `repo.list`, `sboms.list`.
    *
@@ -2544,8 +2545,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * The report that counts for an image: the latest of Grype, or else of Trivy, or else of this server, or else of
-   * any tool. NOT_FOUND where there is none.
+   * Get the effective vulnerability report of an image: the latest of Grype, or else of Trivy, or else of this
+   * server, or else of any tool. NOT_FOUND where there is none.
    *
    * Needs `repo.list`, `vuln_reports.list`.
    *
@@ -2559,8 +2560,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * The packages of several images of a repo, from the SBOMs that were pushed for them. At most 200 images, and
-   * 200,000 packages in all (FAILED_PRECONDITION). Over REST the images cannot be named, and the answer is empty.
+   * List the packages of several images of a repo, from their pushed SBOMs. At most 200 images, and 200,000
+   * packages in all (FAILED_PRECONDITION). Over REST the images cannot be named, and the answer is empty.
    *
    * Needs `manifest.metadata.list`.
    *
@@ -2574,7 +2575,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Whether a repo has been built of late. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
+   * Get whether a repo was built recently. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
    * built here.
    *
    * Needs `tag.list`.
@@ -2589,8 +2590,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * How far the copying of a repo's images has come. No images are copied here: the status is empty. NOT_FOUND if
-   * the repo does not exist.
+   * Get the sync status of a repo. No images are copied here: the status is empty. NOT_FOUND if the repo does not
+   * exist.
    *
    * Needs `repo.list`.
    *
@@ -2604,7 +2605,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * Records with which Helm charts the images of a repo are installed. It is kept for readers; nothing is deployed.
+   * Create the deployment record of a repo: its Helm charts. It is kept for readers; nothing is deployed.
    * ALREADY_EXISTS where the repo has such a record.
    *
    * Needs `registry.deployments.create`.
@@ -2619,8 +2620,8 @@ export class RegistryReposApi {
   }
 
   /**
-   * Replaces the recorded charts of a repo; NOT_FOUND where it has no record. Without charts the record is deleted,
-   * and where there is none nothing happens.
+   * Replace the deployment record of a repo; NOT_FOUND if it has none. Without charts the record is deleted, and
+   * where there is none nothing happens.
    *
    * Needs `registry.deployments.update`.
    *
@@ -2634,7 +2635,7 @@ export class RegistryReposApi {
   }
 
   /**
-   * The charts that are recorded for a repo. NOT_FOUND where nothing is.
+   * Get the deployment record of a repo. NOT_FOUND where nothing is.
    *
    * Needs `registry.deployments.list`.
    *
@@ -2657,7 +2658,7 @@ export class RegistryTagsApi {
   }
 
   /**
-   * One tag by its uid.
+   * Get a tag by its uid.
    *
    * Needs `tag.list`.
    *
@@ -2671,7 +2672,7 @@ export class RegistryTagsApi {
   }
 
   /**
-   * Lists the tags that the caller may see.
+   * List the tags visible to the caller.
    *
    * Needs `tag.list`.
    *
@@ -2685,7 +2686,7 @@ export class RegistryTagsApi {
   }
 
   /**
-   * Makes the tag, or points the tag of that name at the given digest. `deprecated` and `bundles` of a tag that
+   * Create a tag, or move the existing tag of that name to the digest. `deprecated` and `bundles` of a tag that
    * exists become what the request says, and empty when it leaves them out. The digest need not have been pushed.
    *
    * Needs `tag.create`.
@@ -2700,7 +2701,7 @@ export class RegistryTagsApi {
   }
 
   /**
-   * Deletes a tag. Its history and the image that it points at stay.
+   * Delete a tag. Its history and the image that it points at stay.
    *
    * Needs `tag.delete`.
    *
@@ -2714,7 +2715,7 @@ export class RegistryTagsApi {
   }
 
   /**
-   * Changes a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it. A name that
+   * Update a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it. A name that
    * another tag of the repo has is ALREADY_EXISTS.
    *
    * Needs `tag.update`.
@@ -2738,7 +2739,7 @@ export class RegistryOverlayBindingsApi {
   }
 
   /**
-   * Binds an overlay to tags of a repo. Stored and shown; this server assembles no images.
+   * Bind an overlay to tags of a repo. Stored and shown; this server assembles no images.
    *
    * Needs `registry.overlays.edit`.
    *
@@ -2752,7 +2753,7 @@ export class RegistryOverlayBindingsApi {
   }
 
   /**
-   * One overlay binding by its uid.
+   * Get an overlay binding by its uid.
    *
    * Needs `registry.overlays.list`.
    *
@@ -2766,7 +2767,7 @@ export class RegistryOverlayBindingsApi {
   }
 
   /**
-   * Lists the overlay bindings that the caller may see.
+   * List the overlay bindings visible to the caller.
    *
    * Needs `registry.overlays.list`.
    *
@@ -2780,7 +2781,7 @@ export class RegistryOverlayBindingsApi {
   }
 
   /**
-   * Deletes an overlay binding. The overlay stays.
+   * Delete an overlay binding. The overlay stays.
    *
    * Needs `registry.overlays.edit`.
    *
@@ -2803,7 +2804,7 @@ export class RegistryOverlaysApi {
   }
 
   /**
-   * One overlay by its uid.
+   * Get an overlay by its uid.
    *
    * Needs `registry.overlays.list`.
    *
@@ -2817,7 +2818,7 @@ export class RegistryOverlaysApi {
   }
 
   /**
-   * Lists the overlays that the caller may see.
+   * List the overlays visible to the caller.
    *
    * Needs `registry.overlays.list`.
    *
@@ -2831,7 +2832,7 @@ export class RegistryOverlaysApi {
   }
 
   /**
-   * Makes an overlay in a group, for repos of the group and of those below it.
+   * Create an overlay in a group, for the repos of the group and its descendants.
    *
    * Needs `registry.overlays.edit`.
    *
@@ -2845,7 +2846,7 @@ export class RegistryOverlaysApi {
   }
 
   /**
-   * Deletes an overlay. Refused (FAILED_PRECONDITION) while it is bound to a repo.
+   * Delete an overlay. Refused (FAILED_PRECONDITION) while it is bound to a repo.
    *
    * Needs `registry.overlays.edit`.
    *
@@ -2871,7 +2872,7 @@ export class RegistryAffectedImagesApi {
   }
 
   /**
-   * Lists the images that are affected by advisories, or were, in the groups that the caller may see: one entry for
+   * List the images that are or were affected by advisories, in the groups visible to the caller: one entry for
    * each image, package, version and advisory. What is resolved is kept for 400 days.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
@@ -2895,8 +2896,7 @@ export class RegistryImageSbomsApi {
   }
 
   /**
-   * Lists the SBOMs that were pushed for images of the repos that the caller may see, also those that could not be
-   * read.
+   * List the pushed SBOMs of images in the repos visible to the caller, including unreadable ones.
    *
    * Needs `repo.list`, `sboms.list`.
    *
@@ -2919,8 +2919,8 @@ export class RegistryTagHistoryApi {
   }
 
   /**
-   * What the tag of this name points at, and what it pointed at before, the latest first; also what an earlier tag
-   * of the same name did, which was deleted. Digests are kept for 400 days after the tag has left them.
+   * List the digests that the tag of this name points and pointed to, newest first, including earlier deleted tags
+   * of the name. Digests are kept for 400 days after the tag has left them.
    *
    * Needs `tag.list`.
    *
@@ -2943,8 +2943,8 @@ export class RegistryRepoCountBySourceApi {
   }
 
   /**
-   * How many repos name this one as the source of their images (`sync_config.source`). Only repos that the caller
-   * may see are counted.
+   * Count the repos that use this one as the source of their images (`sync_config.source`). Only repos that the
+   * caller may see are counted.
    *
    * Needs `repo.list`.
    *
@@ -2967,7 +2967,7 @@ export class RegistryRepoTagsSummaryApi {
   }
 
   /**
-   * The tags of a repo in short: how many there are, when one was last changed, and the latest. Without any tag
+   * Summarize the tags of a repo: how many there are, when one was last changed, and the latest. Without any tag
    * only `id` and a `tag_count` of 0 are answered.
    *
    * Needs `tag.list`.
@@ -2991,8 +2991,8 @@ export class RegistryEolTagsApi {
   }
 
   /**
-   * Lists tags with the version that each holds and whether that version is supported, in its grace period or at
-   * its end. It follows from the imported lifecycles of products on the day of the call (UTC), and from the
+   * List tags with their versions, and whether each version is supported, in its grace period or at its end of
+   * life. It follows from the imported lifecycles of products on the day of the call (UTC), and from the
    * `deprecated` of the tag, which comes first.
    *
    * Needs `tag.list`.
@@ -3016,7 +3016,7 @@ export class RegistryManifestDigestCountApi {
   }
 
   /**
-   * How many different manifests the repos of a group and of all groups below it hold.
+   * Count the distinct manifests in the repos of a group and its descendants.
    *
    * Needs `manifest.metadata.list`.
    *
@@ -3039,9 +3039,9 @@ export class RegistryVersionsApi {
   }
 
   /**
-   * The version lines of a product, and when each ends, from the lifecycle that was imported for the caller's
-   * groups or above them, or else below. NOT_FOUND where none is known; FAILED_PRECONDITION where several hold and
-   * differ: ask with a token for one group then.
+   * Get the release lines of a product and their end dates, from the lifecycle imported for the caller's groups,
+   * their ancestors, or else their descendants. NOT_FOUND where none is known; FAILED_PRECONDITION where several
+   * hold and differ: ask with a token for one group then.
    *
    * Needs `version.list`.
    *
@@ -3064,7 +3064,7 @@ export class RegistryBuildReportsApi {
   }
 
   /**
-   * Reports of builds. Nothing is built here: the list is always empty, whatever the filter says.
+   * List build reports. Nothing is built here: the list is always empty, whatever the filter says.
    *
    * Needs `build_report.list`.
    *
@@ -3087,7 +3087,8 @@ export class RegistryBuildStatusApi {
   }
 
   /**
-   * Which repos fail to build. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
+   * List the repos with failing builds. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built
+   * here.
    *
    * Needs `build_report.list`.
    *
@@ -3110,8 +3111,7 @@ export class RegistrySyncStatusesApi {
   }
 
   /**
-   * How far the copying of images has come, for each repo of a group. No images are copied here: the list is always
-   * empty.
+   * List the sync statuses of the repos of a group. No images are copied here: the list is always empty.
    *
    * Needs `repo.list`.
    *
@@ -3134,7 +3134,7 @@ export class RegistrySettingsApi {
   }
 
   /**
-   * The registry settings of an organization; all false until they are changed.
+   * Get the registry settings of an organization (default: all false).
    *
    * Needs `registry.settings.list`.
    *
@@ -3148,7 +3148,7 @@ export class RegistrySettingsApi {
   }
 
   /**
-   * Replaces the registry settings of an organization: what is not sent becomes false.
+   * Replace the registry settings of an organization: what is not sent becomes false.
    *
    * Needs `registry.settings.update`.
    *
@@ -3171,7 +3171,7 @@ export class RegistryVulnReportsApi {
   }
 
   /**
-   * Reports on the images of a repo, on one image, or on what a tag points to; the newest first.
+   * List the vulnerability reports of a repo, an image or a tag, newest first.
    *
    * Needs `vuln_report.list`.
    *
@@ -3185,7 +3185,7 @@ export class RegistryVulnReportsApi {
   }
 
   /**
-   * A report as its scanner wrote it; the latest one where no time is given.
+   * Get the original report of a scanner; the latest if no time is given.
    *
    * Needs `vuln_report.list`.
    *
@@ -3199,7 +3199,7 @@ export class RegistryVulnReportsApi {
   }
 
   /**
-   * How many vulnerabilities of which severity a tag had, day by day, also on days without a new report.
+   * List the vulnerability counts of a tag by severity and day, also for days without a new report.
    *
    * Needs `vuln_report.list`.
    *
@@ -3213,7 +3213,7 @@ export class RegistryVulnReportsApi {
   }
 
   /**
-   * The same of all that a tag had from the first day asked for up to each day.
+   * List the cumulative vulnerability counts of a tag, from the first day up to each day.
    *
    * Needs `vuln_report.list`.
    *
@@ -3300,7 +3300,7 @@ export class VulnerabilitiesAdvisoriesApi {
   }
 
   /**
-   * Gets one advisory by its uid, also one that was withdrawn.
+   * Get an advisory by its uid, including withdrawn ones.
    *
    * Needs `advisories.list`.
    *
@@ -3314,7 +3314,7 @@ export class VulnerabilitiesAdvisoriesApi {
   }
 
   /**
-   * Lists the advisories of the groups in which the caller may list them. Withdrawn ones are listed only where
+   * List the advisories of the groups where the caller can list them. Withdrawn ones are listed only where
    * `uidp.ids`, `advisory_ids`, `legacy_advisory_ids` or `updated_since` asks for them.
    *
    * Needs `advisories.list`.
@@ -3338,8 +3338,8 @@ export class VulnerabilitiesAdvisoryCoverageApi {
   }
 
   /**
-   * Lists the ecosystems and releases of the images in the groups that the caller can see, with the sources that
-   * judge them. One entry for each group, ecosystem and release.
+   * List the ecosystems and releases of the images in the groups visible to the caller, with the sources that cover
+   * them. One entry for each group, ecosystem and release.
    *
    * Needs `advisories.list`, `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *
@@ -3381,7 +3381,7 @@ export class AuditEntriesApi {
   }
 
   /**
-   * Gets one entry by its uid.
+   * Get an audit entry by its uid.
    *
    * Needs `identity.list`, `role_bindings.list`.
    *
@@ -3395,7 +3395,7 @@ export class AuditEntriesApi {
   }
 
   /**
-   * Lists the entries of the groups that the caller may see and of everything below them, the newest first.
+   * List the audit entries of the groups visible to the caller and their descendants, newest first.
    *
    * Needs `identity.list`, `role_bindings.list`.
    *
@@ -3431,7 +3431,7 @@ export class DeletionsApi {
   }
 
   /**
-   * Gets one deletion by its uid.
+   * Get a deletion by its uid.
    *
    * Needs `gantry.deletions.list`.
    *
@@ -3445,8 +3445,8 @@ export class DeletionsApi {
   }
 
   /**
-   * Lists the deletions of what lay in the groups that the caller may see, and in everything below them, the newest
-   * first. Those of organizations are the operator's to see.
+   * List the deletions in the groups visible to the caller and their descendants, newest first. Those of
+   * organizations are the operator's to see.
    *
    * Needs `gantry.deletions.list`.
    *
@@ -3460,11 +3460,11 @@ export class DeletionsApi {
   }
 
   /**
-   * Brings back what a deletion has removed, all of it or nothing, with the uids that it had. Whoever does so gives
-   * it anew: they need what making each of it needs, and all the rights that come back with it. What has ended
-   * meanwhile, or refers to what is gone, stays gone where it only went along; `left_out` names it. ALREADY_EXISTS
-   * where a name is taken; FAILED_PRECONDITION where the parent is gone; RESOURCE_EXHAUSTED where a quota has no
-   * room; NOT_FOUND once it has expired.
+   * Restore everything that a deletion removed, with the same uids, or nothing. Whoever does so gives it anew: they
+   * need what making each of it needs, and all the rights that come back with it. What has ended meanwhile, or
+   * refers to what is gone, stays gone where it only went along; `left_out` names it. ALREADY_EXISTS where a name
+   * is taken; FAILED_PRECONDITION where the parent is gone; RESOURCE_EXHAUSTED where a quota has no room; NOT_FOUND
+   * once it has expired.
    *
    * Needs `gantry.deletions.undelete`.
    *
@@ -3478,7 +3478,7 @@ export class DeletionsApi {
   }
 
   /**
-   * Removes what a deletion has kept, for good and at once.
+   * Permanently remove the resources of a deletion.
    *
    * Needs `gantry.deletions.expunge`.
    *
@@ -3504,10 +3504,10 @@ export class SessionsGroupSessionsApi {
   }
 
   /**
-   * Lists the sessions that began with a sign-in through an identity provider of a group, the newest first.
-   * NOT_FOUND if there is neither such a group nor such an identity provider. For administrators: of the built-in
-   * roles, owners. It shows the sign-in and no later use, which may be in other organizations: `last_use_time` is
-   * empty, and `expire_time` is the latest time at which the session ends.
+   * List the sessions from sign-ins through an identity provider of a group, newest first. NOT_FOUND if there is
+   * neither such a group nor such an identity provider. For administrators: of the built-in roles, owners. It shows
+   * the sign-in and no later use, which may be in other organizations: `last_use_time` is empty, and `expire_time`
+   * is the latest time at which the session ends.
    *
    * Needs `identity_providers.update`.
    *
@@ -3521,8 +3521,8 @@ export class SessionsGroupSessionsApi {
   }
 
   /**
-   * Revokes a session that began with a sign-in through an identity provider of a group, for administrators.
-   * NOT_FOUND if there is none.
+   * Revoke a session from a sign-in through an identity provider of a group, for administrators. NOT_FOUND if there
+   * is none.
    *
    * Needs `identity_providers.update`.
    *
@@ -3551,8 +3551,8 @@ export class SessionsApi {
   }
 
   /**
-   * Lists the caller's sessions, the newest first. Empty for callers that are not users: tokens of assumed
-   * identities and of the operator belong to no session that the caller could list.
+   * List the caller's sessions, newest first. Empty for callers that are not users: tokens of assumed identities
+   * and of the operator belong to no session that the caller could list.
    *
    * @example
    * ```ts
@@ -3564,7 +3564,7 @@ export class SessionsApi {
   }
 
   /**
-   * Revokes one of the caller's sessions: its access tokens and its refresh token stop working. NOT_FOUND if the
+   * Revoke one of the caller's sessions: its access tokens and its refresh token stop working. NOT_FOUND if the
    * caller has no such session.
    *
    * @example
@@ -3577,8 +3577,8 @@ export class SessionsApi {
   }
 
   /**
-   * Revokes all sessions of the caller, including the one of the token that the request carries. Each has the event
-   * of RevokeSession.
+   * Revoke all sessions of the caller, including the session of the request's token. Each has the event of
+   * RevokeSession.
    *
    * @example
    * ```ts
@@ -3632,7 +3632,7 @@ export class ResourcesApi {
   }
 
   /**
-   * Answers `pong` as long as the server takes requests. Needs no token.
+   * Return `pong` while the server accepts requests. Needs no token.
    *
    * @example
    * ```ts

@@ -28,23 +28,23 @@ const violations = (description: string, properties: JsonObject, required: reado
 const details: Readonly<Record<string, JsonObject>> = {
   ErrorInfo: detail(
     "google.rpc.ErrorInfo",
-    "Which error it is, for programs. It is the first detail of every error.",
+    "The error for programs. It is the first detail of every error.",
     {
-      reason: text("The name of the code, or a more exact one such as `RATE_LIMIT_EXCEEDED`."),
-      domain: text("The domain of the service that refused, and the name of this server: `iam.example.com`."),
-      metadata: { type: "object", description: "What belongs to the reason, such as the limit that was met.", additionalProperties: { type: "string" } },
+      reason: text("The name of the code, or a more specific reason such as `RATE_LIMIT_EXCEEDED`."),
+      domain: text("The service that refused the request and the domain of this server: `iam.example.com`."),
+      metadata: { type: "object", description: "Facts of the reason, such as the exceeded limit.", additionalProperties: { type: "string" } },
     },
     ["reason", "domain"],
   ),
   BadRequest: detail(
     "google.rpc.BadRequest",
-    "Everything that is wrong with the request, field by field.",
+    "The invalid fields of the request.",
     {
       fieldViolations: violations(
-        "As many as are shown; the message names the first.",
+        "The violations, up to a maximum; the message names the first.",
         {
-          field: text("Path of the field: in a body by its JSON names (`claimMatch.issuer`), beside it by its proto name (`page_size`)."),
-          description: text("What the field must be."),
+          field: text("Path of the field: JSON names in a body (`claimMatch.issuer`), the proto name of a parameter (`page_size`)."),
+          description: text("The requirement that the field violates."),
         },
         ["field", "description"],
       ),
@@ -53,14 +53,14 @@ const details: Readonly<Record<string, JsonObject>> = {
   ),
   PreconditionFailure: detail(
     "google.rpc.PreconditionFailure",
-    "What stands in the way, although the request is right.",
+    "The state that prevents a valid request.",
     {
       violations: violations(
-        "Each thing that stands in the way.",
+        "The failed preconditions.",
         {
-          type: text("The kind of obstacle, for programs: `RESOURCE_NOT_EMPTY`, `RESOURCE_IN_USE`, …"),
-          subject: text("What it is about."),
-          description: text("The same for people."),
+          type: text("The kind of precondition, for programs: `RESOURCE_NOT_EMPTY`, `RESOURCE_IN_USE`, …"),
+          subject: text("The subject of the violation."),
+          description: text("The same as readable text."),
         },
         ["type", "description"],
       ),
@@ -69,18 +69,18 @@ const details: Readonly<Record<string, JsonObject>> = {
   ),
   ResourceInfo: detail(
     "google.rpc.ResourceInfo",
-    "Which resource does not exist, or exists already.",
+    "The resource that does not exist, or already exists.",
     {
-      resourceType: text("Its domain, this server's name and its message: `registry.example.com/Repo`."),
-      resourceName: text("Its uid, or the name that is taken."),
+      resourceType: text("Its service, the domain of this server, and its message: `registry.example.com/Repo`."),
+      resourceName: text("Its uid, or the name in use."),
     },
     ["resourceType", "resourceName"],
   ),
   QuotaFailure: detail(
     "google.rpc.QuotaFailure",
-    "The quota that is used up. It does not pass by waiting.",
+    "The exhausted quota. Waiting does not help.",
     {
-      violations: violations("The quota.", { subject: text("What it is of, as the operator names it."), description: text("How much there is.") }, [
+      violations: violations("The quota.", { subject: text("The subject of the quota."), description: text("The quota and its limit.") }, [
         "subject",
         "description",
       ]),
@@ -89,26 +89,26 @@ const details: Readonly<Record<string, JsonObject>> = {
   ),
   RetryInfo: detail(
     "google.rpc.RetryInfo",
-    "From when on another try is worth it.",
+    "The earliest time for a retry.",
     { retryDelay: { type: "string", description: "In seconds: `1.500s`.", pattern: "^[0-9]+\\.[0-9]{3}s$" } },
     ["retryDelay"],
   ),
   RequestInfo: detail(
     "google.rpc.RequestInfo",
-    "Of an error of the server itself: what its log calls the request.",
+    "For internal errors: the request in the server's log.",
     { requestId: text("The same as in the header `X-Request-Id`.") },
     ["requestId"],
   ),
   TermsNotAcceptedDetail: detail(
     "chainguard.platform.iam.v2.TermsNotAcceptedDetail",
-    "Documents that somebody of the organization must accept first (AcceptTerms).",
+    "Documents that a member of the organization must accept first (AcceptTerms).",
     {
       missing: {
         type: "array",
         description: "Each document.",
         items: {
           type: "object",
-          properties: { id: text("Its name in AcceptTerms."), label: text("What people call it."), url: text("Where it can be read.") },
+          properties: { id: text("Its name in AcceptTerms."), label: text("The display name."), url: text("The URL of the text.") },
           required: ["id", "label", "url"],
         },
       },
@@ -122,8 +122,8 @@ const errorSchema = (items: JsonObject, description: string): JsonObject => ({
   description,
   properties: {
     code: { type: "integer", description: "Code of google.rpc.Code: 3 is INVALID_ARGUMENT.", minimum: 1, maximum: 16 },
-    message: text("For people. Programs look at the code and the details."),
-    details: { type: "array", description: "What belongs to the error, each with its type.", items },
+    message: text("Readable text. Programs should use the code and the details."),
+    details: { type: "array", description: "Details of the error, each with its type.", items },
   },
   required: ["code", "message", "details"],
 });
@@ -132,16 +132,16 @@ const header = (description: string, schema: JsonObject): JsonObject => ({ descr
 
 /** The headers of answers. */
 export const sharedHeaders: JsonObject = {
-  RequestId: header("Names this request in errors and in the server's log.", { type: "string" }),
+  RequestId: header("Identifies this request in errors and in the server's log.", { type: "string" }),
   ETag: header("The state of the resource: for `If-Match` and `If-None-Match`.", { type: "string" }),
   PageRestarted: header("`true`: the page token was older than three days, and this is the first page again.", { const: "true" }),
-  Replayed: header("`true`: this is the first answer to the same idempotency key.", { const: "true" }),
-  LeftOut: header("Fields of a replayed answer that are shown once and so are not in it.", { type: "string" }),
-  ValidateOnly: header("`true`: nothing was done.", { const: "true" }),
-  Challenge: header("How to say who asks (RFC 9110, 11.6.1).", { type: "string" }),
-  RetryAfter: header("Seconds after which another try is worth it.", { type: "integer" }),
-  RateLimitPolicy: header("The limit that was met, and its time.", { type: "string" }),
-  RateLimit: header("What is left of it.", { type: "string" }),
+  Replayed: header("`true`: this is the stored response for the idempotency key.", { const: "true" }),
+  LeftOut: header("Fields omitted from a replayed response because they are shown only once.", { type: "string" }),
+  ValidateOnly: header("`true`: nothing was changed.", { const: "true" }),
+  Challenge: header("How to authenticate (RFC 9110, 11.6.1).", { type: "string" }),
+  RetryAfter: header("Seconds to wait before a retry.", { type: "integer" }),
+  RateLimitPolicy: header("The exceeded limit and its window.", { type: "string" }),
+  RateLimit: header("The remaining quota of the window.", { type: "string" }),
 };
 
 const headerReference = (name: string): JsonObject => ({ $ref: `#/components/headers/${name}` });
@@ -165,45 +165,45 @@ const errorAnswers = {
     status: "400",
     name: "BadRequest",
     description:
-      "INVALID_ARGUMENT: the request is wrong, and BadRequest says where. FAILED_PRECONDITION: it is right, and PreconditionFailure says what is in the way.",
+      "INVALID_ARGUMENT: the request is invalid; BadRequest lists the fields. FAILED_PRECONDITION: the state prevents it; PreconditionFailure lists the reasons.",
   },
   unauthenticated: {
     status: "401",
     name: "Unauthenticated",
-    description: "UNAUTHENTICATED: there is no token, or it is none of a caller that exists.",
+    description: "UNAUTHENTICATED: the token is missing, or its identity does not exist.",
     headers: [["WWW-Authenticate", "Challenge"]],
   },
   denied: {
     status: "403",
     name: "PermissionDenied",
-    description: "PERMISSION_DENIED: the caller lacks a capability at that place. Whether anything is there is not told.",
+    description: "PERMISSION_DENIED: the caller lacks a capability there. The response does not reveal whether the resource exists.",
   },
-  missing: { status: "404", name: "NotFound", description: "NOT_FOUND: what the request names does not exist." },
+  missing: { status: "404", name: "NotFound", description: "NOT_FOUND: the resource does not exist." },
   slow: { status: "408", name: "RequestTimeout", description: "DEADLINE_EXCEEDED: the request's body took too long to arrive." },
   conflict: {
     status: "409",
     name: "Conflict",
-    description: "ALREADY_EXISTS: the name is taken. ABORTED: another write was in the way; try again.",
+    description: "ALREADY_EXISTS: the name is in use. ABORTED: a concurrent write conflicts. Try again.",
   },
-  changed: { status: "412", name: "PreconditionFailed", description: "ABORTED: the resource is no longer what `If-Match` says.", headers: [["ETag", "ETag"]] },
-  tooLarge: { status: "413", name: "ContentTooLarge", description: "INVALID_ARGUMENT: the request's body is larger than the server reads." },
-  longUrl: { status: "414", name: "UriTooLong", description: "INVALID_ARGUMENT: the URL is longer than the server reads." },
-  mediaType: { status: "415", name: "UnsupportedMediaType", description: "INVALID_ARGUMENT: the body is not of a type that is read here." },
+  changed: { status: "412", name: "PreconditionFailed", description: "ABORTED: the resource does not match `If-Match`.", headers: [["ETag", "ETag"]] },
+  tooLarge: { status: "413", name: "ContentTooLarge", description: "INVALID_ARGUMENT: the request body is larger than the maximum." },
+  longUrl: { status: "414", name: "UriTooLong", description: "INVALID_ARGUMENT: the URL is longer than the maximum." },
+  mediaType: { status: "415", name: "UnsupportedMediaType", description: "INVALID_ARGUMENT: the content type of the body is not supported." },
   exhausted: {
     status: "429",
     name: "ResourceExhausted",
-    description: "RESOURCE_EXHAUSTED: a limit of requests, which passes (RetryInfo), or a quota, which does not (QuotaFailure).",
+    description: "RESOURCE_EXHAUSTED: a rate limit is exceeded (RetryInfo), or a quota is exhausted (QuotaFailure).",
     headers: limitHeaders,
   },
-  headers: { status: "431", name: "HeadersTooLarge", description: "INVALID_ARGUMENT: the request's headers are larger than the server reads." },
-  internal: { status: "500", name: "Internal", description: "INTERNAL: an error of the server; RequestInfo names the request in its log." },
+  headers: { status: "431", name: "HeadersTooLarge", description: "INVALID_ARGUMENT: the request headers are larger than the maximum." },
+  internal: { status: "500", name: "Internal", description: "INTERNAL: a server error. RequestInfo identifies the request in the log." },
   unimplemented: {
     status: "501",
     name: "Unimplemented",
-    description: "UNIMPLEMENTED: the operation is not served here, or does not do what one of its fields asks for; its description says which.",
+    description: "UNIMPLEMENTED: the operation, or a value of one of its fields, is not supported; the description names it.",
   },
-  unavailable: { status: "503", name: "Unavailable", description: "UNAVAILABLE: the server or its database cannot answer now; try again." },
-  deadline: { status: "504", name: "DeadlineExceeded", description: "DEADLINE_EXCEEDED: the answer took longer than the server waits." },
+  unavailable: { status: "503", name: "Unavailable", description: "UNAVAILABLE: the server or its database is unavailable. Try again later." },
+  deadline: { status: "504", name: "DeadlineExceeded", description: "DEADLINE_EXCEEDED: the request exceeded its deadline." },
 } as const satisfies Readonly<Record<string, ErrorAnswer>>;
 
 type ErrorName = keyof typeof errorAnswers;
@@ -307,7 +307,7 @@ export const addErrorSchemas = (schemas: Schemas, isVersion1: boolean): void => 
     }),
   );
   schemas.add("ErrorDetail", {
-    description: "A detail of an error; `@type` says which.",
+    description: "A detail of an error, identified by `@type`.",
     oneOf: references,
     discriminator: { propertyName: "@type", mapping },
   });
@@ -347,7 +347,7 @@ const fileTypes = [
   "text/plain",
 ];
 
-const successText = (method: MethodFact): string => (method.output.name === "google.protobuf.Empty" ? "Done. The answer has no body." : "The answer.");
+const successText = (method: MethodFact): string => (method.output.name === "google.protobuf.Empty" ? "Success. The response has no body." : "The response.");
 
 /** Every answer of an operation by status. */
 export const answersOf = (
@@ -363,7 +363,7 @@ export const answersOf = (
     : { "application/json": { schema: schemas.ofMessage(method.output, "answer") } };
   return {
     "200": { description: method.givesFile ? "The file." : successText(method), headers, ...(isEmpty ? {} : { content }) },
-    ...(given.hasEtag && !method.writes ? { "304": { description: "It is still what `If-None-Match` says.", headers } } : {}),
+    ...(given.hasEtag && !method.writes ? { "304": { description: "Not modified: it matches `If-None-Match`.", headers } } : {}),
     ...errorsOf(method, http, { body: given.hasBody, ifMatch: given.hasEtag && method.writes, unserved: given.isUnserved }),
   };
 };

@@ -25,7 +25,7 @@ const query = (name: string, description: string, schema: JsonObject = { type: "
 });
 
 const several = (name: string, description: string): JsonObject => ({
-  ...query(name, `${description} May be given several times.`, { type: "array", items: { type: "string" } }),
+  ...query(name, `${description} Repeatable.`, { type: "array", items: { type: "string" } }),
   style: "form",
   explode: true,
 });
@@ -54,7 +54,7 @@ const object = (properties: JsonObject, required: readonly string[]): JsonObject
 const oauthErrorSchema = object(
   {
     error: string("The kind of refusal: `invalid_request`, `invalid_grant`, `authorization_pending`, …"),
-    error_description: string("The same for people."),
+    error_description: string("The same as readable text."),
   },
   ["error"],
 );
@@ -62,13 +62,13 @@ const oauthErrorSchema = object(
 const oauthErrors: JsonObject = Object.fromEntries(
   (
     [
-      ["400", "The request is refused (RFC 6749, 5.2; RFC 8628, 3.5)."],
-      ["401", "The client is refused."],
-      ["413", "The form is larger than the server reads."],
-      ["415", "The body is no form."],
-      ["429", "Too many requests of this address."],
+      ["400", "The request was refused (RFC 6749, 5.2; RFC 8628, 3.5)."],
+      ["401", "The client was refused."],
+      ["413", "The form is larger than the maximum."],
+      ["415", "The body is not a form."],
+      ["429", "Too many requests from this address."],
       ["500", "An error of the server."],
-      ["503", "The server cannot answer now; try again."],
+      ["503", "The server is unavailable. Try again later."],
       ["504", "An issuer, or the server itself, took too long."],
     ] as const
   ).map(([status, description]): [string, Json] => [status, json(description, oauthErrorSchema)]),
@@ -88,13 +88,13 @@ const at = (verb: PathBeside["verb"], path: string, document: string, tag: strin
 const answeredOnce = (path: string, name: string, summary: string, { "200": done, ...refused }: JsonObject): PathBeside =>
   at("post", path, "auth", "OAuth", name, summary, {
     requestBody: form({}, []),
-    responses: { "200": done ?? null, ...readForm, ...refused, "403": page("The form is not of this browser, was answered before, or came too late.") },
+    responses: { "200": done ?? null, ...readForm, ...refused, "403": page("The form belongs to another browser, was already submitted, or has expired.") },
   });
 
 /** What the tags of these paths are for. */
 export const tagsBeside: Readonly<Record<string, string>> = {
-  OAuth: "Tokens by the protocols of OAuth, and the pages on which people sign in.",
-  Discovery: "What a program must know to verify tokens of this server.",
+  OAuth: "OAuth token endpoints and sign-in pages.",
+  Discovery: "Metadata and keys for verifying tokens of this server.",
   Health: "Whether the server is alive, and whether it can work.",
   Feed: "Files of the open feed that are the same for everybody.",
   OpenApi: "This description.",
@@ -121,16 +121,16 @@ const signInParameters = [
   ),
   query(
     "headless_code",
-    "In place of `redirect`: an X25519 public key, as base64url without padding. The token is sealed for it, and fetched with GetHeadlessSession.",
+    "Instead of `redirect`: an X25519 public key, as base64url without padding. The token is encrypted for it, and fetched with GetHeadlessSession.",
   ),
   query("idp_id", "Uid of the identity provider, or the verified name of an organization that has one. Without it the person is asked."),
   query("invite", "Code of an invite. After the sign-in, a page asks whether the person accepts it."),
   query("identity", "Uid of an assumable identity that the token shall act as."),
-  query("skip_registration", "`true`: who is not registered yet is refused.", { type: "string", enum: ["true", "false"] }),
+  query("skip_registration", "`true`: refuses users that are not registered.", { type: "string", enum: ["true", "false"] }),
   query("create_refresh_token", "`true`: with a refresh token.", { type: "string", enum: ["true", "false"] }),
-  several("audience", "Audiences that the token shall name."),
-  several("scope", "Uids of groups: the token is good in no others."),
-  several("cap", "Names of capabilities: the token is good for no others."),
+  several("audience", "Audiences of the token."),
+  several("scope", "Uids of groups to which the token is narrowed."),
+  several("cap", "Capabilities to which the token is narrowed."),
 ];
 
 const health = object({ status: string("`ok`."), version: string("The server's version.") }, ["status"]);
@@ -143,18 +143,18 @@ const metadata: JsonObject = {
   revocation_endpoint: string("Where tokens are revoked (RFC 7009)."),
   revocation_endpoint_auth_methods_supported: strings("`none`: clients have no secrets."),
   authorization_endpoint: string("Where a person signs in for a client that gets an authorization code."),
-  device_authorization_endpoint: string("Where a device without a browser begins (RFC 8628)."),
-  grant_types_supported: strings("What `grant_type` may be at the token endpoint."),
-  response_types_supported: strings("What `response_type` may be at the authorization endpoint."),
-  response_modes_supported: strings("How an authorization code is given back."),
-  subject_types_supported: strings("`public`: a caller has the same subject towards everybody."),
-  scopes_supported: strings("Scopes with a meaning of their own."),
+  device_authorization_endpoint: string("The device authorization endpoint (RFC 8628)."),
+  grant_types_supported: strings("Supported values of `grant_type`."),
+  response_types_supported: strings("Supported values of `response_type`."),
+  response_modes_supported: strings("How an authorization code is returned."),
+  subject_types_supported: strings("`public`: a caller has the same subject for all clients."),
+  scopes_supported: strings("Supported scopes."),
   id_token_signing_alg_values_supported: strings("How tokens are signed."),
   token_endpoint_auth_methods_supported: strings("`none`: clients have no secrets."),
   code_challenge_methods_supported: strings("How a client's code challenge is made (RFC 7636)."),
   claims_supported: strings("Claims of tokens."),
-  authorization_response_iss_parameter_supported: { type: "boolean", description: "Whether a client is told the issuer beside the code (RFC 9207)." },
-  client_id_metadata_document_supported: { type: "boolean", description: "Whether a client may name itself by the address of its metadata document." },
+  authorization_response_iss_parameter_supported: { type: "boolean", description: "Whether the authorization response contains the issuer (RFC 9207)." },
+  client_id_metadata_document_supported: { type: "boolean", description: "Whether the URL of its metadata document can be the client ID." },
 };
 
 const key = object(
@@ -172,7 +172,7 @@ const key = object(
 const offeredProvider = object(
   {
     uid: string("The identity provider's uid, for `idp_id`."),
-    name: string("What people call it."),
+    name: string("The display name."),
     host: string("The host of its issuer."),
   },
   ["uid"],
@@ -186,53 +186,53 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
     "auth",
     "OAuth",
     "Token",
-    "An access token for another token (RFC 8693), for a device's code (RFC 8628) or for a refresh token (RFC 6749, 6).",
+    "Exchange another token (RFC 8693), a device code (RFC 8628) or a refresh token (RFC 6749, 6) for an access token",
     {
-      description: "Which grant it is says `grant_type`. Without one it is the token exchange.",
+      description: "`grant_type` selects the grant; without it, the token exchange.",
       requestBody: form(
         {
           grant_type: { type: "string", enum: grantTypes, description: "The grant." },
-          subject_token: string("Of the token exchange: the token of another issuer, or of this one. It may stand in the header `Authorization` instead."),
-          subject_token_type: { type: "string", enum: tokenTypes, description: "Its type. What is read is a signed JWT, by whichever name." },
-          requested_token_type: { type: "string", enum: tokenTypes, description: "What the answer shall call the new token." },
-          identity: string("Of the token exchange: uid of the assumable identity to act as. Empty: the person that the presented token is about."),
-          device_code: string("Of the device grant: the code that `/oauth/device_authorization` gave."),
-          code: string("Of the authorization code grant: the code; it works once."),
-          code_verifier: string("Of the authorization code grant: what the challenge was made of (RFC 7636)."),
-          redirect_uri: string("Of the authorization code grant: the address to which the code came."),
-          client_id: string("Of the authorization code grant: who asked for it."),
-          refresh_token: string("Of the refresh grant: the token; it works once, and the answer brings the next."),
-          replaced_refresh_token: string("Of the device and authorization code grants: a refresh token whose session the new one replaces. It is revoked."),
-          audience: strings("Audiences that the token shall name."),
-          resource: strings("The same, by URL."),
-          cap: strings("Names of capabilities, with blanks between: the token is good for no others."),
-          scope: string("Uids of groups, with blanks between: the token is good in no others."),
+          subject_token: string("Token exchange: a token of another issuer, or of this one. The header `Authorization` may carry it instead."),
+          subject_token_type: { type: "string", enum: tokenTypes, description: "Its type. The token must be a signed JWT for every type." },
+          requested_token_type: { type: "string", enum: tokenTypes, description: "The token type in the response." },
+          identity: string("Token exchange: uid of the identity to assume. Empty: the user of the presented token."),
+          device_code: string("Device grant: the code from `/oauth/device_authorization`."),
+          code: string("Authorization code grant: the code, which can be used once."),
+          code_verifier: string("Authorization code grant: the verifier of the code challenge (RFC 7636)."),
+          redirect_uri: string("Authorization code grant: the redirect URI of the authorization request."),
+          client_id: string("Authorization code grant: the client ID."),
+          refresh_token: string("Refresh grant: the refresh token. It can be used once; the response contains the next."),
+          replaced_refresh_token: string("Device and authorization code grants: a refresh token to revoke because the new session replaces it."),
+          audience: strings("Audiences of the token."),
+          resource: strings("Audiences as URLs (RFC 8707)."),
+          cap: strings("Capabilities, separated by spaces, to which the token is narrowed."),
+          scope: string("Uids of groups, separated by spaces, to which the token is narrowed."),
         },
         [],
       ),
       responses: { "200": json("The token.", tokenAnswer), ...oauthErrors },
     },
   ),
-  at("post", "/oauth/revoke", "auth", "OAuth", "Revoke", "Revokes the session of a token (RFC 7009).", {
+  at("post", "/oauth/revoke", "auth", "OAuth", "Revoke", "Revoke the session of a token (RFC 7009)", {
     description: "All tokens of the session stop working with the next request. The response is 200 for every token, also for one that is not valid.",
     requestBody: form(
       {
         token: string("A refresh token, or an access token for this server."),
         token_type_hint: string("Ignored."),
-        client_id: string("Of a refresh token from an authorization code: its client."),
+        client_id: string("The client of a refresh token from an authorization code."),
       },
       ["token"],
     ),
     responses: { "200": json("An empty object.", object({}, [])), ...oauthErrors },
   }),
-  at("post", "/oauth/device_authorization", "auth", "OAuth", "DeviceAuthorization", "Begins a sign-in at a device without a browser (RFC 8628, 3.1).", {
+  at("post", "/oauth/device_authorization", "auth", "OAuth", "DeviceAuthorization", "Start a sign-in on a device without a browser (RFC 8628, 3.1)", {
     requestBody: form(
       {
-        client_id: string("Passed over: every client may ask."),
+        client_id: string("Ignored: every client is accepted."),
         idp_id: string("Uid of the identity provider, or the verified name of an organization that has one."),
-        audience: strings("Audiences that the token shall name."),
-        scope: strings("Uids of groups: the token is good in no others."),
-        cap: strings("Names of capabilities: the token is good for no others."),
+        audience: strings("Audiences of the token."),
+        scope: strings("Uids of groups to which the token is narrowed."),
+        cap: strings("Capabilities to which the token is narrowed."),
       },
       [],
     ),
@@ -241,12 +241,12 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
         "The codes.",
         object(
           {
-            device_code: string("For the token endpoint."),
-            user_code: string("What the person types."),
-            verification_uri: string("Where the person types it."),
-            verification_uri_complete: string("The same with the code in it."),
-            expires_in: { type: "integer", description: "Seconds until the codes end." },
-            interval: { type: "integer", description: "Seconds to wait between two questions." },
+            device_code: string("The code for the token endpoint."),
+            user_code: string("The code that the user enters."),
+            verification_uri: string("The URL where the user enters the code."),
+            verification_uri_complete: string("The same URL with the code."),
+            expires_in: { type: "integer", description: "Seconds until the codes expire." },
+            interval: { type: "integer", description: "Seconds to wait between two polls." },
           },
           ["device_code", "user_code", "verification_uri", "expires_in"],
         ),
@@ -254,171 +254,174 @@ export const pathsBeside = (names: readonly string[]): readonly PathBeside[] => 
       ...oauthErrors,
     },
   }),
-  at("get", "/oauth", "auth", "OAuth", "SignIn", "Begins a sign-in: a page for browsers.", {
+  at("get", "/oauth", "auth", "OAuth", "SignIn", "Start a sign-in in a browser", {
     parameters: signInParameters,
     responses: {
       "200": page("The page that asks for the provider, or for a confirmation."),
       "302": redirect("To the identity provider."),
       "303": redirect("To the identity provider."),
       ...read,
-      "400": page("What is wrong with the request."),
+      "400": page("The error page for an invalid request."),
     },
   }),
-  at("get", "/oauth/authorize", "auth", "OAuth", "Authorize", "Begins a sign-in of a client that gets an authorization code (RFC 6749, 4.1; PKCE with S256).", {
+  at("get", "/oauth/authorize", "auth", "OAuth", "Authorize", "Start a sign-in with an authorization code (RFC 6749, 4.1; PKCE with S256)", {
     parameters: [
       query("response_type", "`code`."),
-      query("client_id", "Who asks: the address of the client's metadata document, or the server's own docs page."),
-      query("redirect_uri", "Where the code goes: one of the addresses in the client's document."),
+      query("client_id", "The client ID: the URL of its metadata document, or of the server's docs page."),
+      query("redirect_uri", "The redirect URI: one of those in the client's document."),
       query("code_challenge", "SHA-256 of the code verifier, as base64url without padding (RFC 7636)."),
       query("code_challenge_method", "`S256`."),
-      query("state", "What the client finds again beside the code."),
-      several("resource", "What the token shall be good for, by address (RFC 8707)."),
-      query("scope", "Uids of groups, with blanks between: the token is good in no others."),
+      query("state", "An opaque value that is returned with the code."),
+      several("resource", "The audience of the token as a URL (RFC 8707)."),
+      query("scope", "Uids of groups, separated by spaces, to which the token is narrowed."),
     ],
     responses: {
-      "200": page("The page that asks the person."),
+      "200": page("The page that asks the user."),
       "302": redirect("To the identity provider, or back to the client."),
       "303": redirect("To the identity provider, or back to the client."),
       ...read,
-      "400": page("What is wrong with the request, where it cannot be said to the client."),
+      "400": page("The error page for a request that cannot be redirected to the client."),
     },
   }),
-  at("post", "/oauth/authorize", "auth", "OAuth", "AnswerAuthorize", "The form of the page that asks whether a client may act for the person.", {
+  at("post", "/oauth/authorize", "auth", "OAuth", "AnswerAuthorize", "Answer whether a client may act for the user", {
     requestBody: form({}, []),
     responses: {
-      "200": page("How it went on."),
+      "200": page("The next page."),
       "302": redirect("To the identity provider, or back to the client."),
       "303": redirect("To the identity provider, or back to the client."),
       ...readForm,
-      "400": page("What is wrong with the form."),
-      "403": page("The form is not of this browser."),
+      "400": page("The error page for an invalid form."),
+      "403": page("The form belongs to another browser."),
     },
   }),
-  at("get", "/oauth/providers", "auth", "OAuth", "Providers", "The identity providers among which a person can choose.", {
+  at("get", "/oauth/providers", "auth", "OAuth", "Providers", "List the identity providers for a sign-in", {
     parameters: [query("name", "The verified name of an organization.")],
     responses: {
       "200": json("The providers.", object({ providers: { type: "array", items: offeredProvider, description: "Each provider." } }, ["providers"])),
       ...read,
     },
   }),
-  at("get", "/.well-known/oauth-authorization-server", "auth", "Discovery", "AuthorizationServer", "The same for clients of OAuth (RFC 8414).", {
+  at("get", "/.well-known/oauth-authorization-server", "auth", "Discovery", "AuthorizationServer", "Get the OAuth server metadata (RFC 8414)", {
     responses: {
       "200": json("The metadata.", object(metadata, ["issuer"])),
       ...read,
     },
   }),
-  at("post", "/oauth/headless", "auth", "OAuth", "ConfirmHeadless", "The form of the page that confirms a sign-in of another machine.", {
+  at("post", "/oauth/headless", "auth", "OAuth", "ConfirmHeadless", "Confirm a sign-in on another machine", {
     requestBody: form({}, []),
     responses: {
-      "200": page("How it went on."),
+      "200": page("The next page."),
       "302": redirect("To the identity provider."),
       "303": redirect("To the identity provider."),
       ...readForm,
-      "400": page("What is wrong with the form."),
-      "403": page("The form is not of this browser."),
+      "400": page("The error page for an invalid form."),
+      "403": page("The form belongs to another browser."),
     },
   }),
-  at("post", "/oauth/memberships", "auth", "OAuth", "AnswerMemberships", "The form of the page that asks about memberships.", {
+  at("post", "/oauth/memberships", "auth", "OAuth", "AnswerMemberships", "Answer pending memberships", {
     requestBody: form({}, []),
     responses: {
-      "200": page("What became of them."),
-      "303": redirect("Where the sign-in goes on."),
+      "200": page("The result."),
+      "303": redirect("The next step of the sign-in."),
       ...readForm,
-      "400": page("What is wrong with the form."),
-      "403": page("The form is not of this browser."),
+      "400": page("The error page for an invalid form."),
+      "403": page("The form belongs to another browser."),
     },
   }),
-  answeredOnce("/oauth/loopback", "AnswerLoopback", "The form of the page that asks before a program on the user's computer gets tokens.", {
-    "200": page("The page that leads to the program."),
-    "400": page("What is wrong with the form."),
+  answeredOnce("/oauth/loopback", "AnswerLoopback", "Answer whether a local program may receive tokens", {
+    "200": page("The page that redirects to the program."),
+    "400": page("The error page for an invalid form."),
   }),
-  answeredOnce("/oauth/invite", "AnswerInvite", "The form of the page that asks about an invite.", {
-    "200": page("Where the sign-in goes on, or its end."),
-    "400": page("What is wrong with the form, or the invite was answered before."),
+  answeredOnce("/oauth/invite", "AnswerInvite", "Answer an invite", {
+    "200": page("The next page of the sign-in."),
+    "400": page("The form is invalid, or the invite was already answered."),
   }),
-  at("get", "/oauth/callback", "auth", "OAuth", "Callback", "The address that identity providers once shared: it redeems no code and answers 400.", {
+  at("get", "/oauth/callback", "auth", "OAuth", "Callback", "Refuse the former shared callback URL with 400", {
     parameters: [
-      query("state", "What the server gave the provider."),
+      query("state", "The state that the server sent to the provider."),
       query("code", "The provider's code."),
-      query("error", "Why the provider refused."),
-      query("error_description", "The same for people."),
+      query("error", "The error of the provider."),
+      query("error_description", "The same as readable text."),
     ],
     responses: {
       "200": page("The end of the sign-in."),
-      "302": redirect("Where the sign-in began."),
-      "303": redirect("Where the sign-in began."),
+      "302": redirect("Back to the start of the sign-in."),
+      "303": redirect("Back to the start of the sign-in."),
       ...read,
-      "400": page("Why it failed."),
+      "400": page("The error page."),
     },
   }),
-  at("get", "/oauth/callback/{uid}", "auth", "OAuth", "ProviderCallback", "The callback address of an identity provider: its `callbackUrl`.", {
+  at("get", "/oauth/callback/{uid}", "auth", "OAuth", "ProviderCallback", "Complete a sign-in at an identity provider (`callbackUrl`)", {
     parameters: [
-      { name: "uid", in: "path", required: true, description: "Uid of the identity provider, slashes as they are.", schema: { type: "string" } },
-      query("state", "What the server gave the provider."),
+      { name: "uid", in: "path", required: true, description: "Uid of the identity provider, with slashes.", schema: { type: "string" } },
+      query("state", "The state that the server sent to the provider."),
       query("code", "The provider's code."),
-      query("error", "Why the provider refused."),
-      query("error_description", "The same for people."),
+      query("error", "The error of the provider."),
+      query("error_description", "The same as readable text."),
     ],
     responses: {
       "200": page("The end of the sign-in."),
-      "302": redirect("Where the sign-in began."),
-      "303": redirect("Where the sign-in began."),
+      "302": redirect("Back to the start of the sign-in."),
+      "303": redirect("Back to the start of the sign-in."),
       ...read,
-      "400": page("Why it failed."),
+      "400": page("The error page."),
     },
   }),
-  at("get", "/oauth/device", "auth", "OAuth", "Device", "The page on which a person types the code of a device.", {
-    parameters: [query("user_code", "The code, where the device gave a complete address.")],
-    responses: { "200": page("The page."), ...read, "400": page("What is wrong with the code.") },
+  at("get", "/oauth/device", "auth", "OAuth", "Device", "Show the page for a device code", {
+    parameters: [query("user_code", "The code, if the device showed a complete URL.")],
+    responses: { "200": page("The page."), ...read, "400": page("The error page for an invalid code.") },
   }),
-  at("post", "/oauth/device", "auth", "OAuth", "AnswerDevice", "The form of that page.", {
+  at("post", "/oauth/device", "auth", "OAuth", "AnswerDevice", "Submit a device code", {
     requestBody: form({ user_code: string("The code.") }, []),
     responses: {
-      "200": page("How it went on."),
+      "200": page("The next page."),
       "302": redirect("To the identity provider."),
       "303": redirect("To the identity provider."),
       ...readForm,
-      "400": page("What is wrong with the code."),
-      "403": page("The form is not of this browser."),
+      "400": page("The error page for an invalid code."),
+      "403": page("The form belongs to another browser."),
     },
   }),
-  at("get", "/orgcheck", "auth", "OAuth", "CheckOrganization", "Whether people can sign in with an organization's name.", {
+  at("get", "/orgcheck", "auth", "OAuth", "CheckOrganization", "Check whether users can sign in by an organization's name", {
     parameters: [query("name", "The verified name of an organization.")],
-    responses: { "200": json("Whether there is such an organization with an identity provider.", { type: "boolean" }), ...read },
+    responses: { "200": json("Whether the organization exists and has an identity provider.", { type: "boolean" }), ...read },
   }),
-  at("get", "/.well-known/openid-configuration", "auth", "Discovery", "Configuration", "What this server is as an issuer (OpenID Connect Discovery 1.0).", {
+  at("get", "/.well-known/openid-configuration", "auth", "Discovery", "Configuration", "Get the OpenID Connect metadata (OpenID Connect Discovery 1.0)", {
     responses: {
       "200": json("The metadata.", object(metadata, ["issuer", "jwks_uri"])),
       ...read,
     },
   }),
-  at("get", "/.well-known/jwks.json", "auth", "Discovery", "Keys", "The keys that sign this server's tokens (RFC 7517).", {
+  at("get", "/.well-known/jwks.json", "auth", "Discovery", "Keys", "Get the public keys of the server's tokens (RFC 7517)", {
     responses: {
       "200": json("The keys.", object({ keys: { type: "array", items: key, description: "Each key." } }, ["keys"])),
       ...read,
     },
   }),
-  at("get", "/healthz", "health", "Health", "Alive", "Answers as long as the process does.", {
-    responses: { "200": json("It is alive.", health), ...errorsOfPath(["longUrl", "headers"]) },
+  at("get", "/healthz", "health", "Health", "Alive", "Check that the process is alive", {
+    responses: { "200": json("The process is alive.", health), ...errorsOfPath(["longUrl", "headers"]) },
   }),
-  at("get", "/readyz", "health", "Health", "Ready", "Whether the server can work; a load balancer takes it out otherwise.", {
+  at("get", "/readyz", "health", "Health", "Ready", "Check that the server is ready for requests", {
     responses: {
-      "200": json("It can.", health),
-      "503": json("It cannot: the database is away, or the server stops.", object({ status: string("`not ready` or `stopping`.") }, ["status"])),
+      "200": json("The server is ready.", health),
+      "503": json(
+        "The server is not ready: the database is unavailable, or the server is stopping.",
+        object({ status: string("`not ready` or `stopping`.") }, ["status"]),
+      ),
       ...errorsOfPath(["longUrl", "headers"]),
     },
   }),
-  at("get", "/.well-known/security.txt", "feeds", "Feed", "SecurityText", "Whom to tell of a vulnerability (RFC 9116).", {
-    responses: { "200": { description: "The file.", content: { "text/plain": {} } }, "304": { description: "It is still the same." }, ...read },
+  at("get", "/.well-known/security.txt", "feeds", "Feed", "SecurityText", "Get the security contacts (RFC 9116)", {
+    responses: { "200": { description: "The file.", content: { "text/plain": {} } }, "304": { description: "Not modified." }, ...read },
   }),
-  at("get", "/.well-known/vex-repository.json", "feeds", "Feed", "VexRepository", "Where the repository of VEX documents is.", {
-    responses: { "200": json("The manifest.", { type: "object" }), "304": { description: "It is still the same." }, ...read },
+  at("get", "/.well-known/vex-repository.json", "feeds", "Feed", "VexRepository", "Get the manifest of the VEX repository", {
+    responses: { "200": json("The manifest.", { type: "object" }), "304": { description: "Not modified." }, ...read },
   }),
-  at("get", "/openapi.json", "openapi", "OpenApi", "Whole", "The description of everything but version 1.", {
-    responses: { "200": json("The document.", { type: "object" }), "304": { description: "It is still what `If-None-Match` says." }, ...read },
+  at("get", "/openapi.json", "openapi", "OpenApi", "Whole", "Get the OpenAPI document of the whole API", {
+    responses: { "200": json("The document.", { type: "object" }), "304": { description: "Not modified: it matches `If-None-Match`." }, ...read },
   }),
-  at("get", "/openapi/{name}.json", "openapi", "OpenApi", "Part", "The description of one domain, or of version 1.", {
+  at("get", "/openapi/{name}.json", "openapi", "OpenApi", "Part", "Get the OpenAPI document of a domain or of version 1", {
     parameters: [{ name: "name", in: "path", required: true, description: "The domain, or `v1`.", schema: { type: "string", enum: [...names] } }],
-    responses: { "200": json("The document.", { type: "object" }), "304": { description: "It is still what `If-None-Match` says." }, ...read },
+    responses: { "200": json("The document.", { type: "object" }), "304": { description: "Not modified: it matches `If-None-Match`." }, ...read },
   }),
 ];

@@ -99,17 +99,17 @@ const listed = (names: readonly string[]): string => names.map((name) => `\`${na
 
 const accessText = (method: MethodFact): string => {
   const { capabilities, open, unscoped, scope, anonymous, groupFilter } = method;
-  if (open && capabilities.length === 0) return "Open: no token is needed.";
-  if (open) return `Open; where the request names a group (\`${groupFilter ?? ""}\`), the caller needs ${listed(capabilities)} there.`;
-  const anyone = anonymous ? " What is open to everybody is answered without a token, too." : "";
-  if (capabilities.length === 0) return `Every caller with a token may ask.${anyone}`;
-  if (unscoped && method.writes) return `Needs ${listed(capabilities)} where it is made.${anyone}`;
-  if (unscoped) return `Needs ${listed(capabilities)}: the answer is about the groups where the caller holds that, and all below them.${anyone}`;
-  return `Needs ${listed(capabilities)} at \`${(scope ?? []).at(-1) ?? ""}\`.${anyone}`;
+  if (open && capabilities.length === 0) return "Open: no token required.";
+  if (open) return `Open; if the request names a group (\`${groupFilter ?? ""}\`), the caller requires ${listed(capabilities)} there.`;
+  const anyone = anonymous ? " Public data is returned without a token, too." : "";
+  if (capabilities.length === 0) return `Requires a token, but no capability.${anyone}`;
+  if (unscoped && method.writes) return `Requires ${listed(capabilities)} at the new parent.${anyone}`;
+  if (unscoped) return `Requires ${listed(capabilities)}. The response covers the groups where the caller has it, and their descendants.${anyone}`;
+  return `Requires ${listed(capabilities)} at \`${(scope ?? []).at(-1) ?? ""}\`.${anyone}`;
 };
 
 const eventText = (event: EventFact | undefined): string =>
-  event === undefined ? "" : event.audience === "customer" ? `Records the event \`${event.type}\`.` : `Records \`${event.type}\` for the audit log alone.`;
+  event === undefined ? "" : event.audience === "customer" ? `Records the event \`${event.type}\`.` : `Records \`${event.type}\` in the audit log only.`;
 
 const withoutToken = (method: MethodFact): boolean => method.anonymous || method.givesFile || method.service === "gantry.feeds.v1.OsvService";
 

@@ -55,7 +55,7 @@ const pathSchema = ({ field }: PathField): JsonObject => ({
 export const pathParameter = (texts: Texts, found: PathField, name: string): JsonObject => {
   const { owner, field } = found;
   const refersTo = field.refersTo === "" ? "" : ` Uid of a ${field.refersTo.slice(field.refersTo.lastIndexOf(".") + 1)}.`;
-  const slashes = field.uid ? " Its slashes may stand as they are or percent-encoded." : "";
+  const slashes = field.uid ? " Its slashes can be percent-encoded." : "";
   return {
     name,
     in: "path",
@@ -123,7 +123,7 @@ const queryParameter = (schemas: Schemas, texts: Texts, method: MethodFact, foun
   const { name, owner, field } = found;
   const order = field.name === "order_by" ? orderedBy(method, field) : undefined;
   const more = order?.text ?? entryText(field);
-  const several = field.shape === "list" ? "May be given several times." : "";
+  const several = field.shape === "list" ? "Repeatable." : "";
   const { deprecated, ...schema } = querySchema(schemas, found);
   return {
     name,
@@ -192,7 +192,7 @@ export const sharedParameters: JsonObject = {
   validateOnly: {
     name: "validateOnly",
     in: "query",
-    description: "`true`: everything is done but the last step, which would make it last. The answer is what it would be, without secrets that are shown once.",
+    description: "`true`: validates the request without changing anything. The response is the same, without secrets that are shown once.",
     schema: { type: "boolean", default: false },
   },
   IdempotencyKey: {
@@ -204,13 +204,13 @@ export const sharedParameters: JsonObject = {
   IfMatch: {
     name: "If-Match",
     in: "header",
-    description: "`ETag` of the resource as it was last seen, or `*`. Where it has changed since, nothing is done and the answer is 412.",
+    description: "`ETag` of the resource as last read, or `*`. If it has changed since, nothing is changed and the response is 412.",
     schema: { type: "string" },
   },
   IfNoneMatch: {
     name: "If-None-Match",
     in: "header",
-    description: "`ETag` of the resource as it was last seen. Where it is still the same, the answer is 304 without a body.",
+    description: "`ETag` of the resource as last read. If it is unchanged, the response is 304 without a body.",
     schema: { type: "string" },
   },
 };

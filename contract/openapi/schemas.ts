@@ -60,7 +60,7 @@ const isAlwaysAnswered = (
 /** What the schema of a field cannot say. */
 const remarksOf = (field: FieldFact, direction: Direction): string[] => {
   const remarks: string[] = [];
-  if (field.shownOnce) remarks.push("Shown once: in the answer of the call that made it, and never again.");
+  if (field.shownOnce) remarks.push("Shown once: only in the response to the request that created it.");
   if (isAnswered(direction)) return remarks;
   if (field.immutable) remarks.push("Cannot be changed once it is set.");
   if (field.fixedWhile !== "") remarks.push(`Cannot be changed while \`${field.fixedWhile}\` is true.`);

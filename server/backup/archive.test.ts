@@ -45,7 +45,7 @@ test("a file that is no backup at all is told as such", async () => {
     await writeFile(path, content);
     await assert.rejects(
       readArchive(path, async () => {}),
-      { name: "Fault", message: "the backup is not whole: it does not begin with a member of one; is it another file?" },
+      { name: "Fault", message: "the backup is incomplete: it does not begin with a member of one; is it another file?" },
     );
   }
 });

@@ -486,7 +486,7 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
   ["a package without a version", "images", file("images.jsonl").replace("harbour=1.9-r0", "harbour"), 1, /must be a package and its version/],
   ["a release whose end is no day", "lifecycle", file("lighthouse.md").replace("2025-08-31", "next year"), 24, /releases\[1\]\.eol must be a day such as/],
   ["a release whose end is in no calendar", "lifecycle", file("lighthouse.md").replace("2025-08-31", "2025-02-30"), 24, /releases\[1\]\.eol must be a day/],
-  ["a release that is there twice", "lifecycle", file("lighthouse.md").replace('"1.8"', '"1.9"'), 27, /releaseCycle is there already/],
+  ["a release that is there twice", "lifecycle", file("lighthouse.md").replace('"1.8"', '"1.9"'), 27, /releaseCycle is a duplicate/],
   ["a release without a day", "lifecycle", file("lighthouse.md").replace("releaseDate: 2026-01-01", "codename: x"), 31, /releaseDate must be a text/],
   ["a grace of a thousand months", "lifecycle", '{"product": "a", "gracePeriodMonths": 1000, "releases": [{}]}', 1, /gracePeriodMonths must be at most 120/],
   ["a lifecycle without releases", "lifecycle", '{"product": "a", "releases": []}', 1, /releases must be a list that is not empty/],

@@ -115,7 +115,7 @@ export interface FeedSummary extends WriteCounts {
   readonly refusals: number;
   /** What was read in one of several ways, such as a key that is given twice; of very many the first ones. */
   readonly remarks: readonly string[];
-  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind: "LICENSE: is no feed". */
+  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind: "LICENSE: is not a known feed format". */
   readonly passedOver: readonly string[];
   /** How many there were; of very many the first ones are named. */
   readonly passedOverFiles: number;

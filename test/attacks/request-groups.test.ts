@@ -141,7 +141,7 @@ test("attack 132: a list beyond what a request may hold is refused with its line
   const lines = (count: number): string => Array.from({ length: count }, (_, index) => `a${index}==1`).join("\n");
   const before = await databaseContents(world);
   for (const [content, format, wanted] of [
-    [lines(limits.requestItemsMax + 1), pip, /line 2001: is beyond the 2000 requirements/],
+    [lines(limits.requestItemsMax + 1), pip, /line 2001: exceeds the maximum of 2000 requirements/],
     [`a==1\n${"b".repeat(2_000)}==1`, pip, /line 2: must have at most 1024 characters/],
     [`a==1\nb==1\u00012`, pip, /line 2: must not contain control characters/],
     [`${"[".repeat(5_000)}`, poetry, /not valid TOML/],

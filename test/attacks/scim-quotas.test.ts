@@ -89,7 +89,7 @@ for (const { name, path, documentOf, told } of [
     assert.deepEqual(refused?.body, {
       schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
       status: "429",
-      detail: `the organization ${organization} may have ${told(7)} the operator of the server to raise it with gantry admin quota`,
+      detail: `the organization ${organization} has reached its limit of ${told(7)} the operator of the server to raise it with gantry admin quota`,
     });
     assert.deepEqual([refused.headers.get("content-type"), refused.headers.get("retry-after")], ["application/scim+json", null]);
     assert.equal((await make(idp, `meanwhile-${name}`)).status, 201, "other organizations have their own");

@@ -100,7 +100,7 @@ test("who leaves codes open has so many of them over all servers, until one ends
   for (const server of [world, other]) {
     const refused = await begin(stranger, {}, server);
     assertThrottled(refused, "open-device-authorizations");
-    assert.match(String(refused.body.error_description), /your network has 300 sign-ins open.*try again in 11 minutes/);
+    assert.match(String(refused.body.error_description), /your network has reached the limit of 300 open sign-ins.*try again in 11 minutes/);
     assert.equal((await begin(neighbour, {}, server)).status, 200);
   }
   pass(limits.deviceCodeLifetimeMs - 300_000 + 1000);

@@ -553,7 +553,7 @@ test("what is exported, by organization, number and time, is what the log holds,
     return told;
   };
   const at = (await linesOf(file)).findIndex((line) => line.includes(`"organization":"${root}"`)) + 1;
-  assert.match(await tried((lines) => lines.with(at, (lines[at] ?? "").replace('"code":"OK"', '"code":"NO"'))), /entry 2 is not what was written/);
+  assert.match(await tried((lines) => lines.with(at, (lines[at] ?? "").replace('"code":"OK"', '"code":"NO"'))), /entry 2 has been changed/);
   assert.match(await tried((lines) => lines.toSpliced(at, 1)), /entry 2 is missing/);
   assert.match(await tried((lines) => lines.filter((line) => line !== ofRoot.at(-1))), /it ends at entry \d+, and entry \d+ was known before/);
   assert.match(await tried((lines) => lines.filter((line) => !ofRoot.includes(line))), /all its entries are missing/);

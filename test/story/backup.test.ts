@@ -251,7 +251,7 @@ test("a restore into a place that is not empty, or with another key, is refused 
     /passphrase has 12 characters/,
     await admin(["backup", "--with-key", "--passphrase-file", await fileOf("short", "horse\n"), join(folder, "not.tar")]),
   );
-  refused(/cannot be written to .*: the folder is not there/, await admin(["backup", join(folder, "absent", "not.tar")]));
+  refused(/cannot be written to .*: the directory does not exist/, await admin(["backup", join(folder, "absent", "not.tar")]));
 
   // The source itself has tables.
   const rowsBefore = await asOwner(source.url, "select count(*) from outbox");
@@ -266,7 +266,7 @@ test("a restore into a place that is not empty, or with another key, is refused 
   };
   const occupied = await mkdtemp(join(folder, "blobs-"));
   await writeFile(join(occupied, "gantry-blobs.json"), JSON.stringify({ store: "another", place: "another" }));
-  refused(/the place is not empty/, await admin(["restore", path], { ...place, GANTRY_BLOBS: occupied }));
+  refused(/the location is not empty/, await admin(["restore", path], { ...place, GANTRY_BLOBS: occupied }));
   await untouched();
   const otherKey = await fileOf("other.key", randomBytes(32).toString("base64"));
   refused(/the secret key does not match the backup/, await admin(["restore", path], { ...place, GANTRY_SECRET_KEY_FILE: otherKey }));
@@ -552,7 +552,7 @@ test("blobs in S3 come back in S3", { skip: objectStorageMissing() }, async () =
     );
     const path = join(folder, "s3.tar");
     assert.match(done(await admin(["backup", path], from)), / 3 blobs /);
-    refused(/the place is not empty/, await admin(["restore", path], await emptyPlace({ GANTRY_BLOBS: storage.settingOf("one/") })));
+    refused(/the location is not empty/, await admin(["restore", path], await emptyPlace({ GANTRY_BLOBS: storage.settingOf("one/") })));
     const place = await emptyPlace({ GANTRY_BLOBS: storage.settingOf("two/") });
     done(await admin(["restore", path], place));
     const other = await openWorld(place);

@@ -226,7 +226,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_LISTEN", "127.0.0.1:70000", /HOST:PORT/],
   ["GANTRY_LISTEN", "::1:8080", /HOST:PORT/],
   ["GANTRY_LISTEN", "127.0.0.1:0", /HOST:PORT/],
-  ["GANTRY_LISTEN", ":8080", /names no host: 127\.0\.0\.1:8080 for this machine alone/],
+  ["GANTRY_LISTEN", ":8080", /names no host: 127\.0\.0\.1:8080 for local connections only/],
   ["GANTRY_DELIVERY_DELAYS", ",", /must be seconds between attempts/],
   ["GANTRY_LISTN", "127.0.0.1:8080", /is not a Gantry setting \(did you mean GANTRY_LISTEN\?\)/],
   ["GANTRY_PUBLIC_URI", "", /is not a Gantry setting \(did you mean GANTRY_PUBLIC_URL\?\)/],

@@ -216,7 +216,7 @@ test("formats are told by content alone: names say nothing, gzip is seen through
   });
   const done = await runImport(world, "advisories", [path]);
   assert.deepEqual(done.refused, ["latin.yaml:1: is not valid UTF-8"]);
-  assert.deepEqual(done.passedOver, ["LICENSE: is no feed", "picture.json: is no feed"]);
+  assert.deepEqual(done.passedOver, ["LICENSE: is not a known feed format", "picture.json: is not a known feed format"]);
   const found = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", {});
   const names = new Set(found.map((advisory) => text(advisory, "artifactName")));
   for (const name of ["harbour", "example.com/lantern", "anchor", "rudder", "hull", "keel", "mast"]) assert.ok(names.has(name), name);
@@ -246,7 +246,7 @@ test("a zip archive is a folder, and one that is not whole is refused", async ()
   const whole = zip({ "top/one.yaml": wolfi("zipped", ["dddd-0001-aaaa"]), "top/../../two.yaml": wolfi("zipped", ["dddd-0002-aaaa"]), README: "A remark." });
   await writeFile(path, whole);
   const done = await runImport(world, "advisories", [path]);
-  assert.deepEqual([counts(done), done.passedOver], [{ ...nothing, new: 1 }, ["README: is no feed"]]);
+  assert.deepEqual([counts(done), done.passedOver], [{ ...nothing, new: 1 }, ["README: is not a known feed format"]]);
   assert.equal((await runImport(world, "advisories", [path])).filesUnchanged, 1);
   await writeFile(path, whole.subarray(0, -30));
   const cut = await runImport(world, "advisories", [path]);

@@ -223,7 +223,7 @@ test("the NVD's API is followed page by page, no quicker than it allows, and hal
   assert.equal(busy.pausesMs.length, 2 + limits.feedPageTriesMax - 1);
   // The same page for ever.
   feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
-  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /another page than was asked for/);
+  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /a different page than requested/);
 });
 
 interface NvdState {

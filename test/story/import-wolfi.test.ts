@@ -115,7 +115,7 @@ test("every Wolfi document imports whole and without a refusal", withRealData, (
   assert.equal(source.size, 878);
   assert.deepEqual(counts(summary), { new: 14_179, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   assert.deepEqual(summary.failed, []);
-  assert.deepEqual(summary.passedOver, ["LICENSE: is no feed"]);
+  assert.deepEqual(summary.passedOver, ["LICENSE: is not a known feed format"]);
 });
 
 for (const protocol of ["rest", "grpc"] as const) {

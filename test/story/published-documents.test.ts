@@ -141,7 +141,7 @@ test("a list says in which form a record came in, when and under which licence, 
   });
   assert.equal(entries.get("UNKNOWN-1")?.license, "unknown");
   assert.equal(entries.has("PRIVATE-1"), false);
-  assert.match(await missing("osv", "PRIVATE-1"), /^no such document/);
+  assert.match(await missing("osv", "PRIVATE-1"), /^document not found/);
 });
 
 test("what its licence does not allow to publish is left out of every form, and the list says why", async () => {
@@ -239,9 +239,9 @@ test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept
   const listed = await list("osv");
   for (const [id, form, reason] of [
     [github.ghsa_id, "github", /names no package/],
-    ["debian/keel", "debian", /no numbers of its own/],
+    ["debian/keel", "debian", /no advisory IDs/],
     [bom.serialNumber, "cyclonedx", /lists single versions/],
-    ["CVE-2036-0003", "nvd", /no versions of packages/],
+    ["CVE-2036-0003", "nvd", /not for package versions/],
   ] as const) {
     assert.equal(listed.get(id)?.form, form, id);
     assert.match(String(listed.get(id)?.leftOut), reason);

@@ -83,7 +83,7 @@ test("a draft is submitted when nothing in it is left without an exact version, 
   const uid = text(await call("CreateRequestGroup", { parent, content, format: python }), "uid");
   const early = await refused("SubmitRequestGroup", { uid });
   assert.equal(early.code, codes.FAILED_PRECONDITION, early.message);
-  assert.match(early.message, /2 items ask for no exact version/);
+  assert.match(early.message, /2 items have no exact version/);
 
   const invalid = (await itemsOf(uid, { availability: "AVAILABILITY_INVALID_REQUIREMENT" })).map((item) => text(item, "uid"));
   const removed = await call("RemoveItems", { uid, itemUids: invalid }, "grpc");

@@ -352,7 +352,7 @@ test("SCIM is switched on with two owners from outside the provider alone, and n
     await signIn(world, provider, uid, { sub });
     insiders.push(await bind(personOf(sub), "owner", organization));
   }
-  await assert.rejects(enableScim(world, uid), /SCIM needs 2 identities that are bound as owners .* no people of this identity provider/);
+  await assert.rejects(enableScim(world, uid), /SCIM requires 2 identities that are owners .* not users of this identity provider/);
   await makeOwners(world, organization);
   const { scim } = await world.ok("iam.IdentityProvidersService/GetIdentityProvider", { uid });
   const { token, etag } = await world.ok("iam.IdentityProvidersService/RegenerateScimToken", {

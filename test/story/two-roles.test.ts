@@ -143,7 +143,7 @@ test("a database that lacks a migration is named, with the migration, where the 
     `insert into schema_migrations (number, name, sha256, compatible)
      values (${last.number}, '${last.name}', '${last.sha256}', ${last.compatible})`,
   );
-  assert.deepEqual([code, stderr], [1, `gantry: the database lacks ${last.name}, and role ${serving} may not migrate it: ${remedy}\n`]);
+  assert.deepEqual([code, stderr], [1, `gantry: the database lacks ${last.name}, and role ${serving} cannot migrate it: ${remedy}\n`]);
 });
 
 test("how many months of the audit log the database keeps is the owner's word: a server that asks for fewer is told so, and goes on", async () => {
@@ -176,7 +176,7 @@ test("gantry admin quota needs the owner's connection and no secret key; with th
   assert.equal((await quota(["unset", "repos"], { GANTRY_MIGRATE_URL: migrateUrl })).stdout, "repos is not set for the server\n");
   const nobody = "0".repeat(40);
   const unknown = await quota(["set", "repos", "1", "--organization", nobody], { GANTRY_MIGRATE_URL: migrateUrl });
-  assert.deepEqual([unknown.code, unknown.stderr], [1, `gantry: there is no organization ${nobody}\n`]);
+  assert.deepEqual([unknown.code, unknown.stderr], [1, `gantry: organization ${nobody} not found\n`]);
 });
 
 test("with one role for both the start says so in a line and goes on", async () => {

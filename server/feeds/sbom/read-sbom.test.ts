@@ -129,7 +129,7 @@ test("what cannot be read is refused with a reason, and never by a fault of ours
   const many = (count: number): string => JSON.stringify(cyclonedx(Array.from({ length: count }, (_, index) => ({ purl: `pkg:npm/p@${index}` }))));
   const cases: readonly (readonly [document: string, says: RegExp])[] = [
     ["", /^line 1: not valid JSON/],
-    ["[]", /^is no JSON object$/],
+    ["[]", /^is not a JSON object$/],
     ["{}", /^is neither SPDX nor CycloneDX in JSON$/],
     ['{"bomFormat":"CycloneDX"', /^line 1: not valid JSON/],
     [deep, /nested deeper than 100 levels$/],

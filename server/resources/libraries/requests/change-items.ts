@@ -75,8 +75,8 @@ export const submitRequestGroup = async (context: WriteContext): Promise<Outcome
   const { items, blocking } = await summaryOf(rows, uid);
   if (items === 0) throw blocked("REQUEST_GROUP_EMPTY", uid, ["the request group has no items that were not removed"]);
   if (blocking > 0) {
-    const count = blocking === 1 ? "one item asks" : `${blocking} items ask`;
-    throw blocked("REQUEST_GROUP_INVALID", uid, [`${count} without an exact version of a library: remove the items with AVAILABILITY_INVALID_REQUIREMENT`]);
+    const count = blocking === 1 ? "one item has" : `${blocking} items have`;
+    throw blocked("REQUEST_GROUP_INVALID", uid, [`${count} no exact version of a library: remove the items with AVAILABILITY_INVALID_REQUIREMENT`]);
   }
   const submitted: JsonObject = {
     ...before,

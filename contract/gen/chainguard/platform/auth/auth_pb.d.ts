@@ -506,7 +506,7 @@ export declare const HeadlessSessionSchema: GenMessage<HeadlessSession, {jsonTyp
  */
 export declare const Auth: GenService<{
   /**
-   * What the caller's token says. Any valid token will do.
+   * Get the claims of the caller's token. Any valid token will do.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Validate
    */
@@ -516,8 +516,8 @@ export declare const Auth: GenService<{
     output: typeof WhoAmISchema;
   },
   /**
-   * Registers the human that the presented token is about, and accepts an invite for it. The token is one of another
-   * issuer, so the operation is open and reads the `Authorization` header itself.
+   * Register the user of the presented token, and accept an invite. The token is one of another issuer, so the
+   * operation is open and reads the `Authorization` header itself.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Register
    */
@@ -527,7 +527,7 @@ export declare const Auth: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Deletes the caller's own human identity.
+   * Delete the caller's own user identity.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Delete
    */
@@ -537,8 +537,7 @@ export declare const Auth: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Fetches the token of a sign-in that was finished in a browser elsewhere. Only who holds the private key can
-   * read it.
+   * Get the token of a sign-in that was completed in another browser. Only who holds the private key can read it.
    *
    * @generated from rpc chainguard.platform.auth.Auth.GetHeadlessSession
    */

@@ -684,7 +684,7 @@ export declare const Identities: GenService<{
     output: typeof IdentityListSchema;
   },
   /**
-   * The one identity that tokens of this issuer and subject are of: a person, or what names both literally. NOT_FOUND where the
+   * Look up the identity for an issuer and subject: a person, or what names both literally. NOT_FOUND where the
    * caller may see none such. Version 2 tells the uid alone, and of everybody.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Lookup

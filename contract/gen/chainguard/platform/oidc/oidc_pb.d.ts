@@ -24,7 +24,7 @@ export declare const file_chainguard_platform_oidc_oidc: GenFile;
  */
 export declare type ExchangeRequest = Message<"chainguard.platform.oidc.ExchangeRequest"> & {
   /**
-   * Audiences that the token shall name.
+   * Audiences of the token.
    *
    * @generated from field: repeated string aud = 1;
    */
@@ -61,7 +61,7 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
   identityProvider: string;
 
   /**
-   * Uids of groups: the token is good in no others. Empty: in all that the identity is bound in.
+   * Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in.
    *
    * @generated from field: repeated string scopes = 8;
    */
@@ -75,7 +75,7 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
  */
 export declare type ExchangeRequestJson = {
   /**
-   * Audiences that the token shall name.
+   * Audiences of the token.
    *
    * @generated from field: repeated string aud = 1;
    */
@@ -112,7 +112,7 @@ export declare type ExchangeRequestJson = {
   identityProvider?: string;
 
   /**
-   * Uids of groups: the token is good in no others. Empty: in all that the identity is bound in.
+   * Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in.
    *
    * @generated from field: repeated string scopes = 8;
    */
@@ -194,7 +194,7 @@ export declare const RawTokenSchema: GenMessage<RawToken, {jsonType: RawTokenJso
  */
 export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.oidc.ExchangeRefreshTokenRequest"> & {
   /**
-   * Audiences that the token shall name.
+   * Audiences of the token.
    *
    * @generated from field: repeated string aud = 1;
    */
@@ -216,7 +216,7 @@ export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.o
   cap: string[];
 
   /**
-   * Uids of groups: the token is good in no others. Empty: in all that the identity is bound in.
+   * Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -230,7 +230,7 @@ export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.o
  */
 export declare type ExchangeRefreshTokenRequestJson = {
   /**
-   * Audiences that the token shall name.
+   * Audiences of the token.
    *
    * @generated from field: repeated string aud = 1;
    */
@@ -252,7 +252,7 @@ export declare type ExchangeRefreshTokenRequestJson = {
   cap?: string[];
 
   /**
-   * Uids of groups: the token is good in no others. Empty: in all that the identity is bound in.
+   * Uids of groups to which the token is narrowed. Empty: in all that the identity is bound in.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -338,8 +338,8 @@ export declare const TokenPairSchema: GenMessage<TokenPair, {jsonType: TokenPair
  */
 export declare const SecurityTokenService: GenService<{
   /**
-   * Exchanges the token in the `Authorization` header for an access token. With `identity_provider`, the token is an ID token of
-   * that identity provider, and the access token is good in its organization alone.
+   * Exchange the token in the `Authorization` header for an access token. With `identity_provider`, the token is an
+   * ID token of that identity provider, and the access token is good in its organization alone.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.Exchange
    */
@@ -349,7 +349,7 @@ export declare const SecurityTokenService: GenService<{
     output: typeof RawTokenSchema;
   },
   /**
-   * Exchanges the refresh token in the `Authorization` header for a new pair of tokens. The old one ends.
+   * Exchange the refresh token in the `Authorization` header for a new pair of tokens. The old one ends.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.ExchangeRefreshToken
    */

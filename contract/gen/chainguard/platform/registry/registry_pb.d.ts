@@ -4794,8 +4794,8 @@ export declare const Registry: GenService<{
     output: typeof RepoListSchema;
   },
   /**
-   * How many repos name this one as the source of their images (`sync_config.source`). Only repos that the caller may see are
-   * counted.
+   * Count the repos that use this one as the source of their images (`sync_config.source`). Only repos that the
+   * caller may see are counted.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoCountBySource
    */
@@ -4845,8 +4845,8 @@ export declare const Registry: GenService<{
     output: typeof TagListSchema;
   },
   /**
-   * The tags of a repo in short: how many there are, when one was last changed, and the latest. Without any tag only `id` and
-   * a `tag_count` of 0 are answered.
+   * Summarize the tags of a repo: how many there are, when one was last changed, and the latest. Without any tag only
+   * `id` and a `tag_count` of 0 are answered.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoTagsSummary
    */
@@ -4856,9 +4856,9 @@ export declare const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists tags with the version that each holds and whether that version is supported, in its grace period or at its end. It
-   * follows from the imported lifecycles of products on the day of the call (UTC), and from the `deprecated` of the tag,
-   * which comes first.
+   * List tags with their versions, and whether each version is supported, in its grace period or at its end of life.
+   * It follows from the imported lifecycles of products on the day of the call (UTC), and from the `deprecated` of
+   * the tag, which comes first.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListEolTags
    */
@@ -4876,9 +4876,9 @@ export declare const Registry: GenService<{
     output: typeof TagHistoryListSchema;
   },
   /**
-   * What an image is made of: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the image's own
-   * comes before its index's, then the latest pushed. NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB, 50,000
-   * packages or 200,000 relations.
+   * Get the packages of an image: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the
+   * image's own comes before its index's, then the latest pushed. NOT_FOUND where none was read; FAILED_PRECONDITION
+   * above 16 MiB, 50,000 packages or 200,000 relations.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSbom
    */
@@ -4888,8 +4888,8 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Values for the Helm chart that an image is deployed with. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and
-   * not read.
+   * Get the values of the Helm chart that deploys an image. Answers UNIMPLEMENTED (501): charts that were pushed are
+   * stored, and not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -4899,8 +4899,8 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * What a Helm chart holds: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and
-   * not read.
+   * Get the content of a Helm chart: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were
+   * pushed are stored, and not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -4910,7 +4910,8 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Which Helm charts start the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are stored, and not read.
+   * List the Helm charts that use the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are
+   * stored, and not read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
@@ -4920,8 +4921,8 @@ export declare const Registry: GenService<{
     output: typeof ListChartsByImageRepoResponseSchema;
   },
   /**
-   * How a container of an image is started, from the configuration that was pushed with the image. FAILED_PRECONDITION where
-   * that has more than 4 MiB.
+   * Get the container configuration of an image, as pushed with it. FAILED_PRECONDITION where that has more than 4
+   * MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetImageConfig
    */
@@ -4947,7 +4948,7 @@ export declare const Registry: GenService<{
     output: typeof SizeSchema;
   },
   /**
-   * The SBOM of an image as its tool wrote it. Of several the image's own comes before its index's, then the latest pushed.
+   * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
    * NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRawSbom
@@ -4958,8 +4959,8 @@ export declare const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * The report that counts for an image: the latest of Grype, or else of Trivy, or else of this server, or else of any tool.
-   * NOT_FOUND where there is none.
+   * Get the effective vulnerability report of an image: the latest of Grype, or else of Trivy, or else of this
+   * server, or else of any tool. NOT_FOUND where there is none.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetVulnReport
    */
@@ -4969,8 +4970,8 @@ export declare const Registry: GenService<{
     output: typeof VulnReportSchema;
   },
   /**
-   * The packages of several images of a repo, from the SBOMs that were pushed for them. At most 200 images, and 200,000
-   * packages in all (FAILED_PRECONDITION). Over REST the images cannot be named, and the answer is empty.
+   * List the packages of several images of a repo, from their pushed SBOMs. At most 200 images, and 200,000 packages
+   * in all (FAILED_PRECONDITION). Over REST the images cannot be named, and the answer is empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListManifestMetadata
    */
@@ -4980,7 +4981,7 @@ export declare const Registry: GenService<{
     output: typeof ManifestMetadataListSchema;
   },
   /**
-   * How many different manifests the repos of a group and of all groups below it hold.
+   * Count the distinct manifests in the repos of a group and its descendants.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetManifestDigestCount
    */
@@ -4990,9 +4991,9 @@ export declare const Registry: GenService<{
     output: typeof ManifestDigestCountSchema;
   },
   /**
-   * The version lines of a product, and when each ends, from the lifecycle that was imported for the caller's groups or above
-   * them, or else below. NOT_FOUND where none is known; FAILED_PRECONDITION where several hold and differ: ask with a token
-   * for one group then.
+   * Get the release lines of a product and their end dates, from the lifecycle imported for the caller's groups,
+   * their ancestors, or else their descendants. NOT_FOUND where none is known; FAILED_PRECONDITION where several hold
+   * and differ: ask with a token for one group then.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetPackageVersionMetadata
    */
@@ -5002,7 +5003,7 @@ export declare const Registry: GenService<{
     output: typeof PackageVersionMetadataSchema;
   },
   /**
-   * Reports of builds. Nothing is built here: the list is always empty, whatever the filter says.
+   * List build reports. Nothing is built here: the list is always empty, whatever the filter says.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListBuildReports
    */
@@ -5012,7 +5013,8 @@ export declare const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Which repos fail to build. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
+   * List the repos with failing builds. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built
+   * here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetBuildStatus
    */
@@ -5022,7 +5024,8 @@ export declare const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Whether a repo has been built of late. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is built here.
+   * Get whether a repo was built recently. Answers UNIMPLEMENTED (501): it needs a build service, and nothing is
+   * built here.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetUpdateStatus
    */
@@ -5032,8 +5035,8 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * How far the copying of a repo's images has come. No images are copied here: the status is empty. NOT_FOUND if the repo does
-   * not exist.
+   * Get the sync status of a repo. No images are copied here: the status is empty. NOT_FOUND if the repo does not
+   * exist.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
    */
@@ -5043,7 +5046,7 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * How far the copying of images has come, for each repo of a group. No images are copied here: the list is always empty.
+   * List the sync statuses of the repos of a group. No images are copied here: the list is always empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses
    */
@@ -5053,7 +5056,7 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusListSchema;
   },
   /**
-   * Records with which Helm charts the images of a repo are installed. It is kept for readers; nothing is deployed.
+   * Create the deployment record of a repo: its Helm charts. It is kept for readers; nothing is deployed.
    * ALREADY_EXISTS where the repo has such a record.
    *
    * @generated from rpc chainguard.platform.registry.Registry.CreateDeployment
@@ -5064,8 +5067,8 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Replaces the recorded charts of a repo; NOT_FOUND where it has no record. Without charts the record is deleted, and where
-   * there is none nothing happens.
+   * Replace the deployment record of a repo; NOT_FOUND if it has none. Without charts the record is deleted, and
+   * where there is none nothing happens.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateDeployment
    */
@@ -5075,7 +5078,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * The charts that are recorded for a repo. NOT_FOUND where nothing is.
+   * Get the deployment record of a repo. NOT_FOUND where nothing is.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetDeployment
    */
@@ -5085,7 +5088,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * The registry settings of an organization; all false until they are changed.
+   * Get the registry settings of an organization (default: all false).
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRegistrySettings
    */
@@ -5095,7 +5098,7 @@ export declare const Registry: GenService<{
     output: typeof RegistrySettingsSchema;
   },
   /**
-   * Replaces the registry settings of an organization: what is not sent becomes false.
+   * Replace the registry settings of an organization: what is not sent becomes false.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateRegistrySettings
    */

@@ -1275,7 +1275,7 @@ export declare const Vulnerability_SeveritySchema: GenEnum<Vulnerability_Severit
  */
 export declare const Vulnerabilities: GenService<{
   /**
-   * Reports on the images of a repo, on one image, or on what a tag points to; the newest first.
+   * List the vulnerability reports of a repo, an image or a tag, newest first.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListVulnReports
    */
@@ -1285,7 +1285,7 @@ export declare const Vulnerabilities: GenService<{
     output: typeof VulnReportListSchema;
   },
   /**
-   * A report as its scanner wrote it; the latest one where no time is given.
+   * Get the original report of a scanner; the latest if no time is given.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.GetRawVulnReport
    */
@@ -1295,7 +1295,7 @@ export declare const Vulnerabilities: GenService<{
     output: typeof RawVulnReportSchema;
   },
   /**
-   * How many vulnerabilities of which severity a tag had, day by day, also on days without a new report.
+   * List the vulnerability counts of a tag by severity and day, also for days without a new report.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListVulnCountReports
    */
@@ -1305,7 +1305,7 @@ export declare const Vulnerabilities: GenService<{
     output: typeof VulnCountReportListSchema;
   },
   /**
-   * The same of all that a tag had from the first day asked for up to each day.
+   * List the cumulative vulnerability counts of a tag, from the first day up to each day.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListCumulativeVulnCountReports
    */

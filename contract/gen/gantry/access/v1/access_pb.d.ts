@@ -698,7 +698,7 @@ export declare const EffectSchema: GenEnum<Effect, EffectJson>;
  */
 export declare const AccessService: GenService<{
   /**
-   * Says whether an identity may do something at a group, what gives it the right, or what is missing.
+   * Explain whether an identity has a permission at a group, and which role bindings grant it or what is missing.
    *
    * @generated from rpc gantry.access.v1.AccessService.Explain
    */
@@ -708,8 +708,9 @@ export declare const AccessService: GenService<{
     output: typeof ExplainResponseSchema;
   },
   /**
-   * Lists the identities that hold a capability at a group, and what gives it to each. Users who have not accepted membership in the
-   * organization are listed too: all their grants are EFFECT_PENDING, and they hold nothing yet.
+   * List the identities that have a capability at a group, with the role bindings that grant it. Users who have not
+   * accepted membership in the organization are listed too: all their grants are EFFECT_PENDING, and they hold
+   * nothing yet.
    *
    * @generated from rpc gantry.access.v1.AccessService.WhoCan
    */

@@ -591,7 +591,7 @@ export declare const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntries
  */
 export declare const AuditService: GenService<{
   /**
-   * Gets one entry by its uid.
+   * Get an audit entry by its uid.
    *
    * @generated from rpc gantry.audit.v1.AuditService.GetAuditEntry
    */
@@ -601,7 +601,7 @@ export declare const AuditService: GenService<{
     output: typeof AuditEntrySchema;
   },
   /**
-   * Lists the entries of the groups that the caller may see and of everything below them, the newest first.
+   * List the audit entries of the groups visible to the caller and their descendants, newest first.
    *
    * @generated from rpc gantry.audit.v1.AuditService.ListAuditEntries
    */

@@ -632,7 +632,7 @@ export declare const ExpungeDeletionRequestSchema: GenMessage<ExpungeDeletionReq
  */
 export declare const DeletionsService: GenService<{
   /**
-   * Gets one deletion by its uid.
+   * Get a deletion by its uid.
    *
    * @generated from rpc gantry.deletions.v1.DeletionsService.GetDeletion
    */
@@ -642,8 +642,8 @@ export declare const DeletionsService: GenService<{
     output: typeof DeletionSchema;
   },
   /**
-   * Lists the deletions of what lay in the groups that the caller may see, and in everything below them, the newest first. Those
-   * of organizations are the operator's to see.
+   * List the deletions in the groups visible to the caller and their descendants, newest first. Those of
+   * organizations are the operator's to see.
    *
    * @generated from rpc gantry.deletions.v1.DeletionsService.ListDeletions
    */
@@ -653,10 +653,11 @@ export declare const DeletionsService: GenService<{
     output: typeof ListDeletionsResponseSchema;
   },
   /**
-   * Brings back what a deletion has removed, all of it or nothing, with the uids that it had. Whoever does so gives it anew: they
-   * need what making each of it needs, and all the rights that come back with it. What has ended meanwhile, or refers to what is
-   * gone, stays gone where it only went along; `left_out` names it. ALREADY_EXISTS where a name is taken; FAILED_PRECONDITION
-   * where the parent is gone; RESOURCE_EXHAUSTED where a quota has no room; NOT_FOUND once it has expired.
+   * Restore everything that a deletion removed, with the same uids, or nothing. Whoever does so gives it anew: they
+   * need what making each of it needs, and all the rights that come back with it. What has ended meanwhile, or refers
+   * to what is gone, stays gone where it only went along; `left_out` names it. ALREADY_EXISTS where a name is taken;
+   * FAILED_PRECONDITION where the parent is gone; RESOURCE_EXHAUSTED where a quota has no room; NOT_FOUND once it has
+   * expired.
    *
    * @generated from rpc gantry.deletions.v1.DeletionsService.UndeleteDeletion
    */
@@ -666,7 +667,7 @@ export declare const DeletionsService: GenService<{
     output: typeof DeletionSchema;
   },
   /**
-   * Removes what a deletion has kept, for good and at once.
+   * Permanently remove the resources of a deletion.
    *
    * @generated from rpc gantry.deletions.v1.DeletionsService.ExpungeDeletion
    */

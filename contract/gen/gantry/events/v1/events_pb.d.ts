@@ -1231,8 +1231,8 @@ export declare const DeliveryStateSchema: GenEnum<DeliveryState, DeliveryStateJs
  */
 export declare const EventsService: GenService<{
   /**
-   * Lists the events of the groups that the caller may see and of everything below them, the oldest first. To go on later,
-   * keep `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
+   * List the events of the groups visible to the caller and their descendants, oldest first. To go on later, keep
+   * `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
    *
    * @generated from rpc gantry.events.v1.EventsService.ListEvents
    */
@@ -1250,7 +1250,7 @@ export declare const EventsService: GenService<{
  */
 export declare const DeliveriesService: GenService<{
   /**
-   * Gets one delivery by its uid.
+   * Get a delivery by its uid.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.GetDelivery
    */
@@ -1260,8 +1260,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Lists the deliveries that the caller may see, those of the latest events of each subscription first; of one subscription
-   * with `uidp.children_of`. Deliveries that have ended are kept for some days.
+   * List the deliveries visible to the caller, newest events of each subscription first; `uidp.children_of` selects
+   * one subscription. Deliveries that have ended are kept for some days.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.ListDeliveries
    */
@@ -1271,8 +1271,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Sends an event once more, whatever became of it before. It keeps its id, and its attempts count from 0 again. NOT_FOUND
-   * where the event is kept no longer (30 days).
+   * Send an event again, regardless of earlier results. It keeps its id, and its attempts count from 0 again.
+   * NOT_FOUND where the event is kept no longer (30 days).
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.RedeliverDelivery
    */
@@ -1282,8 +1282,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Sends a subscription the events since a time once more: the oldest first, 10,000 at most, and as far back as events are
-   * kept (30 days). They keep their ids.
+   * Send the events since a time to a subscription again: the oldest first, 10,000 at most, and as far back as events
+   * are kept (30 days). They keep their ids.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.ReplaySubscription
    */
@@ -1293,7 +1293,7 @@ export declare const DeliveriesService: GenService<{
     output: typeof ReplaySubscriptionResponseSchema;
   },
   /**
-   * Sends one subscription an event that no other gets, to see whether it arrives.
+   * Send a test event to one subscription.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.TestSubscription
    */
@@ -1303,8 +1303,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof TestSubscriptionResponseSchema;
   },
   /**
-   * Makes a new secret with which a subscription's deliveries are signed. For the time of the overlap they are signed with
-   * the old one as well.
+   * Create a new signing secret for the deliveries of a subscription. For the time of the overlap they are signed
+   * with the old one as well.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.RotateSubscriptionSecret
    */
@@ -1314,7 +1314,7 @@ export declare const DeliveriesService: GenService<{
     output: typeof RotateSubscriptionSecretResponseSchema;
   },
   /**
-   * Switches a subscription on again that was switched off because its sink had failed for too long. What waits is sent then.
+   * Enable a subscription that was disabled because its sink failed for too long. What waits is sent then.
    *
    * @generated from rpc gantry.events.v1.DeliveriesService.EnableSubscription
    */

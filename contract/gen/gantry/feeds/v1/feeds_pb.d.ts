@@ -477,7 +477,7 @@ export declare const FeedHoldReasonSchema: GenEnum<FeedHoldReason, FeedHoldReaso
  */
 export declare const FeedsService: GenService<{
   /**
-   * Lists the sources that were imported for the groups that the caller can see, with the state of the last run.
+   * List the imported sources of the groups visible to the caller, with the state of the last run.
    *
    * @generated from rpc gantry.feeds.v1.FeedsService.ListFeeds
    */

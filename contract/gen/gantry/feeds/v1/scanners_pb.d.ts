@@ -804,7 +804,7 @@ export declare const ReadCsafAggregatorRequestSchema: GenMessage<ReadCsafAggrega
  */
 export declare const OsvService: GenService<{
   /**
-   * Finds the records about a package or a commit, as osv.dev's `query` does.
+   * Query the records of a package or a commit (osv.dev's `query`).
    *
    * @generated from rpc gantry.feeds.v1.OsvService.QueryOsv
    */
@@ -814,7 +814,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * Finds the numbers of the records about each of several packages or commits, as osv.dev's `querybatch` does.
+   * Query the record IDs of several packages or commits (osv.dev's `querybatch`).
    *
    * @generated from rpc gantry.feeds.v1.OsvService.QueryOsvBatch
    */
@@ -824,7 +824,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * Gets one record by its number, as osv.dev's `vulns` does. NOT_FOUND where the caller sees none.
+   * Get a record by its ID (osv.dev's `vulns`). NOT_FOUND where the caller sees none.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.ReadOsvRecord
    */
@@ -834,7 +834,7 @@ export declare const OsvService: GenService<{
     output: typeof StructSchema;
   },
   /**
-   * Gets one record by its number, as a file `NUMBER.json`.
+   * Get a record by its ID as a file `ID.json`.
    *
    * @generated from rpc gantry.feeds.v1.OsvService.ReadOsvFile
    */
@@ -853,8 +853,8 @@ export declare const OsvService: GenService<{
  */
 export declare const FeedFilesService: GenService<{
   /**
-   * Records of OSV in the layout of its public bucket: archives, lists of what has changed, and single records, of an
-   * ecosystem or of all.
+   * Get OSV records in the layout of the public bucket: archives, lists of what has changed, and single records, of
+   * an ecosystem or of all.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvArchive
    */
@@ -864,7 +864,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Go's vulnerability database in its own layout: indexes and records.
+   * Get the Go vulnerability database in its own layout: indexes and records.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadGoDatabase
    */
@@ -874,7 +874,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Lists every record of OSV, and what is left out and why.
+   * List every OSV record, and the omitted records with reasons.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOsvList
    */
@@ -884,8 +884,8 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * Fixes by package and version, in the form of Alpine's secdb: our own advisories for a distribution, and the files of
-   * Alpine's releases that were imported, with listings as HTML.
+   * Get fixes by package and version in the format of Alpine's secdb: our own advisories for a distribution, and the
+   * files of Alpine's releases that were imported, with listings as HTML.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdb
    */
@@ -895,7 +895,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * A repository of VEX documents as Trivy reads it: its archive, and the list of its packages.
+   * Get a repository of VEX documents in Trivy's layout: its archive, and the list of its packages.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadVexRepository
    */
@@ -905,7 +905,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * An OpenVEX document, of an origin package or by its number; or the list of them.
+   * Get an OpenVEX document of an origin package or by its ID, or the list of documents.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadOpenVexDocument
    */
@@ -915,7 +915,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * A secdb as it was imported, by its release and repository; or the list of them and of our own fixes.
+   * Get an imported secdb by release and repository, or the list of secdbs and own fixes.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadSecdbDocument
    */
@@ -925,7 +925,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * A CSAF document, of an origin package or by its number; or the list of them.
+   * Get a CSAF document of an origin package or by its ID, or the list of documents.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafDocument
    */
@@ -935,7 +935,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * What this server has as a provider of CSAF: its metadata, folders, lists, and its documents with checksums and
+   * Get the files of this server's CSAF provider: its metadata, folders, lists, and its documents with checksums and
    * signatures.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsaf
@@ -946,7 +946,7 @@ export declare const FeedFilesService: GenService<{
     output: typeof FeedFileSchema;
   },
   /**
-   * What this server has as an aggregator of CSAF: the same of the issuers whose documents it passes on.
+   * Get the files of this server's CSAF aggregator: the same of the issuers whose documents it passes on.
    *
    * @generated from rpc gantry.feeds.v1.FeedFilesService.ReadCsafAggregator
    */

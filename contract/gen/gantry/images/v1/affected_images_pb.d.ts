@@ -737,7 +737,7 @@ export declare const AffectedImageStateSchema: GenEnum<AffectedImageState, Affec
  */
 export declare const AffectedImagesService: GenService<{
   /**
-   * Lists the images that are affected by advisories, or were, in the groups that the caller may see: one entry for each
+   * List the images that are or were affected by advisories, in the groups visible to the caller: one entry for each
    * image, package, version and advisory. What is resolved is kept for 400 days.
    *
    * @generated from rpc gantry.images.v1.AffectedImagesService.ListAffectedImages

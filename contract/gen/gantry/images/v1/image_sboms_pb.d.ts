@@ -437,7 +437,7 @@ export declare const ImageSbomStateSchema: GenEnum<ImageSbomState, ImageSbomStat
  */
 export declare const ImageSbomsService: GenService<{
   /**
-   * Lists the SBOMs that were pushed for images of the repos that the caller may see, also those that could not be read.
+   * List the pushed SBOMs of images in the repos visible to the caller, including unreadable ones.
    *
    * @generated from rpc gantry.images.v1.ImageSbomsService.ListImageSboms
    */

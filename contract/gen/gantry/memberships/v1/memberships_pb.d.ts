@@ -424,9 +424,9 @@ export declare const MembershipStateSchema: GenEnum<MembershipState, MembershipS
  */
 export declare const MembershipsService: GenService<{
   /**
-   * Accepts membership in an organization. With the next request, the role bindings there take effect, and the organization sees the
-   * caller's name, email address and sign-ins. Reverses an earlier decline. NOT_FOUND unless the organization has a role binding
-   * for the caller, or the caller has declined before. Idempotent.
+   * Accept membership in an organization. With the next request, the role bindings there take effect, and the
+   * organization sees the caller's name, email address and sign-ins. Reverses an earlier decline. NOT_FOUND unless
+   * the organization has a role binding for the caller, or the caller has declined before. Idempotent.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.AcceptMembership
    */
@@ -436,9 +436,10 @@ export declare const MembershipsService: GenService<{
     output: typeof MembershipSchema;
   },
   /**
-   * Declines membership in an organization. Its role bindings for the caller stay and grant nothing, and sign-ins do not ask about it
-   * again, even if the bindings are deleted and created again. AcceptMembership reverses the decline. NOT_FOUND unless the
-   * organization has a role binding for the caller; FAILED_PRECONDITION if the caller is a member. Idempotent.
+   * Decline membership in an organization. Its role bindings for the caller stay and grant nothing, and sign-ins do
+   * not ask about it again, even if the bindings are deleted and created again. AcceptMembership reverses the
+   * decline. NOT_FOUND unless the organization has a role binding for the caller; FAILED_PRECONDITION if the caller
+   * is a member. Idempotent.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.DeclineMembership
    */
@@ -448,9 +449,9 @@ export declare const MembershipsService: GenService<{
     output: typeof MembershipSchema;
   },
   /**
-   * Lists the caller's memberships: accepted, pending and declined. Users that an organization's identity provider has announced
-   * (SCIM) are not asked, so such an organization is missing until the first sign-in through that provider. Empty for callers that
-   * are not users.
+   * List the caller's memberships: accepted, pending and declined. Users that an organization's identity provider has
+   * announced (SCIM) are not asked, so such an organization is missing until the first sign-in through that provider.
+   * Empty for callers that are not users.
    *
    * @generated from rpc gantry.memberships.v1.MembershipsService.ListMemberships
    */

@@ -1402,7 +1402,7 @@ export declare const PullSchema: GenMessage<Pull, {jsonType: PullJson}>;
  */
 export declare const DistributionService: GenService<{
   /**
-   * Says that the protocol is spoken here, and that the caller is known.
+   * Check that the server implements the protocol and knows the caller.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetDistribution
    */
@@ -1412,7 +1412,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the names of a repo's tags that point at a manifest, in the order of their bytes.
+   * List the tag names of a repo that point to a manifest, in byte order.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.ListRepoTags
    */
@@ -1422,7 +1422,7 @@ export declare const DistributionService: GenService<{
     output: typeof ListRepoTagsResponseSchema;
   },
   /**
-   * Gets a manifest by its digest or by a tag.
+   * Get a manifest by its digest or by a tag.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetManifest
    */
@@ -1432,7 +1432,7 @@ export declare const DistributionService: GenService<{
     output: typeof StoredContentSchema;
   },
   /**
-   * Stores a manifest of at most 4 MiB, and points tags at it. The repo must have every blob that it names
+   * Store a manifest of at most 4 MiB, and point tags to it. The repo must have every blob that it names
    * (MANIFEST_BLOB_UNKNOWN), with the size that it says (MANIFEST_INVALID). A tag needs tag.create besides.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.PutManifest
@@ -1443,7 +1443,7 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Deletes a manifest, the tags that point at it, and what was read of it.
+   * Delete a manifest, its tags, and its indexed contents.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteManifest
    */
@@ -1453,7 +1453,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes a tag. The manifest that it points at stays.
+   * Delete a tag. The manifest that it points at stays.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteRepoTag
    */
@@ -1463,7 +1463,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Gets a blob, or a range of its bytes.
+   * Get a blob, or a range of its bytes.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetBlob
    */
@@ -1473,7 +1473,7 @@ export declare const DistributionService: GenService<{
     output: typeof StoredContentSchema;
   },
   /**
-   * Removes a blob from a repo. One that a manifest of the repo needs is refused.
+   * Remove a blob from a repo. One that a manifest of the repo needs is refused.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.DeleteBlob
    */
@@ -1483,8 +1483,8 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Begins the upload of a blob; or does all of it at once, with its digest and its bytes, or with the digest of a blob in
-   * another repo that the caller may read.
+   * Start the upload of a blob, upload a whole blob with its digest, or mount a blob of another repo that the caller
+   * can read.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.StartUpload
    */
@@ -1494,8 +1494,8 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Says how many bytes of an upload are stored. One that nobody has appended to for 7 days is given up, of a path without a repo
-   * for 24 hours.
+   * Get the number of stored bytes of an upload. One that nobody has appended to for 7 days is given up, of a path
+   * without a repo for 24 hours.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.GetUpload
    */
@@ -1505,7 +1505,7 @@ export declare const DistributionService: GenService<{
     output: typeof UploadSchema;
   },
   /**
-   * Appends bytes to an upload, in order.
+   * Append bytes to an upload, in order.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.AppendUpload
    */
@@ -1515,8 +1515,8 @@ export declare const DistributionService: GenService<{
     output: typeof UploadSchema;
   },
   /**
-   * Makes a blob of what was uploaded, after appending the last bytes where there are any. The digest must be that of all
-   * bytes (DIGEST_INVALID); if it is not, the upload is as far as it was before.
+   * Complete an upload after appending the last bytes, if any. The digest must be that of all bytes (DIGEST_INVALID);
+   * if it is not, the upload is as far as it was before.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.FinishUpload
    */
@@ -1526,7 +1526,7 @@ export declare const DistributionService: GenService<{
     output: typeof PushSchema;
   },
   /**
-   * Gives an upload up and removes its bytes.
+   * Cancel an upload and remove its bytes.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.CancelUpload
    */
@@ -1536,7 +1536,7 @@ export declare const DistributionService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the manifests of a repo that name a digest as their `subject`, such as signatures and SBOMs, as an image index.
+   * List the manifests of a repo with a digest as their `subject`, such as signatures and SBOMs, as an image index.
    *
    * @generated from rpc gantry.registry.v1.DistributionService.ListReferrers
    */

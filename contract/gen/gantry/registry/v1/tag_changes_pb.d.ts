@@ -69,8 +69,8 @@ export declare const UpdateTagRequestSchema: GenMessage<UpdateTagRequest, {jsonT
  */
 export declare const TagChangesService: GenService<{
   /**
-   * Changes a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it. A name that another tag of
-   * the repo has is ALREADY_EXISTS.
+   * Update a tag: only the fields that the mask names. TagsService/CreateTag replaces all of it. A name that another
+   * tag of the repo has is ALREADY_EXISTS.
    *
    * @generated from rpc gantry.registry.v1.TagChangesService.UpdateTag
    */

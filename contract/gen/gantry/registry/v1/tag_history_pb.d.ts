@@ -179,8 +179,8 @@ export declare const TagHistoryEntrySchema: GenMessage<TagHistoryEntry, {jsonTyp
  */
 export declare const TagHistoryService: GenService<{
   /**
-   * What the tag of this name points at, and what it pointed at before, the latest first; also what an earlier tag of the
-   * same name did, which was deleted. Digests are kept for 400 days after the tag has left them.
+   * List the digests that the tag of this name points and pointed to, newest first, including earlier deleted tags of
+   * the name. Digests are kept for 400 days after the tag has left them.
    *
    * @generated from rpc gantry.registry.v1.TagHistoryService.GetTagHistory
    */

@@ -43,7 +43,7 @@ export declare type ScimUser = Message<"gantry.scim.v1.ScimUser"> & {
   externalId: string;
 
   /**
-   * What the person signs in as at the provider.
+   * The user name at the provider.
    *
    * @generated from field: string user_name = 4;
    */
@@ -106,7 +106,7 @@ export declare type ScimUserJson = {
   externalId?: string;
 
   /**
-   * What the person signs in as at the provider.
+   * The user name at the provider.
    *
    * @generated from field: string user_name = 4;
    */
@@ -1682,7 +1682,7 @@ export declare const GetSchemaRequestSchema: GenMessage<GetSchemaRequest, {jsonT
  */
 export declare const ScimUsersService: GenService<{
   /**
-   * Lists users, those that a filter fits.
+   * List the users that match a filter.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.ListScimUsers
    */
@@ -1692,7 +1692,7 @@ export declare const ScimUsersService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Gets one user.
+   * Get a user.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.GetScimUser
    */
@@ -1702,7 +1702,7 @@ export declare const ScimUsersService: GenService<{
     output: typeof ScimUserSchema;
   },
   /**
-   * Announces a person: who is active has the provider's default role from the next request on.
+   * Create a user: who is active has the provider's default role from the next request on.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.CreateScimUser
    */
@@ -1712,7 +1712,7 @@ export declare const ScimUsersService: GenService<{
     output: typeof ScimUserSchema;
   },
   /**
-   * Replaces what is kept of a user. `active` and `externalId` stay as they are where the document does not say them.
+   * Replace a user. `active` and `externalId` stay as they are where the document does not say them.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.ReplaceScimUser
    */
@@ -1722,7 +1722,8 @@ export declare const ScimUsersService: GenService<{
     output: typeof ScimUserSchema;
   },
   /**
-   * Changes a user by operations (RFC 7644, 3.5.2). With `active: false` the person's rights, sessions and refresh tokens end.
+   * Modify a user by operations (RFC 7644, 3.5.2). With `active: false` the person's rights, sessions and refresh
+   * tokens end.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.PatchScimUser
    */
@@ -1732,7 +1733,8 @@ export declare const ScimUsersService: GenService<{
     output: typeof ScimUserSchema;
   },
   /**
-   * Deletes a user, and ends the person's rights, sessions and refresh tokens. Answers as it was, without a document: 204.
+   * Delete a user, and revoke the user's permissions, sessions and refresh tokens. Answers as it was, without a
+   * document: 204.
    *
    * @generated from rpc gantry.scim.v1.ScimUsersService.DeleteScimUser
    */
@@ -1750,7 +1752,7 @@ export declare const ScimUsersService: GenService<{
  */
 export declare const ScimGroupsService: GenService<{
   /**
-   * Lists groups, those that a filter fits.
+   * List the groups that match a filter.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.ListScimGroups
    */
@@ -1760,7 +1762,7 @@ export declare const ScimGroupsService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Gets one group.
+   * Get a group.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.GetScimGroup
    */
@@ -1770,7 +1772,7 @@ export declare const ScimGroupsService: GenService<{
     output: typeof ScimGroupSchema;
   },
   /**
-   * Makes a group.
+   * Create a group.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.CreateScimGroup
    */
@@ -1780,7 +1782,7 @@ export declare const ScimGroupsService: GenService<{
     output: typeof ScimGroupSchema;
   },
   /**
-   * Replaces a group and its members. `externalId` stays as it is where the document does not say it.
+   * Replace a group and its members. `externalId` stays as it is where the document does not say it.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.ReplaceScimGroup
    */
@@ -1790,8 +1792,8 @@ export declare const ScimGroupsService: GenService<{
     output: typeof ScimGroupSchema;
   },
   /**
-   * Changes a group by operations (RFC 7644, 3.5.2). Answers without a document, 204, unless `attributes` asks for some: a group may have
-   * very many members.
+   * Modify a group by operations (RFC 7644, 3.5.2). Answers without a document, 204, unless `attributes` asks for
+   * some: a group may have very many members.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.PatchScimGroup
    */
@@ -1801,7 +1803,7 @@ export declare const ScimGroupsService: GenService<{
     output: typeof ScimGroupSchema;
   },
   /**
-   * Deletes a group: what mappings gave to its members ends. Answers as it was, without a document: 204.
+   * Delete a group: what mappings gave to its members ends. Answers as it was, without a document: 204.
    *
    * @generated from rpc gantry.scim.v1.ScimGroupsService.DeleteScimGroup
    */
@@ -1819,7 +1821,7 @@ export declare const ScimGroupsService: GenService<{
  */
 export declare const ScimDiscoveryService: GenService<{
   /**
-   * Says what of SCIM is offered.
+   * Get the supported SCIM features.
    *
    * @generated from rpc gantry.scim.v1.ScimDiscoveryService.GetServiceProviderConfig
    */
@@ -1829,7 +1831,7 @@ export declare const ScimDiscoveryService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Lists the kinds of resources.
+   * List the resource types.
    *
    * @generated from rpc gantry.scim.v1.ScimDiscoveryService.ListResourceTypes
    */
@@ -1839,7 +1841,7 @@ export declare const ScimDiscoveryService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Gets one kind of resources by its name.
+   * Get a resource type by its name.
    *
    * @generated from rpc gantry.scim.v1.ScimDiscoveryService.GetResourceType
    */
@@ -1849,7 +1851,7 @@ export declare const ScimDiscoveryService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Lists the schemas of the resources.
+   * List the schemas of the resources.
    *
    * @generated from rpc gantry.scim.v1.ScimDiscoveryService.ListSchemas
    */
@@ -1859,7 +1861,7 @@ export declare const ScimDiscoveryService: GenService<{
     output: typeof ScimAnswerSchema;
   },
   /**
-   * Gets one schema by its URN.
+   * Get a schema by its URN.
    *
    * @generated from rpc gantry.scim.v1.ScimDiscoveryService.GetSchema
    */

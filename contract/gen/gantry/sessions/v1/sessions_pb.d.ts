@@ -689,8 +689,8 @@ export declare const KindSchema: GenEnum<Kind, KindJson>;
  */
 export declare const SessionsService: GenService<{
   /**
-   * Lists the caller's sessions, the newest first. Empty for callers that are not users: tokens of assumed identities and of the
-   * operator belong to no session that the caller could list.
+   * List the caller's sessions, newest first. Empty for callers that are not users: tokens of assumed identities and
+   * of the operator belong to no session that the caller could list.
    *
    * @generated from rpc gantry.sessions.v1.SessionsService.ListSessions
    */
@@ -700,8 +700,8 @@ export declare const SessionsService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Revokes one of the caller's sessions: its access tokens and its refresh token stop working. NOT_FOUND if the caller has no such
-   * session.
+   * Revoke one of the caller's sessions: its access tokens and its refresh token stop working. NOT_FOUND if the
+   * caller has no such session.
    *
    * @generated from rpc gantry.sessions.v1.SessionsService.RevokeSession
    */
@@ -711,7 +711,7 @@ export declare const SessionsService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Revokes all sessions of the caller, including the one of the token that the request carries. Each has the event of
+   * Revoke all sessions of the caller, including the session of the request's token. Each has the event of
    * RevokeSession.
    *
    * @generated from rpc gantry.sessions.v1.SessionsService.RevokeAllSessions
@@ -722,10 +722,10 @@ export declare const SessionsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the sessions that began with a sign-in through an identity provider of a group, the newest first. NOT_FOUND if there is
-   * neither such a group nor such an identity provider. For administrators: of the built-in roles, owners. It shows the
-   * sign-in and no later use, which may be in other organizations: `last_use_time` is empty, and `expire_time` is the latest time
-   * at which the session ends.
+   * List the sessions from sign-ins through an identity provider of a group, newest first. NOT_FOUND if there is
+   * neither such a group nor such an identity provider. For administrators: of the built-in roles, owners. It shows
+   * the sign-in and no later use, which may be in other organizations: `last_use_time` is empty, and `expire_time` is
+   * the latest time at which the session ends.
    *
    * @generated from rpc gantry.sessions.v1.SessionsService.ListGroupSessions
    */
@@ -735,8 +735,8 @@ export declare const SessionsService: GenService<{
     output: typeof ListGroupSessionsResponseSchema;
   },
   /**
-   * Revokes a session that began with a sign-in through an identity provider of a group, for administrators. NOT_FOUND if there is
-   * none.
+   * Revoke a session from a sign-in through an identity provider of a group, for administrators. NOT_FOUND if there
+   * is none.
    *
    * @generated from rpc gantry.sessions.v1.SessionsService.RevokeGroupSession
    */

@@ -853,8 +853,8 @@ export declare const UnjudgedReasonSchema: GenEnum<UnjudgedReason, UnjudgedReaso
  */
 export declare const AdvisoryCoverageService: GenService<{
   /**
-   * Lists the ecosystems and releases of the images in the groups that the caller can see, with the sources that judge them.
-   * One entry for each group, ecosystem and release.
+   * List the ecosystems and releases of the images in the groups visible to the caller, with the sources that cover
+   * them. One entry for each group, ecosystem and release.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AdvisoryCoverageService.ListAdvisoryCoverage
    */

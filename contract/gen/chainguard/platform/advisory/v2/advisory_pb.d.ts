@@ -2426,7 +2426,7 @@ export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {j
  */
 export declare const SecurityAdvisoryService: GenService<{
   /**
-   * Lists public advisory documents, one per origin package. Needs no token, unless it names a group.
+   * List public advisory documents, one per origin package. Needs no token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -2436,8 +2436,8 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Lists the public records of vulnerabilities by their numbers: what they are, how severe, and how likely to be exploited.
-   * Needs no token, unless it names a group.
+   * List public vulnerability records by ID: what they are, how severe, and how likely to be exploited. Needs no
+   * token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */
@@ -2447,8 +2447,8 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * Lists, day by day (UTC), the vulnerabilities that were resolved in the given images: those whose fix the images have, on
-   * the day on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a report,
+   * List the vulnerabilities resolved in the given images, by day (UTC): those whose fix the images have, on the day
+   * on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a report,
    * also one without any.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports

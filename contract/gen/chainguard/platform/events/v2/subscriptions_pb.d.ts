@@ -441,7 +441,7 @@ export declare const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscript
  */
 export declare const SubscriptionsService: GenService<{
   /**
-   * One subscription by its uid.
+   * Get a subscription by its uid.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.GetSubscription
    */
@@ -451,8 +451,8 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Makes a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever made
-   * it holds `subscriptions.create` in the group.
+   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever
+   * made it holds `subscriptions.create` in the group.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.CreateSubscription
    */
@@ -462,7 +462,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Lists the subscriptions that the caller may see.
+   * List the subscriptions visible to the caller.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.ListSubscriptions
    */
@@ -472,7 +472,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Deletes a subscription. What had not been delivered yet is not sent any more.
+   * Delete a subscription. What had not been delivered yet is not sent any more.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.DeleteSubscription
    */

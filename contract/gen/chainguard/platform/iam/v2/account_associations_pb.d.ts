@@ -1005,7 +1005,7 @@ export declare const CheckStatusSchema: GenEnum<CheckStatus, CheckStatusJson>;
  */
 export declare const AccountAssociationsService: GenService<{
   /**
-   * One account association by its uid.
+   * Get an account association by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.GetAccountAssociation
    */
@@ -1015,7 +1015,8 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Makes the account association of a group. ALREADY_EXISTS when the group has one. Nothing is asked of the providers.
+   * Create the account association of a group. ALREADY_EXISTS when the group has one. Nothing is asked of the
+   * providers.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CreateAccountAssociation
    */
@@ -1025,7 +1026,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Deletes the account association of a group. Nothing changes at the providers.
+   * Delete the account association of a group. Nothing changes at the providers.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.DeleteAccountAssociation
    */
@@ -1035,7 +1036,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the account associations that the caller may see.
+   * List the account associations visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.ListAccountAssociations
    */
@@ -1045,7 +1046,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof ListAccountAssociationsResponseSchema;
   },
   /**
-   * Changes an account association: only the fields that the mask names.
+   * Update an account association: only the fields that the mask names.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.UpdateAccountAssociation
    */
@@ -1055,7 +1056,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tells whether an association can be used at a provider. This server holds no credentials of any provider and asks
+   * Check whether an association can be used at a provider. This server holds no credentials of any provider and asks
    * none, so the answer is always `CHECK_STATUS_NOT_READY`, with the reason.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation

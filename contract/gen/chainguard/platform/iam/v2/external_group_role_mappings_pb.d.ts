@@ -533,7 +533,7 @@ export declare const ListExternalGroupRoleMappingsResponseSchema: GenMessage<Lis
  */
 export declare const ExternalGroupRoleMappingsService: GenService<{
   /**
-   * One mapping by its uid.
+   * Get a mapping by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.GetExternalGroupRoleMapping
    */
@@ -543,8 +543,8 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Makes a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it must
-   * hold every capability of the role in the organization, and without an end.
+   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it
+   * must hold every capability of the role in the organization, and without an end.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.CreateExternalGroupRoleMapping
    */
@@ -554,7 +554,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Deletes a mapping. What it gave ends for sign-ins that are under way, too.
+   * Delete a mapping. What it gave ends for sign-ins that are under way, too.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.DeleteExternalGroupRoleMapping
    */
@@ -564,7 +564,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes up to 1,000 mappings of one identity provider. Uids that do not exist are passed over; one of another
+   * Delete up to 1,000 mappings of one identity provider. Uids that do not exist are passed over; one of another
    * provider is INVALID_ARGUMENT, and nothing is deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.BatchDeleteExternalGroupRoleMappings
@@ -575,7 +575,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof BatchDeleteExternalGroupRoleMappingsResponseSchema;
   },
   /**
-   * Lists the mappings that the caller may see.
+   * List the mappings visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.ListExternalGroupRoleMappings
    */

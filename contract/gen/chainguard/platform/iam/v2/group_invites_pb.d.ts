@@ -584,8 +584,8 @@ export declare const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvites
  */
 export declare const GroupInvitesService: GenService<{
   /**
-   * Makes an invite. The answer has its code, which is not shown again. Whoever makes it must hold every capability of
-   * the role in the group, for as long as the role is promised, and still when somebody accepts.
+   * Create an invite. The answer has its code, which is not shown again. Whoever makes it must hold every capability
+   * of the role in the group, for as long as the role is promised, and still when somebody accepts.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */
@@ -595,7 +595,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * One invite by its uid.
+   * Get an invite by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.GetGroupInvite
    */
@@ -605,7 +605,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Deletes an invite: its code can no longer be accepted. Who has joined with it keeps the role.
+   * Delete an invite: its code can no longer be accepted. Who has joined with it keeps the role.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.DeleteGroupInvite
    */
@@ -615,7 +615,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the invites that the caller may see.
+   * List the invites visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.ListGroupInvites
    */

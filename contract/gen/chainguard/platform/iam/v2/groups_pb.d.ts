@@ -799,7 +799,7 @@ export declare const OrgStatusSchema: GenEnum<OrgStatus, OrgStatusJson>;
  */
 export declare const GroupsService: GenService<{
   /**
-   * One group by its uid.
+   * Get a group by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.GetGroup
    */
@@ -809,7 +809,7 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Deletes a group. Its role bindings, invites, subscriptions, overlays, requests for libraries and account
+   * Delete a group. Its role bindings, invites, subscriptions, overlays, requests for libraries and account
    * association are deleted along. Refused (FAILED_PRECONDITION) when these are more than 10,000, and while the group
    * still holds groups, repos, identities, custom roles or identity providers.
    *
@@ -821,7 +821,7 @@ export declare const GroupsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the groups that the caller may see.
+   * List the groups visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.ListGroups
    */
@@ -831,7 +831,7 @@ export declare const GroupsService: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * Makes a group. Without a parent it is an organization: only the operator makes these, or every person where the
+   * Create a group. Without a parent it is an organization: only the operator makes these, or every person where the
    * operator allows it, who then owns the new one.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CreateGroup
@@ -842,7 +842,7 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Changes a group: only the fields that the mask names.
+   * Update a group: only the fields that the mask names.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.UpdateGroup
    */
@@ -852,8 +852,8 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Finds the organization whose verified domain is that of the caller's verified e-mail address. Shows its uid, name
-   * and whether it is verified; NOT_FOUND whenever there is none to show, for whatever reason.
+   * Look up the organization with the verified domain of the caller's verified email address. Shows its uid, name and
+   * whether it is verified; NOT_FOUND whenever there is none to show, for whatever reason.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.LookupGroup
    */
@@ -863,7 +863,7 @@ export declare const GroupsService: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of an organization to let the caller in. They learn of it by an event that they can subscribe to;
+   * Request access to an organization from its owners. They learn of it by an event that they can subscribe to;
    * nothing else changes. NOT_FOUND unless it is the organization that LookupGroup shows. Once in 24 hours, then
    * RESOURCE_EXHAUSTED.
    *
@@ -875,7 +875,7 @@ export declare const GroupsService: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller's verified e-mail address is one for which there may be an organization: a company's, not
+   * Check whether the domain of the caller's verified email address can identify an organization: a company's, not
    * one of a free mail service.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CheckEligibility

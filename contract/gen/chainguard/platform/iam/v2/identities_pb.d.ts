@@ -1556,7 +1556,7 @@ export declare const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePr
  */
 export declare const IdentitiesService: GenService<{
   /**
-   * Makes an identity that workloads assume. People are made by signing in. Exactly one way to assume it is needed,
+   * Create an identity that workloads assume. People are made by signing in. Exactly one way to assume it is needed,
    * such as a claim match. When strangers could act as it, the header `Gantry-Warning` of the answer says so.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.CreateIdentity
@@ -1567,7 +1567,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * One identity by its uid.
+   * Get an identity by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.GetIdentity
    */
@@ -1577,8 +1577,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than 10,000.
-   * Nobody can act as it from then on.
+   * Delete an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than
+   * 10,000. Nobody can act as it from then on.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.DeleteIdentity
    */
@@ -1588,7 +1588,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Changes an identity: only the fields that the mask names. Who changes the way to assume it or moves its end later
+   * Update an identity: only the fields that the mask names. Who changes the way to assume it or moves its end later
    * must hold what the identity is bound to. The answer may have a `Gantry-Warning`, as that of CreateIdentity.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentity
@@ -1599,7 +1599,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Lists the identities that the caller may see.
+   * List the identities visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.ListIdentities
    */
@@ -1609,7 +1609,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof ListIdentitiesResponseSchema;
   },
   /**
-   * Computes the uid that a person with this issuer and subject has, registered or not. Nothing is looked up.
+   * Compute the uid of the user with this issuer and subject, registered or not. Nothing is looked up.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.LookupIdentity
    */
@@ -1619,8 +1619,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof LookupIdentityResponseSchema;
   },
   /**
-   * Changes what the caller has told about itself: only the fields that the mask names. People only; others are refused
-   * with PERMISSION_DENIED.
+   * Update the caller's own metadata: only the fields that the mask names. People only; others are refused with
+   * PERMISSION_DENIED.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentityMetadata
    */

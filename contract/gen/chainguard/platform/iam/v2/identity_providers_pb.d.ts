@@ -1451,7 +1451,7 @@ export declare const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResp
  */
 export declare const IdentityProvidersService: GenService<{
   /**
-   * Lists the identity providers that the caller may see.
+   * List the identity providers visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.ListIdentityProviders
    */
@@ -1461,7 +1461,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof ListIdentityProvidersResponseSchema;
   },
   /**
-   * One identity provider by its uid.
+   * Get an identity provider by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.GetIdentityProvider
    */
@@ -1471,7 +1471,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Makes an identity provider. Whoever makes it must hold every capability of the default role in the group, and
+   * Create an identity provider. Whoever makes it must hold every capability of the default role in the group, and
    * without an end.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
@@ -1482,7 +1482,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Changes an identity provider: only the fields that the mask names. Who changes the default role or how people sign
+   * Update an identity provider: only the fields that the mask names. Who changes the default role or how people sign
    * in must hold what a sign-in gives. With another issuer or client id a client secret is needed anew.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.UpdateIdentityProvider
@@ -1493,7 +1493,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Deletes an identity provider together with its group mappings. People who signed in through it stay, with their
+   * Delete an identity provider together with its group mappings. People who signed in through it stay, with their
    * role bindings.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.DeleteIdentityProvider
@@ -1504,8 +1504,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Makes the first SCIM token of a provider. It is shown here and never again, and does nothing until SetScimEnabled.
-   * FAILED_PRECONDITION when there ever was one: then RegenerateScimToken makes the next.
+   * Create the first SCIM token of an identity provider. It is shown here and never again, and does nothing until
+   * SetScimEnabled. FAILED_PRECONDITION when there ever was one: then RegenerateScimToken makes the next.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.GenerateScimToken
    */
@@ -1515,8 +1515,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Makes a new SCIM token; the old one works on for a while. The token is shown here and never again. It can be made
-   * after a revocation, too. NOT_FOUND when there was none before, ABORTED when the etag is out of date.
+   * Create a new SCIM token; the old one stays valid for a while. The token is shown here and never again. It can be
+   * made after a revocation, too. NOT_FOUND when there was none before, ABORTED when the etag is out of date.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RegenerateScimToken
    */
@@ -1526,7 +1526,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Ends every SCIM token of the provider at once. Needs no etag, and leaves the endpoint on or off as it is.
+   * Revoke all SCIM tokens of an identity provider. Needs no etag, and leaves the endpoint on or off as it is.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RevokeScimToken
    */
@@ -1536,8 +1536,9 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Turns the SCIM endpoint of the provider on or off. On needs two identities that are bound as owners of the
-   * organization and are no people of the provider, else FAILED_PRECONDITION. ABORTED when the etag is out of date.
+   * Enable or disable the SCIM endpoint of an identity provider. On needs two identities that are bound as owners of
+   * the organization and are no people of the provider, else FAILED_PRECONDITION. ABORTED when the etag is out of
+   * date.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

@@ -865,7 +865,7 @@ export declare const BatchCreateRoleBindingsResponseSchema: GenMessage<BatchCrea
  */
 export declare const RoleBindingsService: GenService<{
   /**
-   * One role binding by its uid.
+   * Get a role binding by its uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.GetRoleBinding
    */
@@ -875,7 +875,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Makes a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
+   * Create a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
    * binding lasts. ALREADY_EXISTS when the identity has the role there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.CreateRoleBinding
@@ -886,7 +886,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Deletes a role binding. Its rights end at once.
+   * Delete a role binding. Its rights end at once.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.DeleteRoleBinding
    */
@@ -896,7 +896,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the role bindings that the caller may see.
+   * List the role bindings visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.ListRoleBindings
    */
@@ -906,7 +906,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof ListRoleBindingsResponseSchema;
   },
   /**
-   * Makes up to 25 role bindings in one group: all of them or none. Each as CreateRoleBinding makes it.
+   * Create up to 25 role bindings in one group: all of them or none. Each as CreateRoleBinding makes it.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.BatchCreateRoleBindings
    */
@@ -916,7 +916,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof BatchCreateRoleBindingsResponseSchema;
   },
   /**
-   * Changes a role binding: only the fields that the mask names. Whoever changes it must hold every capability of the
+   * Update a role binding: only the fields that the mask names. Whoever changes it must hold every capability of the
    * role in the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.UpdateRoleBinding

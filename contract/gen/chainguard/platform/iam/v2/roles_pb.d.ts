@@ -470,7 +470,7 @@ export declare const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jso
  */
 export declare const RolesService: GenService<{
   /**
-   * One role by its uid. Built-in roles are seen by everybody.
+   * Get a role by its uid. Built-in roles are seen by everybody.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.GetRole
    */
@@ -480,7 +480,7 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists the built-in roles and the custom ones that the caller may see.
+   * List the built-in roles, and the custom roles visible to the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.ListRoles
    */
@@ -490,8 +490,7 @@ export declare const RolesService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Makes a custom role, for its group and everything below it. Whoever makes it must hold each of its capabilities
-   * there.
+   * Create a custom role for a group and its descendants. Whoever makes it must hold each of its capabilities there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.CreateRole
    */
@@ -501,7 +500,7 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Changes a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
+   * Update a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
    * changes them must hold all of them in the group, without an end. Built-in roles are refused with
    * FAILED_PRECONDITION.
    *
@@ -513,7 +512,7 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Deletes a custom role. Refused (FAILED_PRECONDITION) while a role binding, an invite that has not ended, an
+   * Delete a custom role. Refused (FAILED_PRECONDITION) while a role binding, an invite that has not ended, an
    * identity provider or a group mapping refers to it. Built-in roles cannot be deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.DeleteRole

@@ -497,8 +497,8 @@ export declare const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDe
  */
 export declare const TermsService: GenService<{
   /**
-   * Accepts documents for a group and everything below it. All of them or none. Accepting twice changes nothing, and an
-   * acceptance cannot be taken back.
+   * Accept terms documents for a group and its descendants. All of them or none. Accepting twice changes nothing, and
+   * an acceptance cannot be taken back.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.AcceptTerms
    */
@@ -508,7 +508,7 @@ export declare const TermsService: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what the group, or one above it, has accepted.
+   * List the terms accepted for a group or its ancestors.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.ListTermsAcceptances
    */

@@ -831,7 +831,7 @@ export declare const EcosystemSchema: GenEnum<Ecosystem, EcosystemJson>;
  */
 export declare const ArtifactsService: GenService<{
   /**
-   * Lists the library artifacts of the catalogue.
+   * List the library artifacts of the catalog.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifacts
    */
@@ -841,7 +841,7 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactsResponseSchema;
   },
   /**
-   * Lists the versions of one artifact, the newest first in the order of its ecosystem. NOT_FOUND where there is no such
+   * List the versions of an artifact, newest first in the order of its ecosystem. NOT_FOUND where there is no such
    * artifact.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifactVersions
@@ -852,7 +852,7 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactVersionsResponseSchema;
   },
   /**
-   * How many artifacts the catalogue has of each ecosystem that is asked for.
+   * Count the artifacts of the catalog by ecosystem.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.GetArtifactCount
    */

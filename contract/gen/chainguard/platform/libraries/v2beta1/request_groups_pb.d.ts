@@ -3513,9 +3513,9 @@ export declare const RequestedLibraryCVEStatusSchema: GenEnum<RequestedLibraryCV
  */
 export declare const RequestGroupsService: GenService<{
   /**
-   * Makes a request group from a file or from a list of libraries, 2,000 at most, and compares them with the catalogue. It is
-   * a draft until it is submitted. A line that names no exact version of one library becomes an item that has to be removed
-   * first; what is no file of its format is refused whole.
+   * Create a request group from a file or a list of at most 2,000 libraries, and compare them with the catalog. It is
+   * a draft until it is submitted. A line that names no exact version of one library becomes an item that has to be
+   * removed first; what is no file of its format is refused whole.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.CreateRequestGroup
    */
@@ -3525,7 +3525,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Lists the request groups of a group and of those below it.
+   * List the request groups of a group and its descendants.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestGroups
    */
@@ -3535,7 +3535,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestGroupsResponseSchema;
   },
   /**
-   * Gets one request group by its uid.
+   * Get a request group by its uid.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.GetRequestGroup
    */
@@ -3545,8 +3545,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Lists the items of one request group, in the order in which they were given. Removed ones are left out unless
-   * `include_removed` says otherwise.
+   * List the items of a request group, in their original order. Removed ones are left out unless `include_removed`
+   * says otherwise.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestGroupItems
    */
@@ -3556,7 +3556,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestGroupItemsResponseSchema;
   },
   /**
-   * Submits a draft, after its items were compared with the catalogue again. FAILED_PRECONDITION where it is submitted
+   * Submit a draft after comparing its items with the catalog again. FAILED_PRECONDITION where it is submitted
    * already, has no items, or has items without an exact version. From then on its items do not change.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.SubmitRequestGroup
@@ -3567,7 +3567,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Changes the name of a request group.
+   * Rename a request group.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.UpdateRequestGroup
    */
@@ -3577,7 +3577,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Marks items of a draft as removed; they can be restored. FAILED_PRECONDITION once it is submitted.
+   * Mark items of a draft as removed; they can be restored. FAILED_PRECONDITION once it is submitted.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RemoveItems
    */
@@ -3587,7 +3587,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RemoveItemsResponseSchema;
   },
   /**
-   * Restores items of a draft that were removed. FAILED_PRECONDITION once it is submitted.
+   * Restore removed items of a draft. FAILED_PRECONDITION once it is submitted.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RestoreItems
    */
@@ -3597,7 +3597,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RestoreItemsResponseSchema;
   },
   /**
-   * Deletes a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
+   * Delete a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.DeleteRequestGroup
    */
@@ -3607,7 +3607,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Compares the items with the catalogue again, as after an import. Of what was submitted the status follows.
+   * Compare the items with the catalog again. Of what was submitted the status follows.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.RefreshCoverage
    */
@@ -3617,7 +3617,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RequestGroupSchema;
   },
   /**
-   * Lists the libraries of all submitted request groups of a group and of those below it, each library once. Removed items do
+   * List the libraries of all submitted request groups of a group and its descendants, each once. Removed items do
    * not count.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestedLibraries
@@ -3628,8 +3628,8 @@ export declare const RequestGroupsService: GenService<{
     output: typeof ListRequestedLibrariesResponseSchema;
   },
   /**
-   * Lists the versions of one library that submitted request groups of a group and of those below it ask for. Empty where
-   * none does.
+   * List the requested versions of a library in the submitted request groups of a group and its descendants. Empty
+   * where none does.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.ListRequestedLibraryVersions
    */

@@ -73,7 +73,7 @@ export declare const PingResponseSchema: GenMessage<PingResponse, {jsonType: Pin
  */
 export declare const PingService: GenService<{
   /**
-   * Answers `pong` as long as the server takes requests. Needs no token.
+   * Return `pong` while the server accepts requests. Needs no token.
    *
    * @generated from rpc chainguard.platform.ping.v2.PingService.Ping
    */

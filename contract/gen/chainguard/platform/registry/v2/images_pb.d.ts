@@ -209,7 +209,7 @@ export declare const SizeSchema: GenMessage<Size, {jsonType: SizeJson}>;
  */
 export declare const ImagesService: GenService<{
   /**
-   * The architectures that an image is built for. NOT_FOUND when nothing is known of the digest in the repo.
+   * Get the architectures of an image. NOT_FOUND when nothing is known of the digest in the repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ImagesService.GetArchitectures
    */
@@ -219,7 +219,7 @@ export declare const ImagesService: GenService<{
     output: typeof ArchitecturesSchema;
   },
   /**
-   * How large an image is for one architecture. NOT_FOUND when the image has none such.
+   * Get the size of an image for one architecture. NOT_FOUND when the image has none such.
    *
    * @generated from rpc chainguard.platform.registry.v2.ImagesService.GetSize
    */

@@ -1481,7 +1481,7 @@ export declare const CatalogTierSchema: GenEnum<CatalogTier, CatalogTierJson>;
  */
 export declare const ReposService: GenService<{
   /**
-   * One repo by its uid.
+   * Get a repo by its uid.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.GetRepo
    */
@@ -1491,7 +1491,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Makes a repo in a group. ALREADY_EXISTS when the group has one of that name, unless `update_existing` is true.
+   * Create a repo in a group. ALREADY_EXISTS when the group has one of that name, unless `update_existing` is true.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.CreateRepo
    */
@@ -1501,7 +1501,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Changes a repo: only the fields that the mask names.
+   * Update a repo: only the fields that the mask names.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.UpdateRepo
    */
@@ -1511,7 +1511,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Deletes a repo together with its tags. Their history, its images, overlay bindings and scan reports are deleted
+   * Delete a repo together with its tags. Their history, its images, overlay bindings and scan reports are deleted
    * along. Refused (FAILED_PRECONDITION) when tags and overlay bindings are more than 10,000.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.DeleteRepo
@@ -1522,7 +1522,7 @@ export declare const ReposService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the repos that the caller may see.
+   * List the repos visible to the caller.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.ListRepos
    */
@@ -1532,7 +1532,7 @@ export declare const ReposService: GenService<{
     output: typeof ListReposResponseSchema;
   },
   /**
-   * The readme of a repo; `content` is empty when it has none.
+   * Get the readme of a repo; `content` is empty if it has none.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.GetRepoReadme
    */
@@ -1542,7 +1542,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoReadmeSchema;
   },
   /**
-   * Changes the readme of a repo; an empty `content` that the mask names removes it.
+   * Update the readme of a repo; an empty `content` in the mask removes it.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.UpdateRepoReadme
    */

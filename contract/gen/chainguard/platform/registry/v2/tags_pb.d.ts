@@ -505,7 +505,7 @@ export declare const ListTagsResponseSchema: GenMessage<ListTagsResponse, {jsonT
  */
 export declare const TagsService: GenService<{
   /**
-   * One tag by its uid.
+   * Get a tag by its uid.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.GetTag
    */
@@ -515,7 +515,7 @@ export declare const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Lists the tags that the caller may see.
+   * List the tags visible to the caller.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.ListTags
    */
@@ -525,8 +525,8 @@ export declare const TagsService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Makes the tag, or points the tag of that name at the given digest. `deprecated` and `bundles` of a tag that exists
-   * become what the request says, and empty when it leaves them out. The digest need not have been pushed.
+   * Create a tag, or move the existing tag of that name to the digest. `deprecated` and `bundles` of a tag that
+   * exists become what the request says, and empty when it leaves them out. The digest need not have been pushed.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.CreateTag
    */
@@ -536,7 +536,7 @@ export declare const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Deletes a tag. Its history and the image that it points at stay.
+   * Delete a tag. Its history and the image that it points at stay.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.DeleteTag
    */

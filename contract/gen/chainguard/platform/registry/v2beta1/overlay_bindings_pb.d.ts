@@ -448,7 +448,7 @@ export declare const ListOverlayBindingsResponseSchema: GenMessage<ListOverlayBi
  */
 export declare const OverlayBindingsService: GenService<{
   /**
-   * Binds an overlay to tags of a repo. Stored and shown; this server assembles no images.
+   * Bind an overlay to tags of a repo. Stored and shown; this server assembles no images.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.CreateOverlayBinding
    */
@@ -458,7 +458,7 @@ export declare const OverlayBindingsService: GenService<{
     output: typeof OverlayBindingSchema;
   },
   /**
-   * One overlay binding by its uid.
+   * Get an overlay binding by its uid.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.GetOverlayBinding
    */
@@ -468,7 +468,7 @@ export declare const OverlayBindingsService: GenService<{
     output: typeof OverlayBindingSchema;
   },
   /**
-   * Lists the overlay bindings that the caller may see.
+   * List the overlay bindings visible to the caller.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.ListOverlayBindings
    */
@@ -478,7 +478,7 @@ export declare const OverlayBindingsService: GenService<{
     output: typeof ListOverlayBindingsResponseSchema;
   },
   /**
-   * Deletes an overlay binding. The overlay stays.
+   * Delete an overlay binding. The overlay stays.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlayBindingsService.DeleteOverlayBinding
    */

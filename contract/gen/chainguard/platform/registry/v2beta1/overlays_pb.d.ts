@@ -406,7 +406,7 @@ export declare const ListOverlaysResponseSchema: GenMessage<ListOverlaysResponse
  */
 export declare const OverlaysService: GenService<{
   /**
-   * One overlay by its uid.
+   * Get an overlay by its uid.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.GetOverlay
    */
@@ -416,7 +416,7 @@ export declare const OverlaysService: GenService<{
     output: typeof OverlaySchema;
   },
   /**
-   * Lists the overlays that the caller may see.
+   * List the overlays visible to the caller.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.ListOverlays
    */
@@ -426,7 +426,7 @@ export declare const OverlaysService: GenService<{
     output: typeof ListOverlaysResponseSchema;
   },
   /**
-   * Makes an overlay in a group, for repos of the group and of those below it.
+   * Create an overlay in a group, for the repos of the group and its descendants.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.CreateOverlay
    */
@@ -436,7 +436,7 @@ export declare const OverlaysService: GenService<{
     output: typeof OverlaySchema;
   },
   /**
-   * Deletes an overlay. Refused (FAILED_PRECONDITION) while it is bound to a repo.
+   * Delete an overlay. Refused (FAILED_PRECONDITION) while it is bound to a repo.
    *
    * @generated from rpc chainguard.platform.registry.v2beta1.OverlaysService.DeleteOverlay
    */

@@ -1938,7 +1938,7 @@ export declare const EventTypeFilterSchema: GenEnum<EventTypeFilter, EventTypeFi
  */
 export declare const AdvisoriesService: GenService<{
   /**
-   * Gets one advisory by its uid, also one that was withdrawn.
+   * Get an advisory by its uid, including withdrawn ones.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.GetAdvisory
    */
@@ -1948,8 +1948,8 @@ export declare const AdvisoriesService: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Lists the advisories of the groups in which the caller may list them. Withdrawn ones are listed only where `uidp.ids`,
-   * `advisory_ids`, `legacy_advisory_ids` or `updated_since` asks for them.
+   * List the advisories of the groups where the caller can list them. Withdrawn ones are listed only where
+   * `uidp.ids`, `advisory_ids`, `legacy_advisory_ids` or `updated_since` asks for them.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.ListAdvisories
    */
