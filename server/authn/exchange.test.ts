@@ -81,12 +81,12 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   assert.equal(claimsOf(await services.exchange(await issuer.token(good), { identity: uid })).sub, uid);
   assert.equal(claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned })).sub, patterned);
   assert.equal(await refused({ sub: "robot-2" }), text("sub", `the token has "robot-2"; ${settings}`));
-  assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud", `the token has "https://elsewhere.example"; expected  ${ours}`));
-  assert.equal(await refused({ aud: undefined }), text("aud", `the token does not have it; expected  ${ours}`));
+  assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud", `the token has "https://elsewhere.example"; expected ${ours}`));
+  assert.equal(await refused({ aud: undefined }), text("aud", `the token does not have it; expected ${ours}`));
   assert.equal(await refused({ team: ["c", 1] }), text("team", `the token has ["c",1]; ${settings}`));
   assert.equal(await refused({ admin: false }), text("admin", `the token has false; ${settings}`));
   assert.equal(await refused({ admin: undefined }), text("admin", `the token does not have it; ${settings}`));
-  assert.equal(await refused({}, patterned), text("aud", `the token has "${publicUrl}"; expected  one that the pattern ${JSON.stringify("sts\\..*")} fits`));
+  assert.equal(await refused({}, patterned), text("aud", `the token has "${publicUrl}"; expected one that the pattern ${JSON.stringify("sts\\..*")} fits`));
   assert.equal(
     await refused({ aud: "x", team: "c" }),
     text("aud", `the token has "x"; ${settings}`),

@@ -436,7 +436,7 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
   ["a number where a list is wanted", "advisories", wolfi.replace(/advisories:[\s\S]*/, "advisories: 7\n"), 6, /^advisories must be a list/],
   ["a list where a name is wanted", "advisories", wolfi.replace("name: harbour", "name: [harbour]"), 4, /^package.name must be a text/],
   ["a schema of the future", "advisories", wolfi.replace("2.0.2", "3.0.0"), 1, /^schema-version must be of schema 2/],
-  ["an advisory twice", "advisories", wolfi.replace("CGA-5555-6666-7777", "CGA-2222-3333-4444"), 35, /stands twice/],
+  ["an advisory twice", "advisories", wolfi.replace("CGA-5555-6666-7777", "CGA-2222-3333-4444"), 35, /occurs twice/],
   ["an event of no known kind", "advisories", wolfi.replace("type: fixed", "type: repaired"), 13, /^advisories\[0\].events\[0\].type must be one of/],
   ["the 30th of February", "advisories", wolfi.replace("2025-03-02T10", "2025-02-30T10"), 12, /timestamp must be a time/],
   ["a time of the year 300000", "advisories", wolfi.replace("2025-03-02T10:00:00Z", "+300000-01-01T00:00:00Z"), 12, /timestamp must be a time/],

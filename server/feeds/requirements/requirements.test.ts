@@ -104,7 +104,7 @@ test("names of prototypes are names, in every format", async () => {
     const found = await readRequirements(format, content, "content");
     assert.equal(found.filter(({ problem }) => problem === "").length, 2, format);
   }
-  assert.match(await refusal(poetry, "__proto__ = 1\n[constructor.prototype]\npackage = 1"), /nothing in it/);
+  assert.match(await refusal(poetry, "__proto__ = 1\n[constructor.prototype]\npackage = 1"), /it requires no library/);
 });
 
 test("a POM's properties that name each other without end stay short and are no version", async () => {
