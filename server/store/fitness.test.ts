@@ -79,7 +79,7 @@ const causes: readonly (readonly [error: Error, cause: RegExp])[] = [
   [postgresError("26000", 'prepared statement "begin" does not exist'), /connection pooler .* \(transaction mode\)/],
   [postgresError("42P05", 'prepared statement "begin" already exists'), /connection pooler .* \(transaction mode\)/],
   [postgresError("08P01", "transaction blocks not allowed in statement pooling mode"), /connection pooler/],
-  [postgresError("25006", "cannot execute CREATE TABLE in a read-only transaction"), /^it is a standby/],
+  [postgresError("25006", "cannot execute CREATE TABLE in a read-only transaction"), /^it is a read-only standby/],
   [postgresError("28P01", 'password authentication failed for user "gantry"'), /^password authentication failed for user "gantry"$/],
   [Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }), /^ECONNREFUSED$/],
 ];

@@ -544,7 +544,7 @@ test("attack 156: a client that is none for this grant, or has a secret that eve
   const documents: readonly (readonly [object, RegExp])[] = [
     [{ redirect_uris: undefined }, /not a list/],
     [{ redirect_uris: [clientRedirect, 5] }, /not a list/],
-    [{ redirect_uris: [] }, /has listed/],
+    [{ redirect_uris: [] }, /has registered/],
     [{ redirect_uris: Array.from({ length: limits.clientRedirectsMax + 1 }, (_, index) => `https://a.example/${index}`) }, /too long/],
     [{ client_secret: "s" }, /secret/],
     [{ token_endpoint_auth_method: "client_secret_basic" }, /must be none/],

@@ -215,7 +215,7 @@ test("attack 184: a backup gives nobody the secrets, who has not the key, and is
   // Of a database whose key another one is, no backup is made that nobody could restore.
   const wrong = await admin(["backup", join(folder, "wrong.tar")], { ...environment, GANTRY_SECRET_KEY_FILE: otherKey });
   assert.equal(wrong.status, 1);
-  assert.match(wrong.err, /the secret key is not that of this database/);
+  assert.match(wrong.err, /the secret key does not match this database/);
 });
 
 test("attack 185: who puts an older state of the log back and says that it was restored is found out", async () => {
@@ -307,6 +307,6 @@ test("attack 198: bytes that the sums of a backup do not list take no blob's pla
   const at = join(folder, "forged.tar");
   for (const last of ["SHA256SUMS", "manifest.json", "manifest.seal"]) {
     await writeFile(at, await packTar(entries.toSpliced(behind(last), 0, forged)));
-    await isRefused(at, `behind ${last}`, /is not whole: .* stands where/);
+    await isRefused(at, `behind ${last}`, /is incomplete: found .* instead of/);
   }
 });

@@ -82,7 +82,7 @@ test("a lifecycle is never everybody's, and goes with its group", async () => {
   const path = join(folder, "group.json");
   await writeFile(path, ends("fender", { "1": true }));
   for (const isPublic of [true, false])
-    await assert.rejects(runImport(world, "lifecycle", [path], { public: isPublic }), { code: "INVALID_ARGUMENT", message: /never everybody's/ });
+    await assert.rejects(runImport(world, "lifecycle", [path], { public: isPublic }), { code: "INVALID_ARGUMENT", message: /belongs to its group/ });
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "harbour" } }), "uid");
   await runImport(world, "lifecycle", [path], { group });
   assert.deepEqual(

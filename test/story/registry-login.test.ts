@@ -232,7 +232,7 @@ test("a sign-in that the server takes no longer is not found, says why, and is n
   assert.deepEqual([first.code, first.stdout], [1, notFound]);
   assert.match(first.stderr, new RegExp(`^docker-credential-gantry: the sign-in at ${world.url} has ended: .*sign in again\n$`));
   await assert.rejects(stat(cached(env, "refresh-token")), { code: "ENOENT" });
-  assert.match((await helper(env, "get", host)).stderr, /nobody is signed in at \S+ here; gantry login --server \S+ signs you in\n$/);
+  assert.match((await helper(env, "get", host)).stderr, /authentication required at \S+\. Run gantry login --server \S+\n$/);
 });
 
 const skopeo = (env: Record<string, string>, args: readonly string[]): { status: number | null; stdout: string } =>
@@ -349,5 +349,5 @@ test("what cannot be made is said in one line", async () => {
     assert.match(stderr, says);
   }
   const nobody = await pullTokens({ XDG_CACHE_HOME: join(folder, "nobody") }, ["list"]);
-  assert.match(nobody.stderr, /^gantry: nobody is signed in at \S+ here; gantry login --server \S+ signs you in\n$/);
+  assert.match(nobody.stderr, /^gantry: authentication required at \S+\. Run gantry login --server \S+\n$/);
 });

@@ -98,8 +98,8 @@ test("what a secdb cannot say is in no file, and the list names it with its reas
     ["CGA-often", /several patched/],
     ["CGA-part", /origin packages/],
     ["CGA-arch", /architectures/],
-    ["CGA-one", /same number/],
-    ["CGA-other", /same number/],
+    ["CGA-one", /with the same ID/],
+    ["CGA-other", /with the same ID/],
     ["CGA-npm", /apk distributions/],
   ] as const)
     assert.match(entries.get(id) ?? "", reason, id);
