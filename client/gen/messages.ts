@@ -21,7 +21,7 @@ export interface AcceptTermsRequest {
   documentIds: readonly string[];
 }
 
-/** What was accepted. */
+/** The accepted documents. */
 export interface AcceptTermsResponse {
   /** Uid of the group. */
   group: string;
@@ -34,7 +34,7 @@ export interface AcceptTermsResponse {
  * none.
  */
 export interface AccountAssociation {
-  /** Uid of the group that it belongs to: an association has no uid of its own. */
+  /** Uid of the group that it belongs to: an association does not have its own uid. */
   uid: string;
   /** Human-readable name. */
   name: string;
@@ -130,7 +130,7 @@ export interface AccountAssociationGitHubInput {
 export interface AccountAssociationGitHubInstallation {
   /** Id that GitHub gave the installation. */
   installationId: string;
-  /** User or organization at GitHub in whose account it is installed. */
+  /** GitHub user or organization where it is installed. */
   name: string;
 }
 
@@ -138,7 +138,7 @@ export interface AccountAssociationGitHubInstallation {
 export interface AccountAssociationGitHubInstallationInput {
   /** Id that GitHub gave the installation. */
   installationId: string;
-  /** User or organization at GitHub in whose account it is installed. */
+  /** GitHub user or organization where it is installed. */
   name?: string | undefined;
 }
 
@@ -202,7 +202,7 @@ export type AccountAssociationPath =
  * none.
  */
 export interface AccountAssociationUpdate {
-  /** Uid of the group that it belongs to: an association has no uid of its own. */
+  /** Uid of the group that it belongs to: an association does not have its own uid. */
   uid: string;
   /** Human-readable name. */
   name?: string | undefined;
@@ -234,7 +234,7 @@ export type AccountProviderType =
   | "ACCOUNT_PROVIDER_TYPE_AMAZON"
   | "ACCOUNT_PROVIDER_TYPE_AZURE";
 
-/** What is known about a vulnerability in an artifact. */
+/** Statement about a vulnerability in an artifact. */
 export interface Advisory {
   /** Its uid: made by the server, never changed. */
   uid: string;
@@ -244,9 +244,9 @@ export interface Advisory {
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
-  /** When it was withdrawn, as its source told it no longer; absent while it holds. */
+  /** Time of withdrawal, when its source no longer had it; absent while it holds. */
   deleteTime?: string;
-  /** Who wrote it: the name that the document, its format or the import gives. */
+  /** Its author: the name that the document, its format or the import gives. */
   author: string;
   /** Name of the affected artifact. */
   artifactName: string;
@@ -262,7 +262,7 @@ export interface Advisory {
   componentType: string;
   /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers. */
   aliases: string[];
-  /** What happened, the oldest first. */
+  /** The events, oldest first. */
   events: AdvisoryEvent[];
   /** Number that the advisory had before; absent where it never had another. */
   legacyAdvisoryId?: string;
@@ -314,9 +314,9 @@ export interface AdvisoryEvent {
   createTime?: string;
   /** Raw findings behind the event. */
   findings: string;
-  /** Who recorded the event. */
+  /** Author of the event. */
   author: string;
-  /** Who reviewed the event. */
+  /** Reviewer of the event. */
   reviewer: string;
   /** How far the review is. */
   reviewState: ReviewState;
@@ -368,7 +368,7 @@ export interface AdvisoryEventDetectionNVDAPI {
   cpeFound: string;
 }
 
-/** What a scanner reported. */
+/** A report of a scanner. */
 export interface AdvisoryEventDetectionScanV1 {
   /** Name of the scanner. */
   scanner: string;
@@ -412,8 +412,8 @@ export interface AdvisoryEventFalsePositiveDetermination {
  * - `TYPE_VULNERABLE_CODE_VERSION_NOT_USED`: The component is there in a version without the vulnerability.
  * - `TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE`: The package does not carry the vulnerable code.
  * - `TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH`: The vulnerable code never runs.
- * - `TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY`: The vulnerable code runs, but an attacker cannot
- * reach it with input of theirs.
+ * - `TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY`: The vulnerable code runs, but attacker-controlled
+ * input cannot reach it.
  * - `TYPE_INLINE_MITIGATIONS_EXIST`: Protection that is built in stops the attack.
  */
 export type AdvisoryEventFalsePositiveDeterminationType =
@@ -481,7 +481,7 @@ export interface AffectedImage {
   tags: string[];
   /** Digest that the tags point at; empty where the group has no such repo or tags. */
   digest: string;
-  /** Architectures whose image has the package in this version. */
+  /** Architectures with the package in this version. */
   architectures: string[];
   /** Name of the package in the image. */
   packageName: string;
@@ -497,7 +497,7 @@ export interface AffectedImage {
   advisoryUid: string;
   /** Whether the image is affected, may be, or was. */
   state: AffectedImageState;
-  /** Since when the image is known to be affected, or was; anew when it becomes affected again. */
+  /** Since when the image is known to be affected, or was; set again if the image becomes affected again. */
   startTime?: string;
   /** When it ceased to be affected; absent while it is. */
   endTime?: string;
@@ -505,12 +505,12 @@ export interface AffectedImage {
   createTime: string;
   /** When anything in this entry last changed. */
   updateTime: string;
-  /** What no source judges in the image, whatever this advisory says; empty for a resolved one. */
+  /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved one. */
   unjudged: UnjudgedEcosystem[];
 }
 
 /**
- * What is known of an image and an advisory.
+ * Match of an image and an advisory.
  *
  * - `AFFECTED_IMAGE_STATE_UNSPECIFIED`: Not given.
  * - `AFFECTED_IMAGE_STATE_AFFECTED`: The advisory says that this version of the package is affected.
@@ -585,16 +585,16 @@ export interface AuditEntry {
   createTime: string;
   /** When it was added to the chain of hashes, a moment after `create_time`. */
   sealTime?: string;
-  /** Uid of the identity that did it; empty where nobody was signed in, and for what the server did by itself. */
+  /** Uid of the identity that did it; empty for anonymous requests, and for actions of the server itself. */
   callerUid: string;
   /**
-   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Of
-   * a sign-in for an OAuth client that came with an authorization code also client_id, the address of the client's
+   * Claims of the identity's token: iss, sub, aud, and the e-mail address where the issuer verified it. Of a
+   * sign-in for an OAuth client that came with an authorization code also client_id, the address of the client's
    * document. Absent, like address and program, of a person who has not agreed to belong to the organization.
    */
   act: Record<string, string>;
   /**
-   * What was called: the full name of an operation, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`;
+   * The operation: the full name of an operation, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`;
    * for what is no operation, the path or the command.
    */
   operation: string;
@@ -605,8 +605,8 @@ export interface AuditEntry {
   /** How it ended: `OK`, or the code of the refusal, such as `PERMISSION_DENIED` or `UNAUTHENTICATED`. */
   code: string;
   /**
-   * How many calls the entry stands for: more than one where many were refused in a minute and only counted. Of an
-   * import of feeds, how many records it made, changed or withdrew.
+   * Number of requests that the entry represents: more than one where many were refused in a minute and only
+   * counted. Of an import of feeds, how many records it made, changed or withdrew.
    */
   count: string;
   /**
@@ -616,7 +616,7 @@ export interface AuditEntry {
   bindingUids: string[];
   /** The IP address that it came from; empty for commands on the server's own machine. */
   remoteAddress: string;
-  /** What the client program calls itself (the header User-Agent). */
+  /** The header User-Agent of the client. */
   userAgent: string;
   /** Id of the request, as its answer named it. */
   requestId: string;
@@ -664,7 +664,7 @@ export interface AvailabilitySummary {
   notFoundUpstream: number;
   /** Never to be in the catalogue. Always 0 here. */
   wontBuild: number;
-  /** Whose requirement does not name one exact version of one library. */
+  /** Items with a requirement that does not name an exact version. */
   invalidRequirement: number;
   /** On the way into the catalogue. Nothing is built here: always 0. */
   building: number;
@@ -696,7 +696,7 @@ export interface BatchCreateRoleBindingsResponse {
 export interface BatchDeleteExternalGroupRoleMappingsRequest {
   /** Identity provider of all of them. */
   parent: string;
-  /** Uids of the mappings, each below `parent`. The same one may stand there twice. */
+  /** Uids of the mappings, each below `parent`. A group may be listed twice. */
   names: readonly string[];
 }
 
@@ -718,9 +718,9 @@ export interface BuildReport {
   lockedConfig: string;
   /** How it ended. */
   result: BuildReportResult;
-  /** What was noticed and did not stop the build. */
+  /** Warnings of the build. */
   warnings: string[];
-  /** What the build wrote. */
+  /** Output of the build. */
   log: string;
   /** Digest of the image that was made. */
   digest: string;
@@ -780,7 +780,7 @@ export interface BuildStatusFailures {
   total: number;
 }
 
-/** What is known of the remediation of a library's vulnerabilities: never answered here. */
+/** State of the remediation of a library's vulnerabilities: never answered here. */
 export interface CVERemediation {
   /** How far it is. */
   status: CVERemediationStatus;
@@ -788,12 +788,12 @@ export interface CVERemediation {
   remediatedCount: number;
   /** How many vulnerabilities there are. */
   cveCount: number;
-  /** What was decided. */
+  /** The decision. */
   decision: CVERemediationDecision;
 }
 
 /**
- * What was decided about vulnerabilities: never answered here.
+ * Decisions about vulnerabilities: never answered here.
  *
  * - `CVE_REMEDIATION_DECISION_UNSPECIFIED`: Nothing was decided.
  * - `CVE_REMEDIATION_DECISION_NOT_AFFECTED`: The library is not affected.
@@ -809,7 +809,7 @@ export type CVERemediationDecision =
 /**
  * How far the remediation of vulnerabilities is: never answered here.
  *
- * - `CVE_REMEDIATION_STATUS_UNSPECIFIED`: Nobody scans it.
+ * - `CVE_REMEDIATION_STATUS_UNSPECIFIED`: It is not scanned.
  * - `CVE_REMEDIATION_STATUS_SCAN_QUEUED`: It waits to be scanned.
  * - `CVE_REMEDIATION_STATUS_NO_HIGH_CRITICAL_CVES`: It has no vulnerabilities of high or critical severity.
  * - `CVE_REMEDIATION_STATUS_REVIEWING`: Its vulnerabilities are being examined.
@@ -832,22 +832,23 @@ export interface CVERemediationSummary {
   scanQueued: number;
   /** Items without vulnerabilities of high or critical severity. */
   noHighCriticalCves: number;
-  /** Items whose vulnerabilities are being examined. */
+  /** Items with vulnerabilities under examination. */
   reviewing: number;
-  /** Items whose vulnerabilities are being fixed. */
+  /** Items with fixes in progress. */
   inProgress: number;
-  /** Items whose vulnerabilities are remediated. */
+  /** Items with remediated vulnerabilities. */
   complete: number;
-  /** Items whose vulnerabilities will not be remediated. */
+  /** Items with vulnerabilities that will not be remediated. */
   wontRemediate: number;
   /** Vulnerabilities that are remediated. */
   remediatedCount: number;
 }
 
 /**
- * What a role can allow. Values are listed by number, which is also the order in which a role shows them.
+ * Permissions that a role can grant. Values are listed by number, which is also the order in which a role shows
+ * them.
  *
- * - `UNKNOWN`: Stands for every capability that this server does not know. Grants nothing.
+ * - `UNKNOWN`: Represents every capability unknown to this server. Grants nothing.
  */
 export type Capability =
   | "UNKNOWN"
@@ -1078,7 +1079,7 @@ export interface CapabilityReason {
   /** True: the identity holds it at the place. */
   held: boolean;
   /**
-   * Where it is held, the role bindings that give it; where it is not, those that come near (25 at most), with why
+   * If permitted, the role bindings that grant it; where it is not, those that come near (25 at most), with why
    * they are not enough.
    */
   grants: Grant[];
@@ -1112,7 +1113,7 @@ export interface Chart {
   version: string;
   /** Version of the application that it installs. */
   appVersion: string;
-  /** What it installs, in a sentence. */
+  /** One-sentence description of its content. */
   description: string;
   /** Charts that it needs. */
   dependencies: ChartDependency[];
@@ -1124,7 +1125,7 @@ export interface Chart {
   raw: string;
   /** values.yaml as it is. */
   values: string;
-  /** What its authors say has changed. */
+  /** The authors' list of changes. */
   changelog: string;
 }
 
@@ -1160,7 +1161,7 @@ export interface ChartImageBinding {
  * Whether a chart needs an image.
  *
  * - `REQUIREMENT_REQUIRED`: In every installation.
- * - `REQUIREMENT_OPTIONAL`: Where a setting asks for it.
+ * - `REQUIREMENT_OPTIONAL`: If a setting requires it.
  */
 export type ChartImageRequirement =
   | "REQUIREMENT_UNSPECIFIED"
@@ -1171,11 +1172,11 @@ export type ChartImageRequirement =
 export interface CheckAccountAssociationRequest {
   /** Uid of the group. */
   uid: string;
-  /** Provider whose part of the association is meant. */
+  /** Provider of the association to check. */
   providerType: AccountProviderType;
 }
 
-/** What came of it. */
+/** The result. */
 export interface CheckAccountAssociationResponse {
   /** Whether the association can be used. `CHECK_STATUS_NOT_READY` on this server, always. */
   status: CheckStatus;
@@ -1188,7 +1189,7 @@ export interface CheckAccountAssociationResponse {
   message: string;
 }
 
-/** Empty: whom it is about follows from the caller's token. */
+/** Empty: the user is taken from the caller's token. */
 export interface CheckEligibilityRequest {
 }
 
@@ -1227,12 +1228,12 @@ export interface ComponentGraphEdge {
   subjectId: string;
   /** The second one, by its id in the document. */
   predicateId: string;
-  /** What the first one does to the second. */
+  /** Relationship of the first element to the second. */
   type: ComponentGraphEdgeType;
 }
 
 /**
- * What the first one does to the second.
+ * Relationship of the first element to the second.
  *
  * - `DESCRIBES`: It describes it: the document and what it is about.
  * - `CONTAINS`: It contains it.
@@ -1289,8 +1290,8 @@ export type CoverageState =
   | "COVERAGE_STATE_OS_UNSUPPORTED";
 
 /**
- * What stands behind a count or a list of affected images: which images were judged, and what was not. It is
- * about all images in the groups that were asked for, whatever else the request filters by.
+ * Basis of a count or a list of affected images: which images were judged, and what was not. It is about all
+ * images in the groups that were asked for, whatever else the request filters by.
  */
 export interface CoverageStatement {
   /** Images that tags name. */
@@ -1299,7 +1300,7 @@ export interface CoverageStatement {
   unjudgedImageCount: number;
   /** The ecosystems and releases that no source judges in some group; 100 at most. */
   ecosystems: UnjudgedEcosystem[];
-  /** How many ecosystems and releases there are besides. */
+  /** Number of further ecosystems and releases. */
   furtherEcosystemCount: number;
   /** The images with something that no source judges; 100 at most. `uidp` narrows them to a group. */
   images: UnjudgedImage[];
@@ -1365,7 +1366,7 @@ export interface CreateIdentityRequest {
 
 /** The overlay to bind, and to what. */
 export interface CreateOverlayBindingRequest {
-  /** Uid of the repo whose tags get it. */
+  /** Uid of the repo of the tags. */
   parent: string;
   /** Uid of the overlay: of the repo's group, or of one above it. */
   overlay: string;
@@ -1418,8 +1419,8 @@ export interface CreateRequestGroupRequest {
   /** Name of the file, with or without folders: says the format where `format` does not, and is kept. */
   filename?: string | undefined;
   /**
-   * What the libraries are for, such as a version of Python; 32 entries at most. Changes nothing: requirements
-   * count whatever their markers say.
+   * Target of the libraries, such as a version of Python; 32 entries at most. Changes nothing: requirements count
+   * whatever their markers say.
    */
   ecosystemContext?: Record<string, string> | undefined;
   /** True: vulnerabilities in the libraries are to be remediated. Kept as a wish. False when absent. */
@@ -1466,7 +1467,7 @@ export interface CreateTagRequest {
   tag: TagInput;
 }
 
-/** What is added to an image when it is assembled. */
+/** Additions to an image at assembly. */
 export interface CustomOverlay {
   /** Packages and where they come from. */
   contents?: CustomOverlayImageContents;
@@ -1620,7 +1621,7 @@ export interface CustomOverlayImageContentsRuntimeKeyringEntryInput {
   content: string;
 }
 
-/** What is added to an image when it is assembled. */
+/** Additions to an image at assembly. */
 export interface CustomOverlayInput {
   /** Packages and where they come from. */
   contents?: CustomOverlayImageContentsInput | undefined;
@@ -1736,12 +1737,12 @@ export interface DeletedKind {
 export interface Deletion {
   /**
    * Its uid: that of the place where the deleted resource lay, and 16 hex characters. Of an organization or a
-   * person, which lie nowhere, their own uid and 16 hex characters: there nobody but the operator has a right.
+   * person, which lie nowhere, their own uid and 16 hex characters: only the operator has permissions there.
    */
   uid: string;
   /** Uid of the group, or other resource, in which the deleted resource lay; empty where it lay in none. */
   parentUid: string;
-  /** What was deleted: the full name of its message, such as `chainguard.platform.iam.v2.Group`. */
+  /** The deleted resource: the full name of its message, such as `chainguard.platform.iam.v2.Group`. */
   resourceType: string;
   /** Uid of what was deleted. It comes back with the same. */
   resourceUid: string;
@@ -1755,9 +1756,9 @@ export interface Deletion {
   updateTime: string;
   /** Until when it can be brought back. */
   expireTime?: string;
-  /** What is kept of it, by kind, the deleted resource itself included. */
+  /** Kept resources by kind, including the deleted resource itself. */
   kinds: DeletedKind[];
-  /** How many rows are kept in all, also of what is no resource of its own, such as the manifests of a repo. */
+  /** Number of kept rows, including rows that are not resources, such as the manifests of a repo. */
   rowCount: string;
   /** In the answer of an undelete: what went along and stays gone; 100 at most. */
   leftOut: LeftOut[];
@@ -1788,13 +1789,13 @@ export interface Delivery {
   /** How often it was sent since it was asked for, by the event or by a redelivery. */
   attempts: number;
   /**
-   * What the last attempt came to: `2xx` to `5xx`, `unreachable` or `timeout`; empty before the first. No more of
-   * the answer is kept.
+   * Result of the last attempt: `2xx` to `5xx`, `unreachable` or `timeout`; empty before the first. No more of the
+   * answer is kept.
    */
   statusClass: string;
-  /** How long the sink took to answer the last attempt, in milliseconds; absent where nobody answered. */
+  /** How long the sink took to answer the last attempt, in milliseconds; absent if there was no response. */
   latencyMs: number;
-  /** When it is sent next; tells something only while it is pending. */
+  /** When it is sent next; meaningful only while it is pending. */
   nextAttemptTime?: string;
   /** When the event came up for delivery. */
   createTime: string;
@@ -1803,15 +1804,14 @@ export interface Delivery {
 }
 
 /**
- * What becomes of an event on its way to one subscription.
+ * State of an event's delivery to one subscription.
  *
  * - `DELIVERY_STATE_UNSPECIFIED`: Not given.
  * - `DELIVERY_STATE_PENDING`: To be sent, at once or at `next_attempt_time`.
  * - `DELIVERY_STATE_WAITING`: Waits for an earlier event of the same subject, which has to be sent first.
  * - `DELIVERY_STATE_DELIVERED`: The sink answered with 2xx.
  * - `DELIVERY_STATE_DEAD`: Every attempt failed. It is sent again only when it is asked for.
- * - `DELIVERY_STATE_DROPPED`: Not sent: whoever made the subscription may not receive the group's events any
- * more.
+ * - `DELIVERY_STATE_DROPPED`: Not sent: the creator of the subscription can no longer receive the group's events.
  */
 export type DeliveryState =
   | "DELIVERY_STATE_UNSPECIFIED"
@@ -1821,7 +1821,7 @@ export type DeliveryState =
   | "DELIVERY_STATE_DEAD"
   | "DELIVERY_STATE_DROPPED";
 
-/** With which Helm charts the images of a repo are installed, as somebody has recorded it. */
+/** The recorded Helm charts that install the images of a repo. */
 export interface Deployment {
   /** Uid of the repo. */
   id: string;
@@ -1851,7 +1851,7 @@ export interface DetectionDetectionTypeNVDAPI {
   cpeFound: string;
 }
 
-/** What a scanner reported. */
+/** A report of a scanner. */
 export interface DetectionDetectionTypeScanV1 {
   /** Name of the scanner. */
   scanner: string;
@@ -1895,7 +1895,7 @@ export interface Document {
 export interface DocumentAdvisory {
   /** Public number of the advisory, such as `CGA-xxxx-xxxx-xxxx`. */
   id: string;
-  /** What happened, the oldest first. Only approved events. */
+  /** The events, oldest first. Only approved events. */
   events: DocumentEvent[];
   /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers. */
   aliases: string[];
@@ -1958,16 +1958,15 @@ export type Ecosystem =
   | "ECOSYSTEM_PYTHON";
 
 /**
- * What a role binding does for a right.
+ * Effect of a role binding on a permission.
  *
  * - `EFFECT_UNSPECIFIED`: Not given.
  * - `EFFECT_GIVES`: It gives the right.
  * - `EFFECT_EXPIRED`: It gave the right until it ended.
  * - `EFFECT_ROLE_LACKS_CAPABILITY`: It holds at the place, but its role does not have the capability.
- * - `EFFECT_ELSEWHERE`: It gives the right somewhere else: below the place or beside it.
- * - `EFFECT_OUTSIDE_IDENTITY_GROUP`: It lies above or beside the group that the identity belongs to, and so gives
- * nothing.
- * - `EFFECT_NO_IDENTITY`: Nobody has signed in as this identity yet, it has ended, or it is gone.
+ * - `EFFECT_ELSEWHERE`: It gives the right somewhere else: not an ancestor of the group.
+ * - `EFFECT_OUTSIDE_IDENTITY_GROUP`: It is outside the group of the identity, and so grants nothing.
+ * - `EFFECT_NO_IDENTITY`: The identity was never used, has expired, or was deleted.
  * - `EFFECT_SUSPENDED`: It would give the right, but the organization is suspended.
  * - `EFFECT_PENDING`: It would give the right once the user accepts membership in the organization, or signs in
  * through the organization's identity provider.
@@ -2023,8 +2022,8 @@ export interface EolTag {
   /** Name of the tag. */
   name: string;
   /**
-   * The product whose version the tag holds, such as `nginx`: the one whose lifecycle was imported under the last
-   * part of the repo's name, without `-fips`. Absent where there is none.
+   * The product in the tag, such as `nginx`: the lifecycle imported under the last part of the repo's name, without
+   * `-fips`. Absent where there is none.
    */
   mainPackageName: string;
   /** Whether the image is still maintained although its version has ended. */
@@ -2083,9 +2082,9 @@ export type EolTagStatus =
   | "TAG_IN_GRACE"
   | "TAG_INACTIVE";
 
-/** Something that happened, as subscriptions are told of it. */
+/** An event, as sent to subscriptions. */
 export interface Event {
-  /** Its uid: that of the group that it is told to, and 16 hex characters, its position. */
+  /** Its uid: the uid of its group and 16 hex characters, its position. */
   uid: string;
   /** Its place in the order of all events: grows, without gaps over the whole server. */
   position: string;
@@ -2099,7 +2098,7 @@ export interface Event {
   subject: string;
   /** Full name of the message that is the `body` in `data`. */
   bodyType: string;
-  /** What a delivery of it carries, byte for byte: JSON with `actor` and `body`. */
+  /** The body of its deliveries, byte for byte: JSON with `actor` and `body`. */
   data: string;
   /** Id of the request that made it happen, as its answer named it; empty where none did. */
   requestId: string;
@@ -2131,7 +2130,7 @@ export type EventTypeFilter =
   | "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX"
   | "EVENT_TYPE_FILTER_PATCHED";
 
-/** What the new access token shall be good for. */
+/** Scope of the new access token. */
 export interface ExchangeRefreshTokenRequest {
   /** Audiences of the token. */
   aud?: readonly string[] | undefined;
@@ -2143,7 +2142,7 @@ export interface ExchangeRefreshTokenRequest {
   scopes?: readonly string[] | undefined;
 }
 
-/** What the access token shall be good for. */
+/** Scope of the access token. */
 export interface ExchangeRequest {
   /** Audiences of the token. */
   aud?: readonly string[] | undefined;
@@ -2164,13 +2163,13 @@ export interface ExchangeRequest {
 
 /** Who, what, and where. */
 export interface ExplainRequest {
-  /** Uid of the group that the question is about. What is held there is held for everything in it. */
+  /** Uid of the group that the question is about. Permissions there apply to all its descendants. */
   place: string;
   /** Uid of the identity that the question is about; absent: the caller. */
   identityUid?: string | undefined;
   /**
-   * What it wants to do: a capability (`repo.list`), or an operation by its full name
-   * (`chainguard.platform.registry.v2.ReposService/ListRepos`), all of whose capabilities are asked for.
+   * The requested action: a capability (`repo.list`), or an operation by its full name
+   * (`chainguard.platform.registry.v2.ReposService/ListRepos`), which stands for all capabilities that it requires.
    * INVALID_ARGUMENT where none is called so, or the operation asks for no capability.
    */
   action: string;
@@ -2186,7 +2185,7 @@ export interface ExplainResponse {
   capabilities: CapabilityReason[];
 }
 
-/** What the Exploit Prediction Scoring System computes. Additive: not part of the public contract. */
+/** The score of the Exploit Prediction Scoring System. Additive: not part of the public contract. */
 export interface ExploitPrediction {
   /** How likely exploitation is within 30 days, from 0 to 1. */
   score: number;
@@ -2260,8 +2259,8 @@ export interface FalsePositiveDetermination {
  * - `TYPE_VULNERABLE_CODE_VERSION_NOT_USED`: The component is there in a version without the vulnerability.
  * - `TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE`: The package does not carry the vulnerable code.
  * - `TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH`: The vulnerable code never runs.
- * - `TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY`: The vulnerable code runs, but an attacker cannot
- * reach it with input of theirs.
+ * - `TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY`: The vulnerable code runs, but attacker-controlled
+ * input cannot reach it.
  * - `TYPE_INLINE_MITIGATIONS_EXIST`: Protection that is built in stops the attack.
  */
 export type FalsePositiveDeterminationType =
@@ -2278,7 +2277,7 @@ export type FalsePositiveDeterminationType =
 export interface Feed {
   /** Its uid: that of the group, and 16 hex characters. */
   uid: string;
-  /** What it is imported as: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`. */
+  /** Kind of the import: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`. */
   kind: string;
   /** The address without user, password and query, or the name of the file or directory. */
   sourceName: string;
@@ -2330,7 +2329,7 @@ export type FeedHoldReason =
  * - `FEED_STATE_UNSPECIFIED`: Not imported since the upgrade to the first version that knows states.
  * - `FEED_STATE_OK`: The source was read and everything that it says is imported.
  * - `FEED_STATE_HELD`: The source was read, and something was held back: `detail` says what.
- * - `FEED_STATE_FAILED`: The source could not be fetched or read to its end. What it said before stays.
+ * - `FEED_STATE_FAILED`: The source could not be fetched or read to its end. Earlier content stays.
  */
 export type FeedState =
   | "FEED_STATE_UNSPECIFIED"
@@ -2344,7 +2343,7 @@ export interface File2 {
   id: string;
   /** Its path. */
   name: string;
-  /** What kinds of file it is. */
+  /** Kinds of the file. */
   types: string[];
 }
 
@@ -2525,7 +2524,7 @@ export interface GetRepoCountBySourceRequest {
   id: string;
 }
 
-/** Whose readme to get. */
+/** The repo. */
 export interface GetRepoReadmeRequest {
   /** Uid of the repo. */
   uid: string;
@@ -2539,7 +2538,7 @@ export interface GetRepoRequest {
 
 export interface GetRepoTagsSummaryRequest {
   repoId: string;
-  /** True: tags that stand for signatures, attestations and SBOMs of other images are not counted. */
+  /** True: tags of signatures, attestations and SBOMs of other images are not counted. */
   excludeReferrers?: boolean | undefined;
   /** True: tags that end with a date (`1.27-20260131`) are not counted. */
   excludeDates?: boolean | undefined;
@@ -2607,7 +2606,7 @@ export interface Grant {
   effect: Effect;
   /** True: the role binding is in a group above the place. */
   inherited: boolean;
-  /** True: the role binding is where the caller may not see any. Nothing is told of it but its `effect`. */
+  /** True: the role binding is where the caller may not see any. Only its `effect` is shown. */
   hidden: boolean;
   /** Uid of the role binding; empty for the operator of the server, who needs none. */
   bindingUid: string;
@@ -2642,8 +2641,8 @@ export interface Group {
    */
   resourceLimits: Record<string, number>;
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization
-   * whose name is a domain; folders have none.
+   * True when the operator has verified who owns the organization. Set by the operator only, on an organization
+   * named like a domain; folders have none.
    */
   verified: boolean;
   /** When it was made. */
@@ -2651,7 +2650,7 @@ export interface Group {
   /** When it was last changed. */
   updateTime: string;
   /**
-   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and
+   * The purpose of the organization. Only the operator sets it: it is needed to make a verified organization, and
    * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    */
   kind: OrgKind;
@@ -2660,9 +2659,8 @@ export interface Group {
 }
 
 /**
- * Names a group in a list whose entries have no place of their own in the hierarchy. Where both are set, both
- * hold. The numbers are those of chainguard.platform.common.UIDPFilter, which has more fields and is for entries
- * that have a place.
+ * Names a group in a list of entries that are not part of the hierarchy. If both are set, both apply. The numbers
+ * are those of chainguard.platform.common.UIDPFilter, which has more fields and is for entries that have a place.
  */
 export interface GroupFilterInput {
   /** Uid of a group: it and everything below it. */
@@ -2683,22 +2681,22 @@ export interface GroupInput {
   /** Free text on one line. */
   description?: string | undefined;
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization
-   * whose name is a domain; folders have none.
+   * True when the operator has verified who owns the organization. Set by the operator only, on an organization
+   * named like a domain; folders have none.
    */
   verified?: boolean | undefined;
   /**
-   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and
+   * The purpose of the organization. Only the operator sets it: it is needed to make a verified organization, and
    * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    */
   kind?: OrgKind | undefined;
 }
 
-/** An invitation to a group: whoever hands in its code gets the role there. It cannot be changed. */
+/** An invitation to a group: a user who redeems its code receives the role there. It cannot be changed. */
 export interface GroupInvite {
   /** Its uid: made by the server, never changed. */
   uid: string;
-  /** Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it. */
+  /** Uid of the role granted on acceptance: a built-in one, or one of this group or of one above it. */
   roleUid: string;
   /** The role, looked up for the reader. */
   role?: GroupInviteRole;
@@ -2710,7 +2708,7 @@ export interface GroupInvite {
    */
   expirationTime?: string;
   /**
-   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it
+   * True: the invite is deleted after one user has joined with it. False: any number of people may join until it
    * ends.
    */
   singleUse: boolean;
@@ -2723,28 +2721,28 @@ export interface GroupInvite {
   /** When it was last changed. Additive: not part of the public message. */
   updateTime: string;
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future.
-   * Absent: the binding never ends. Additive: not part of the public message.
+   * Expiry of the granted role binding, and the latest expiry of the invite; in the future. Absent: the binding
+   * never ends. Additive: not part of the public message.
    */
   expireTime?: string;
 }
 
-/** An invitation to a group: whoever hands in its code gets the role there. It cannot be changed. */
+/** An invitation to a group: a user who redeems its code receives the role there. It cannot be changed. */
 export interface GroupInviteInput {
-  /** Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it. */
+  /** Uid of the role granted on acceptance: a built-in one, or one of this group or of one above it. */
   roleUid: string;
   /** Only a person with this verified address may accept; empty: anybody with the code. */
   email?: string | undefined;
   /** How long the invite can be accepted, from now: a second at least, 30 days at most. */
   ttl: string;
   /**
-   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it
+   * True: the invite is deleted after one user has joined with it. False: any number of people may join until it
    * ends.
    */
   singleUse?: boolean | undefined;
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future.
-   * Absent: the binding never ends. Additive: not part of the public message.
+   * Expiry of the granted role binding, and the latest expiry of the invite; in the future. Absent: the binding
+   * never ends. Additive: not part of the public message.
    */
   expireTime?: string | undefined;
 }
@@ -2783,12 +2781,12 @@ export interface GroupUpdate {
   /** Free text on one line. */
   description?: string | undefined;
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization
-   * whose name is a domain; folders have none.
+   * True when the operator has verified who owns the organization. Set by the operator only, on an organization
+   * named like a domain; folders have none.
    */
   verified?: boolean | undefined;
   /**
-   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and
+   * The purpose of the organization. Only the operator sets it: it is needed to make a verified organization, and
    * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    */
   kind?: OrgKind | undefined;
@@ -2859,13 +2857,13 @@ export interface Holder {
   /** The person's verified e-mail address; empty where there is none, or the caller may not see it. */
   email: string;
   /**
-   * What gives it the capability: role bindings, or being the operator of the server. EFFECT_PENDING: what would
-   * give it.
+   * The role bindings that grant the capability: role bindings, or being the operator of the server.
+   * EFFECT_PENDING: what would give it.
    */
   grants: Grant[];
 }
 
-/** Somebody or something that acts. */
+/** A user or workload. */
 export interface Identity {
   /** Its uid: made by the server, never changed. */
   uid: string;
@@ -2885,18 +2883,18 @@ export interface Identity {
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
-  /** Tokens of an OIDC issuer whose claims match. */
+  /** Tokens of an OIDC issuer with matching claims. */
   claimMatch?: IdentityClaimMatch;
   /** Tokens signed with one of the given keys. */
   staticKeys?: IdentityStaticKeys;
-  /** Callers whose signed request AWS confirms. */
+  /** Callers with a signed request that AWS confirms. */
   awsIdentity?: IdentityAWSIdentity;
-  /** A service of the public platform. This server runs none, so nobody can act as such an identity. */
+  /** A service of the public platform. This server has none, so such an identity cannot be assumed. */
   servicePrincipal?: ServicePrincipal;
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when
-   * it is set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the
-   * public message.
+   * When it ends, however it is assumed: after that, it cannot be assumed with any token. In the future when it is
+   * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
+   * message.
    */
   expireTime?: string;
 }
@@ -3008,7 +3006,7 @@ export interface IdentityClaimMatchV1 {
   claimPatterns: Record<string, string>;
 }
 
-/** Somebody or something that acts. */
+/** A user or workload. */
 export interface IdentityInput {
   /** Human-readable name. */
   name: string;
@@ -3016,23 +3014,23 @@ export interface IdentityInput {
   description?: string | undefined;
   /** Company of the person, as an update of the identity says. It is not the one in IdentityMetadata. */
   company?: string | undefined;
-  /** Tokens of an OIDC issuer whose claims match. */
+  /** Tokens of an OIDC issuer with matching claims. */
   claimMatch?: IdentityClaimMatchInput | undefined;
   /** Tokens signed with one of the given keys. */
   staticKeys?: IdentityStaticKeysInput | undefined;
-  /** Callers whose signed request AWS confirms. */
+  /** Callers with a signed request that AWS confirms. */
   awsIdentity?: IdentityAWSIdentityInput | undefined;
-  /** A service of the public platform. This server runs none, so nobody can act as such an identity. */
+  /** A service of the public platform. This server has none, so such an identity cannot be assumed. */
   servicePrincipal?: ServicePrincipal | undefined;
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when
-   * it is set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the
-   * public message.
+   * When it ends, however it is assumed: after that, it cannot be assumed with any token. In the future when it is
+   * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
+   * message.
    */
   expireTime?: string | undefined;
 }
 
-/** What a person has told about itself. Kept and shown to that person; nothing else follows from it. */
+/** Metadata that a user set. Kept and shown to that person; nothing else follows from it. */
 export interface IdentityMetadata {
   /** Uid of the person's identity. */
   uid: string;
@@ -3074,7 +3072,7 @@ export interface IdentityMetadata {
   updateTime?: string;
 }
 
-/** What a person has told about itself. Kept and shown to that person; nothing else follows from it. */
+/** Metadata that a user set. Kept and shown to that person; nothing else follows from it. */
 export interface IdentityMetadataInput {
   /** Company, as the person says. */
   company?: string | undefined;
@@ -3186,7 +3184,7 @@ export interface IdentityProviderOIDC {
   issuer: string;
   /** Client id that the provider has given. */
   clientId: string;
-  /** Scopes to ask for at sign-in besides `openid`. */
+  /** Scopes to request at sign-in in addition to `openid`. */
   additionalScopes: string[];
   /** Claim of the ID token that lists the person's groups, for group mappings. Empty: no groups are read. */
   groupsClaim: string;
@@ -3225,7 +3223,7 @@ export interface IdentityProviderOIDCInput {
    * unless the mask names this very field.
    */
   clientSecret?: string | undefined;
-  /** Scopes to ask for at sign-in besides `openid`. */
+  /** Scopes to request at sign-in in addition to `openid`. */
   additionalScopes?: readonly string[] | undefined;
   /** Claim of the ID token that lists the person's groups, for group mappings. Empty: no groups are read. */
   groupsClaim?: string | undefined;
@@ -3254,7 +3252,7 @@ export type IdentityProviderPath =
 
 /** State of the SCIM endpoint. */
 export interface IdentityProviderSCIM {
-  /** True when the endpoint takes requests. A token is needed besides. */
+  /** True when the endpoint takes requests. A token is required too. */
   enabled: boolean;
   /** Address of this provider's SCIM endpoint. */
   endpointUrl: string;
@@ -3313,8 +3311,8 @@ export interface IdentityStaticKeys {
   /** Subject that the token must name. */
   subject: string;
   /**
-   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
-   * act by it.
+   * Public keys as a JWK set in JSON. Private keys are refused; an invalid key set is stored, but the identity
+   * cannot be assumed with it.
    */
   issuerKeys: string;
   /** When the keys stop being accepted: in the future, within 365 days. Absent: 365 days from now. */
@@ -3330,8 +3328,8 @@ export interface IdentityStaticKeysInput {
   /** Subject that the token must name. */
   subject: string;
   /**
-   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
-   * act by it.
+   * Public keys as a JWK set in JSON. Private keys are refused; an invalid key set is stored, but the identity
+   * cannot be assumed with it.
    */
   issuerKeys: string;
   /** When the keys stop being accepted: in the future, within 365 days. Absent: 365 days from now. */
@@ -3348,7 +3346,7 @@ export interface IdentityStaticKeysV1 {
   audiences: string[];
 }
 
-/** Somebody or something that acts. */
+/** A user or workload. */
 export interface IdentityUpdate {
   /** Its uid: made by the server, never changed. */
   uid: string;
@@ -3358,18 +3356,18 @@ export interface IdentityUpdate {
   description?: string | undefined;
   /** Company of the person, as an update of the identity says. It is not the one in IdentityMetadata. */
   company?: string | undefined;
-  /** Tokens of an OIDC issuer whose claims match. */
+  /** Tokens of an OIDC issuer with matching claims. */
   claimMatch?: IdentityClaimMatchInput | undefined;
   /** Tokens signed with one of the given keys. */
   staticKeys?: IdentityStaticKeysInput | undefined;
-  /** Callers whose signed request AWS confirms. */
+  /** Callers with a signed request that AWS confirms. */
   awsIdentity?: IdentityAWSIdentityInput | undefined;
-  /** A service of the public platform. This server runs none, so nobody can act as such an identity. */
+  /** A service of the public platform. This server has none, so such an identity cannot be assumed. */
   servicePrincipal?: ServicePrincipal | undefined;
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when
-   * it is set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the
-   * public message.
+   * When it ends, however it is assumed: after that, it cannot be assumed with any token. In the future when it is
+   * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
+   * message.
    */
   expireTime?: string | undefined;
 }
@@ -3399,7 +3397,7 @@ export interface ImageConfig {
   entrypoint: string[];
   /** Arguments of the entrypoint, or the command where there is no entrypoint. */
   cmd: string[];
-  /** Paths whose data outlives the container. */
+  /** Paths with data that outlives the container. */
   volumes: Record<string, ImageConfigVolume>;
   /** Folder that the process starts in. */
   workingDir: string;
@@ -3467,7 +3465,7 @@ export interface ImageSbom {
 }
 
 /**
- * What became of an SBOM.
+ * Processing state of an SBOM.
  *
  * - `IMAGE_SBOM_STATE_UNSPECIFIED`: Not given.
  * - `IMAGE_SBOM_STATE_WAITING`: It was pushed and is going to be read.
@@ -3488,8 +3486,8 @@ export type ImageSbomState =
  * - `INPUT_FORMAT_REQUIREMENTS_TXT`: Requirements of pip, one on a line (requirements.txt).
  * - `INPUT_FORMAT_POETRY_LOCK`: The lock file of Poetry (poetry.lock).
  * - `INPUT_FORMAT_UV_LOCK`: The lock file of uv (uv.lock).
- * - `INPUT_FORMAT_MAVEN_GAV_LIST`: Maven artifacts, one on a line as `group:artifact:version`; or a pom.xml,
- * whose direct dependencies count.
+ * - `INPUT_FORMAT_MAVEN_GAV_LIST`: Maven artifacts, one on a line as `group:artifact:version`; or the direct
+ * dependencies of a pom.xml.
  */
 export type InputFormat =
   | "INPUT_FORMAT_UNSPECIFIED"
@@ -3498,7 +3496,7 @@ export type InputFormat =
   | "INPUT_FORMAT_UV_LOCK"
   | "INPUT_FORMAT_MAVEN_GAV_LIST";
 
-/** What a request group was made from. */
+/** Source of a request group. */
 export interface InputMetadata {
   /** Name of the file, where the request gave one. */
   filename: string;
@@ -3521,7 +3519,7 @@ export interface KnownExploited {
   dueDate: string;
   /** Whether it is known to be used in campaigns of ransomware. */
   ransomware: boolean;
-  /** What the catalogue asks for, as text. */
+  /** The action that the catalog requires, as text. */
   requiredAction: string;
 }
 
@@ -3604,7 +3602,7 @@ export interface ListAdvisoriesRequest {
   eventReviewers?: readonly string[] | undefined;
   /** Only advisories with an event of one of these types. `EVENT_TYPE_FILTER_UNSPECIFIED` is passed over. */
   eventTypes?: readonly EventTypeFilter[] | undefined;
-  /** Only advisories whose latest approved event is of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter. */
+  /** Only advisories with a latest approved event of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter. */
   latestEventType?: EventTypeFilter | undefined;
   /** Results per page: 50 when absent, 200 at most. */
   pageSize?: number | undefined;
@@ -3620,8 +3618,8 @@ export interface ListAdvisoriesRequest {
    */
   query?: string | undefined;
   /**
-   * Only advisories that changed after this time, withdrawn ones too: for whoever keeps a copy. Ordered by
-   * `update_time`, the last one's time is where to go on. Additive: not part of the public message.
+   * Only advisories that changed after this time, withdrawn ones too: for clients that keep a copy. Ordered by
+   * `update_time`: continue from the time of the last one. Additive: not part of the public message.
    */
   updatedSince?: string | undefined;
 }
@@ -3704,13 +3702,13 @@ export interface ListAffectedImagesResponse {
   /** The `skip` of the request. */
   skipped: number;
   /**
-   * What no source judges in the images of the groups that were asked for. An empty list means that nothing is
+   * Packages that no source covers, in the images of the requested groups. An empty list means that nothing is
    * affected as far as this says that everything was judged.
    */
   coverage?: CoverageStatement;
 }
 
-/** The artifact whose versions to list. */
+/** The artifact. */
 export interface ListArtifactVersionsRequest {
   /** The `uid` of the artifact. */
   artifactId: string;
@@ -3745,7 +3743,7 @@ export interface ListArtifactVersionsResponse {
 export interface ListArtifactsRequest {
   /** Only artifacts of these ecosystems; at least one. `ECOSYSTEM_UNSPECIFIED` is INVALID_ARGUMENT. */
   ecosystems: readonly Ecosystem[];
-  /** Only artifacts whose name contains this text, in any case. */
+  /** Only artifacts with this text in their name, case-insensitive. */
   query?: string | undefined;
   /** Only artifacts that are built for this version of CUDA, written exactly as the source has it. */
   cudaVersion?: string | undefined;
@@ -3791,15 +3789,15 @@ export interface ListAuditEntriesRequest {
    * `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50 at most.
    */
   operations?: readonly string[] | undefined;
-  /** Only what was done to exactly these uids, not to what lies below them; 50 at most. */
+  /** Only actions on exactly these uids, not on their descendants; 50 at most. */
   subjects?: readonly string[] | undefined;
   /** Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`. */
   codes?: readonly string[] | undefined;
   /** Only what was done after this time. */
   since?: string | undefined;
   /**
-   * Only entries with a greater number than this: goes on where an earlier reader of one organization's log
-   * stopped.
+   * Only entries with a greater number than this: continues after the last position that a client read of an
+   * organization's log.
    */
   afterSequence?: string | undefined;
   /** Results per page: 50 when absent, 200 at most. */
@@ -3943,7 +3941,7 @@ export interface ListEventsRequest {
   uidp?: UIDPFilterInput | undefined;
   /** Only events of exactly these types; 50 at most. */
   types?: readonly string[] | undefined;
-  /** Only events with a greater position than this: goes on where an earlier reader stopped. */
+  /** Only events with a greater position than this: continues after the last position that a client read. */
   afterPosition?: string | undefined;
   /** Results per page: 50 when absent, 200 at most. */
   pageSize?: number | undefined;
@@ -4031,7 +4029,7 @@ export interface ListGroupInvitesRequest {
   parent?: string | undefined;
   /** Narrows the list by place in the hierarchy. */
   uidp?: UIDPFilterInput | undefined;
-  /** Only the invite whose code carries this id: equal to its `key_id`. */
+  /** Only the invite with this ID in its code: equal to its `key_id`. */
   keyId?: string | undefined;
   /** Results per page: 50 when absent, 200 at most. */
   pageSize?: number | undefined;
@@ -4217,8 +4215,8 @@ export interface ListMembershipsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
   parent?: string | undefined;
   /**
-   * Narrows the list to organizations: by `ids`, or by `ancestors_of` to the one above a uid. Nothing lies above an
-   * organization, so that `descendants_of` and `children_of` find none.
+   * Narrows the list to organizations: by `ids`, or by `ancestors_of` to the one above a uid. Organizations have no
+   * parent, so `descendants_of` and `children_of` match none.
    */
   uidp?: UIDPFilterInput | undefined;
   /** Results per page: 50 when absent, 200 at most. */
@@ -4333,7 +4331,7 @@ export interface ListReposResponse {
   skipped: number;
 }
 
-/** The request group whose items to list, and which of them. */
+/** The request group, and a filter of its items. */
 export interface ListRequestGroupItemsRequest {
   /** Uid of the request group. */
   uid: string;
@@ -4353,7 +4351,7 @@ export interface ListRequestGroupItemsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
-  /** Lists nothing where the request group lies elsewhere. Additive: not part of the public message. */
+  /** The list is empty if the request group is in another group. Additive: not part of the public message. */
   uidp?: GroupFilterInput | undefined;
 }
 
@@ -4371,7 +4369,7 @@ export interface ListRequestGroupItemsResponse {
 
 /** Which request groups to list. */
 export interface ListRequestGroupsRequest {
-  /** Group whose request groups are meant, and those of all groups below it. */
+  /** Group of the request groups. Its descendants are included. */
   parent: string;
   /** Only drafts, or only submitted ones; absent: both. */
   state?: RequestGroupState | undefined;
@@ -4383,7 +4381,7 @@ export interface ListRequestGroupsRequest {
   source?: RequestSource | undefined;
   /** Only request groups with exactly this name. */
   name?: string | undefined;
-  /** True: only those whose vulnerabilities are to be remediated; false: only the others; absent: both. */
+  /** True: only those with requested remediation; false: only the others; absent: both. */
   forCveRemediation?: boolean | undefined;
   /** Results per page: 50 when absent, 200 at most. */
   pageSize?: number | undefined;
@@ -4411,7 +4409,7 @@ export interface ListRequestGroupsResponse {
 
 /** Which libraries to list. */
 export interface ListRequestedLibrariesRequest {
-  /** Group whose request groups are meant, and those of all groups below it. */
+  /** Group of the request groups. Its descendants are included. */
   parent: string;
   /** Only libraries of this ecosystem; absent: any. */
   ecosystem?: Ecosystem | undefined;
@@ -4445,9 +4443,9 @@ export interface ListRequestedLibrariesResponse {
   skipped: number;
 }
 
-/** The library whose requested versions to list, and which of them. */
+/** The library, and a filter of its versions. */
 export interface ListRequestedLibraryVersionsRequest {
-  /** Group whose request groups are meant, and those of all groups below it. */
+  /** Group of the request groups. Its descendants are included. */
   parent: string;
   /** Name of the library: of Python in any spelling that means the same, of Java exactly `group:artifact`. */
   name: string;
@@ -4488,9 +4486,9 @@ export interface ListResolvedVulnsReportsRequest {
    * and those of groups that the caller sees.
    */
   imageRefs: readonly ImageRefInput[];
-  /** First day: the day (UTC) in which this time lies. */
+  /** First day: the day (UTC) of this time. */
   startTime: string;
-  /** Last day, which counts too: the day (UTC) in which this time lies. At most 3,660 days are reported on at once. */
+  /** Last day, which counts too: the day (UTC) of this time. At most 3,660 days are reported on at once. */
   endTime: string;
   /**
    * Results per page: 50 when absent, 200 at most. Over gRPC a request that sets none of page_size, page_token,
@@ -4643,7 +4641,7 @@ export interface ListSubscriptionsResponse {
 }
 
 export interface ListSyncStatusesRequest {
-  /** Uid of the group whose repos are meant. */
+  /** Uid of the group of the repos. */
   registryId: string;
 }
 
@@ -4659,9 +4657,9 @@ export interface ListTagsRequest {
   updatedSince?: string | undefined;
   /** Also tags that attach something, such as a signature, to a digest: their names begin with `sha256-`. */
   includeReferrers?: boolean | undefined;
-  /** Also tags whose names end in a date: `-20` and six digits, such as `…-20240131`. */
+  /** Also tags with a date at the end of their names: `-20` and six digits, such as `…-20240131`. */
   includeDates?: boolean | undefined;
-  /** Also tags whose names end in a package revision: `-r` and digits, such as `…-r3`. */
+  /** Also tags with a package revision at the end of their names: `-r` and digits, such as `…-r3`. */
   includeEpochs?: boolean | undefined;
   /** Only tags that point at exactly this digest (`sha256:…`). */
   digest?: string | undefined;
@@ -4687,11 +4685,11 @@ export interface ListTagsResponse {
   skipped: number;
 }
 
-/** Whose acceptances to list. */
+/** The group. */
 export interface ListTermsAcceptancesRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
   parent?: string | undefined;
-  /** Uid of the group whose acceptances, and those of the groups above it, are listed. */
+  /** Uid of the group. Acceptances of its ancestors are included. */
   group: string;
   /** Results per page: 50 when absent, 200 at most. */
   pageSize?: number | undefined;
@@ -4755,8 +4753,8 @@ export interface ListVulnerabilityMetadataRequest {
    */
   knownRansomware?: boolean | undefined;
   /**
-   * Only vulnerabilities whose exploit prediction (EPSS score) is at least this, from 0 to 1. 0: no filter, so that
-   * those without a prediction are listed too. Additive: not part of the public message.
+   * Only vulnerabilities with at least this EPSS score, from 0 to 1. 0: no filter, so that those without a
+   * prediction are listed too. Additive: not part of the public message.
    */
   exploitScoreMin?: number | undefined;
 }
@@ -4773,7 +4771,7 @@ export interface ListVulnerabilityMetadataResponse {
   skipped: number;
 }
 
-/** Empty: whom it is about follows from the caller's token. */
+/** Empty: the user is taken from the caller's token. */
 export interface LookupGroupRequest {
 }
 
@@ -4783,7 +4781,7 @@ export interface LookupGroupResponse {
   group?: Excerpt<Group>;
 }
 
-/** Whom to look up. */
+/** The user to look up. */
 export interface LookupIdentityRequest {
   /** Issuer of the person's tokens. */
   issuer: string;
@@ -4791,7 +4789,7 @@ export interface LookupIdentityRequest {
   subject: string;
 }
 
-/** Who it is. */
+/** The identity. */
 export interface LookupIdentityResponse {
   /** Uid of the identity, whether or not the person is registered. */
   uid: string;
@@ -4814,7 +4812,7 @@ export interface ManifestDigestCountFilterRequest {
   parentId: string;
 }
 
-/** What is known of an image. */
+/** Metadata of an image. */
 export interface ManifestMetadata {
   /** Digest of the image; of an entry that named an index, that of its image. */
   digest: string;
@@ -4844,7 +4842,7 @@ export interface ManifestMetadataIndexFilterInput {
   arch?: string | undefined;
 }
 
-/** What is known of images. */
+/** Metadata of images. */
 export interface ManifestMetadataList {
   /** One entry for each image that the repo has, in the order of the request. Others are left out. */
   items: ManifestMetadata[];
@@ -4887,7 +4885,7 @@ export type MembershipState =
   | "MEMBERSHIP_STATE_DECLINED";
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * - `ORG_KIND_UNSPECIFIED`: Not given.
  * - `ORG_KIND_STARTER`: Free start.
@@ -4934,13 +4932,13 @@ export interface OsvPackageInput {
   purl?: string | undefined;
 }
 
-/** What is added to images when they are assembled, under a name. */
+/** Named additions to images at assembly. */
 export interface Overlay {
   /** Its uid: made by the server, never changed. */
   uid: string;
   /** Human-readable name; several overlays may have the same. */
   name: string;
-  /** What is added to the images, under the rules of a repo's own `custom_overlay`. */
+  /** Additions to the images, under the same rules as `custom_overlay` of a repo. */
   config?: CustomOverlay;
   /** When it was made. Additive: not part of the public message. */
   createTime: string;
@@ -4966,11 +4964,11 @@ export interface OverlayBinding {
   overlayUid: string;
 }
 
-/** What is added to images when they are assembled, under a name. */
+/** Named additions to images at assembly. */
 export interface OverlayInput {
   /** Human-readable name; several overlays may have the same. */
   name: string;
-  /** What is added to the images, under the rules of a repo's own `custom_overlay`. */
+  /** Additions to the images, under the same rules as `custom_overlay` of a repo. */
   config: CustomOverlayInput;
 }
 
@@ -4984,7 +4982,7 @@ export interface Package2 {
   version: string;
   /** Its licence, as an SPDX expression. */
   license: string;
-  /** What it is, in a sentence. */
+  /** One-sentence summary. */
   description: string;
   /** Its package URL. */
   purl: string;
@@ -5016,13 +5014,13 @@ export interface PackageVersion {
   latestVersion: string;
   /** True where it has long-term support today. */
   lts: boolean;
-  /** Where its source is. Not known here: never answered. */
+  /** Its source location. Not known here: never answered. */
   versionSource?: PackageVersionVersionSource;
 }
 
 /** The version lines of a product, and when they end. */
 export interface PackageVersionMetadata {
-  /** Version lines whose support has ended, that of today (UTC) included. */
+  /** Version lines with ended support, including lines that end today (UTC). */
   eolVersions: PackageVersion[];
   /** When an import last changed these facts, as `2026-01-31T08:00:00.000Z`. */
   lastUpdatedTimestamp: string;
@@ -5042,7 +5040,7 @@ export interface PackageVersionMetadataRequest {
   package: string;
 }
 
-/** Where the source of a version is. Not known here: never answered. */
+/** Source location of a version. Not known here: never answered. */
 export interface PackageVersionVersionSource {
   /** Name of the branch or tag there. */
   ref: string;
@@ -5158,7 +5156,7 @@ export interface RawToken {
 export interface RawVulnReport {
   /** Digest of the image. */
   digest: string;
-  /** What made the report. */
+  /** The scanner of the report. */
   scanner?: Scanner;
   /** When it was made. */
   createdAt?: string;
@@ -5303,14 +5301,14 @@ export interface RedeliverDeliveryRequest {
 
 /** A page about a vulnerability. */
 export interface Reference {
-  /** What is found there. */
+  /** The kind of content there. */
   type: ReferenceType;
   /** Address of the page. */
   url: string;
 }
 
 /**
- * What a reference leads to.
+ * The kind of a reference.
  *
  * - `TYPE_UNSPECIFIED`: Not given.
  * - `TYPE_ADVISORY`: An advisory on the vulnerability.
@@ -5393,7 +5391,7 @@ export interface RegistrationRequest {
 export interface RegistrySettings {
   /** Uid of the organization; another group is INVALID_ARGUMENT. */
   registryId: string;
-  /** True: each build is to get a tag of its own. False when absent. */
+  /** True: each build gets its own tag. False when absent. */
   uniqueTags: boolean;
   /** True: images are to be maintained for a while after the end of their version. False when absent. */
   eolGracePeriod: boolean;
@@ -5403,7 +5401,7 @@ export interface RegistrySettings {
 export interface RegistrySettingsRequest {
   /** Uid of the organization; another group is INVALID_ARGUMENT. */
   registryId: string;
-  /** True: each build is to get a tag of its own. False when absent. */
+  /** True: each build gets its own tag. False when absent. */
   uniqueTags?: boolean | undefined;
   /** True: images are to be maintained for a while after the end of their version. False when absent. */
   eolGracePeriod?: boolean | undefined;
@@ -5433,7 +5431,7 @@ export interface RemoveItemsRequest {
   itemUids: readonly string[];
 }
 
-/** What was removed. */
+/** The removed items. */
 export interface RemoveItemsResponse {
   /** How many items were removed; those that were so already do not count. */
   removedCount: number;
@@ -5477,17 +5475,17 @@ export interface Repo {
   aliases: string[];
   /** Names of the tags that you keep up to date. */
   activeTags: string[];
-  /** The repo whose content this one declares to copy. Stored; this server copies nothing. */
+  /** The declared source repo of this repo's content. Stored; this server copies nothing. */
   sync_config?: SyncConfig;
-  /** What is added to the image when it is assembled. Stored and shown; this server assembles no images. */
+  /** Additions to the image at assembly. Stored and shown; this server assembles no images. */
   customOverlay?: CustomOverlay;
   /** When it was made. */
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
   /**
-   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator
-   * has opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public
+   * True: the repo can be pulled without a token. Absent or false: pulls require a token, unless the operator
+   * allows anonymous pulls. A change also requires `role_bindings.create`. Additive: not part of the public
    * message.
    */
   anonymousPull?: boolean;
@@ -5513,13 +5511,13 @@ export interface RepoInput {
   aliases?: readonly string[] | undefined;
   /** Names of the tags that you keep up to date. */
   activeTags?: readonly string[] | undefined;
-  /** The repo whose content this one declares to copy. Stored; this server copies nothing. */
+  /** The declared source repo of this repo's content. Stored; this server copies nothing. */
   sync_config?: SyncConfigInput | undefined;
-  /** What is added to the image when it is assembled. Stored and shown; this server assembles no images. */
+  /** Additions to the image at assembly. Stored and shown; this server assembles no images. */
   customOverlay?: CustomOverlayInput | undefined;
   /**
-   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator
-   * has opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public
+   * True: the repo can be pulled without a token. Absent or false: pulls require a token, unless the operator
+   * allows anonymous pulls. A change also requires `role_bindings.create`. Additive: not part of the public
    * message.
    */
   anonymousPull?: boolean | undefined;
@@ -5635,19 +5633,19 @@ export interface RepoUpdate {
   aliases?: readonly string[] | undefined;
   /** Names of the tags that you keep up to date. */
   activeTags?: readonly string[] | undefined;
-  /** The repo whose content this one declares to copy. Stored; this server copies nothing. */
+  /** The declared source repo of this repo's content. Stored; this server copies nothing. */
   sync_config?: SyncConfigInput | undefined;
-  /** What is added to the image when it is assembled. Stored and shown; this server assembles no images. */
+  /** Additions to the image at assembly. Stored and shown; this server assembles no images. */
   customOverlay?: CustomOverlayInput | undefined;
   /**
-   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator
-   * has opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public
+   * True: the repo can be pulled without a token. Absent or false: pulls require a token, unless the operator
+   * allows anonymous pulls. A change also requires `role_bindings.create`. Additive: not part of the public
    * message.
    */
   anonymousPull?: boolean | undefined;
 }
 
-/** A list of libraries that somebody asks for. */
+/** A list of requested libraries. */
 export interface RequestGroup {
   /** Its uid: made by the server, never changed. */
   uid: string;
@@ -5681,7 +5679,7 @@ export interface RequestGroup {
   createdBy: string;
   /** Uid of the identity that submitted it; empty while it is a draft. */
   submittedBy: string;
-  /** What it was made from. */
+  /** Its source. */
   input?: InputMetadata;
   /** How many items the catalogue has and lacks, when they were last compared with it. */
   availabilitySummary?: AvailabilitySummary;
@@ -5781,7 +5779,7 @@ export type RequestGroupStatus =
   | "REQUEST_GROUP_STATUS_CANCELED"
   | "REQUEST_GROUP_STATUS_EXPIRED";
 
-/** A list of libraries that somebody asks for. */
+/** A list of requested libraries. */
 export interface RequestGroupUpdate {
   /** Its uid: made by the server, never changed. */
   uid: string;
@@ -5867,7 +5865,7 @@ export type RequestedLibraryBuildStatus =
 /**
  * How far the remediation of a library's vulnerabilities is: never answered here.
  *
- * - `REQUESTED_LIBRARY_CVE_STATUS_UNSPECIFIED`: Nobody scans it.
+ * - `REQUESTED_LIBRARY_CVE_STATUS_UNSPECIFIED`: It is not scanned.
  * - `REQUESTED_LIBRARY_CVE_STATUS_REVIEWING`: They are being examined.
  * - `REQUESTED_LIBRARY_CVE_STATUS_IN_PROGRESS`: They are being fixed.
  * - `REQUESTED_LIBRARY_CVE_STATUS_NO_HIGH_CRITICAL_CVES`: It has no vulnerabilities of high or critical severity.
@@ -5926,7 +5924,7 @@ export interface ResolvedVuln {
   cvssSeverities: DocumentSeverity[];
 }
 
-/** What was resolved on one day. */
+/** The vulnerabilities resolved on one day. */
 export interface ResolvedVulnsReport {
   /** The day, at midnight UTC. */
   date?: string;
@@ -5939,10 +5937,7 @@ export interface ResolvedVulnsReport {
   uid: string;
   /** When the day began. Additive: not part of the public message. */
   createTime?: string;
-  /**
-   * When the last of what it tells happened; when the day began, where nothing did. Additive: not part of the
-   * public message.
-   */
+  /** Time of its newest event; when the day began, where nothing did. Additive: not part of the public message. */
   updateTime?: string;
 }
 
@@ -5954,7 +5949,7 @@ export interface RestoreItemsRequest {
   itemUids: readonly string[];
 }
 
-/** What was restored. */
+/** The restored items. */
 export interface RestoreItemsResponse {
   /** How many items were restored; those that were so already do not count. */
   restoredCount: number;
@@ -5992,13 +5987,13 @@ export interface RevokeGroupSessionRequest {
   uid: string;
 }
 
-/** Whose SCIM tokens to end. */
+/** The identity provider. */
 export interface RevokeScimTokenRequest {
   /** Uid of the identity provider. */
   identityProviderUid: string;
 }
 
-/** What holds now. */
+/** The current state. */
 export interface RevokeScimTokenResponse {
   /** Uid of the identity provider. */
   identityProviderUid: string;
@@ -6025,8 +6020,8 @@ export interface Role {
   /** Free text on one line. */
   description: string;
   /**
-   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody
-   * can give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; callers
+   * can only grant permissions that they have. Internal ones need `CAP_INTERNAL` in the same role.
    */
   capabilities: Capability[];
   /** When it was made. */
@@ -6150,8 +6145,8 @@ export interface RoleInput {
   /** Free text on one line. */
   description?: string | undefined;
   /**
-   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody
-   * can give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; callers
+   * can only grant permissions that they have. Internal ones need `CAP_INTERNAL` in the same role.
    */
   capabilities?: readonly Capability[] | undefined;
 }
@@ -6172,8 +6167,8 @@ export interface RoleUpdate {
   /** Free text on one line. */
   description?: string | undefined;
   /**
-   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody
-   * can give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; callers
+   * can only grant permissions that they have. Internal ones need `CAP_INTERNAL` in the same role.
    */
   capabilities?: readonly Capability[] | undefined;
 }
@@ -6199,7 +6194,7 @@ export interface RotateSubscriptionSecretResponse {
   subscriptionUid: string;
 }
 
-/** What an image is made of. */
+/** Contents of an image. */
 export interface Sbom2 {
   /** Uid of the SBOM. */
   id: string;
@@ -6215,20 +6210,20 @@ export interface Sbom2 {
   format: string;
   /** When its tool wrote it. */
   generatedAt?: string;
-  /** Who is named as its author. */
+  /** Its declared author. */
   authors: string;
   /** Taken in or made here. */
   source: Sbom2Source;
   /** Name of the document. */
   name: string;
-  /** What the document says of itself. */
+  /** Metadata of the document. */
   description: string;
   /** Digest of the image. */
   digest?: string;
 }
 
 /**
- * Where an SBOM comes from.
+ * Origin of an SBOM.
  *
  * - `INGESTED`: It was pushed with the image.
  * - `GENERATED`: It was made here.
@@ -6249,7 +6244,7 @@ export interface SbomRequest {
   arch?: string | undefined;
 }
 
-/** What made a report. */
+/** The scanner of a report. */
 export interface Scanner {
   /** Which scanner it is. */
   name: ScannerName;
@@ -6259,7 +6254,7 @@ export interface Scanner {
   dbBuildTime?: string;
 }
 
-/** What made a report. */
+/** The scanner of a report. */
 export interface ScannerInput {
   /** Which scanner it is. */
   name?: ScannerName | undefined;
@@ -6272,7 +6267,7 @@ export interface ScannerInput {
 /**
  * Scanners that have a name of their own here.
  *
- * - `UNKNOWN`: Another tool; its name stands before its version: "govulncheck/v1.3.0".
+ * - `UNKNOWN`: Another tool; the name comes before the version: "govulncheck/v1.3.0".
  * - `GRYPE`: Grype.
  * - `TRIVY`: Trivy.
  */
@@ -6331,7 +6326,7 @@ export type ServicePrincipalV1 =
   | "MICROVM"
   | "SKILLS";
 
-/** What came of a registration. */
+/** The result of a registration. */
 export interface Session {
   /** Uid of the identity. */
   identity: string;
@@ -6365,7 +6360,7 @@ export interface SetScimEnabledRequest {
   etag: string;
 }
 
-/** What holds now. */
+/** The current state. */
 export interface SetScimEnabledResponse {
   /** Uid of the identity provider. */
   identityProviderUid: string;
@@ -6451,8 +6446,8 @@ export interface Subscription {
   /** Its uid: made by the server, never changed. */
   uid: string;
   /**
-   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where
-   * the operator lets private addresses be reached.
+   * URL to which events are sent by POST: an https URL without user name, password and fragment. http is taken only
+   * where the operator lets private addresses be reached.
    */
   sink: string;
   /** When it was made. Additive: not part of the public message. */
@@ -6481,8 +6476,8 @@ export interface Subscription {
 /** Delivers events to a web address: those of the group that is the parent of its uid, and of everything below it. */
 export interface SubscriptionInput {
   /**
-   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where
-   * the operator lets private addresses be reached.
+   * URL to which events are sent by POST: an https URL without user name, password and fragment. http is taken only
+   * where the operator lets private addresses be reached.
    */
   sink: string;
   /** Exact types of the events to send; empty: all types. Additive: not part of the public message. */
@@ -6493,7 +6488,7 @@ export interface SubscriptionInput {
 export interface SyncConfig {
   /** Uid of the repo to copy, which the caller may read (`repo.list`). A name or an image reference is refused. */
   source: string;
-  /** True when every build gets a tag of its own. Never set by this server. */
+  /** True if every build gets its own tag. Never set by this server. */
   uniqueTags: boolean;
   /** When the copying ends: 14 days after it was first declared. */
   expirationTime?: string;
@@ -6505,7 +6500,7 @@ export interface SyncConfig {
   azure: string;
   /** Overlay that is applied while copying. Never set by this server. */
   apkoOverlay: string;
-  /** True while copying goes on although the right to it has ended. Never set by this server. */
+  /** True while copying continues after the permission has expired. Never set by this server. */
   gracePeriod: boolean;
 }
 
@@ -6552,7 +6547,7 @@ export type SyncStatusStatus =
 export interface Tag {
   /** Its uid: made by the server, never changed. */
   uid: string;
-  /** Name of the tag, as it stands behind the colon of an image reference; once in its repo. */
+  /** Name of the tag, the part after the colon of an image reference; once in its repo. */
   name: string;
   /** Digest of the manifest that the tag points at. */
   digest: string;
@@ -6587,7 +6582,7 @@ export interface TagHistoryEntry {
 
 /** A name for a digest within a repo. */
 export interface TagInput {
-  /** Name of the tag, as it stands behind the colon of an image reference; once in its repo. */
+  /** Name of the tag, the part after the colon of an image reference; once in its repo. */
   name: string;
   /** Digest of the manifest that the tag points at. */
   digest: string;
@@ -6612,7 +6607,7 @@ export type TagPath =
 export interface TagUpdate {
   /** Its uid: made by the server, never changed. */
   uid: string;
-  /** Name of the tag, as it stands behind the colon of an image reference; once in its repo. */
+  /** Name of the tag, the part after the colon of an image reference; once in its repo. */
   name?: string | undefined;
   /** Digest of the manifest that the tag points at. */
   digest?: string | undefined;
@@ -6642,12 +6637,12 @@ export interface TagV1 {
 export interface TenantFix {
   /** Versions in which it is fixed. */
   versions: string[];
-  /** What is known of a fix. */
+  /** State of a fix. */
   state: TenantFixState;
 }
 
 /**
- * What is known of a fix.
+ * State of a fix.
  *
  * - `UNKNOWN`: The scanner says nothing of it.
  * - `FIXED`: There is a version without it.
@@ -6660,7 +6655,7 @@ export type TenantFixState =
   | "NOT_FIXED"
   | "WONT_FIX";
 
-/** What made a report. */
+/** The scanner of a report. */
 export interface TenantScanner {
   /** Name of the scanner. */
   name: string;
@@ -6668,15 +6663,15 @@ export interface TenantScanner {
   version: string;
 }
 
-/** What a scanner has found in an image. */
+/** Findings of a scanner in an image. */
 export interface TenantVulnReport {
   /** Uid of the report. */
   id: string;
   /** When the database was built that the scanner looked into. */
   vulnerabilityDbLastBuildTime?: string;
-  /** What it found, one entry for each package and vulnerability. */
+  /** The findings, one for each package and vulnerability. */
   vulnerabilityMatches: VulnerabilityMatch[];
-  /** What made the report. */
+  /** The scanner of the report. */
   scanner?: TenantScanner;
   /** When the report was made. */
   reportGeneration?: string;
@@ -6710,7 +6705,7 @@ export interface TestSubscriptionRequest {
   subscriptionUid: string;
 }
 
-/** What was sent. */
+/** The sent body. */
 export interface TestSubscriptionResponse {
   /** CloudEvents id of the event that is sent: the delivery with this `event_id` says whether it arrived. */
   eventId: string;
@@ -6739,13 +6734,13 @@ export interface TruePositiveDetermination {
 
 /** Narrows a list by place in the hierarchy. Fields that are set hold together; none set narrows nothing. */
 export interface UIDPFilterInput {
-  /** Only what stands above this uid. */
+  /** Only the ancestors of this uid. */
   ancestorsOf?: string | undefined;
-  /** Only what stands below this uid, at any depth. */
+  /** Only the descendants of this uid. */
   descendantsOf?: string | undefined;
-  /** Only what stands directly below this uid. */
+  /** Only the direct children of this uid. */
   childrenOf?: string | undefined;
-  /** Only what stands at the root. */
+  /** Only resources at the root. */
   inRoot?: boolean | undefined;
   /** Only these uids. */
   ids?: readonly string[] | undefined;
@@ -6783,7 +6778,7 @@ export interface UnjudgedImage {
   architectures: string[];
   /** Why the image is not judged, or not completely. */
   reason: UnjudgedReason;
-  /** What no source judges in it. */
+  /** Packages that no source covers in it. */
   ecosystems: UnjudgedEcosystem[];
 }
 
@@ -6824,7 +6819,7 @@ export interface UpdateGroupRequest {
   updateMask?: readonly GroupPath[] | undefined;
 }
 
-/** What to change about the caller. */
+/** The changed metadata of the caller. */
 export interface UpdateIdentityMetadataRequest {
   /** The new values. */
   identityMetadata: IdentityMetadataInput;
@@ -6922,7 +6917,7 @@ export interface VulnCount {
   count: number;
 }
 
-/** What was known of a tag's image on a day. */
+/** Vulnerability counts of a tag's image on a day. */
 export interface VulnCountReport {
   /** Name of the repo. */
   repo: string;
@@ -6946,7 +6941,7 @@ export interface VulnCountReport {
   critCveIds: string[];
   /** Those of negligible severity. */
   negligibleCveIds: string[];
-  /** Those whose severity the scanner did not say. */
+  /** Findings without a severity from the scanner. */
   unknownCveIds: string[];
   /** Of counts by the server's own matching: what no source judges in the image that the tag points to now. */
   unjudged: UnjudgedEcosystem[];
@@ -6972,15 +6967,15 @@ export interface VulnCountReportList {
   items: VulnCountReport[];
 }
 
-/** What a scanner found in an image. */
+/** Findings of a scanner in an image. */
 export interface VulnReport {
   /** Digest of the image. */
   digest: string;
-  /** What made the report. */
+  /** The scanner of the report. */
   scanner?: Scanner;
   /** When it was made. */
   createdAt?: string;
-  /** What it found. */
+  /** The findings. */
   vulnerabilities: Vulnerability[];
   /** Of a report by the server's own matching: what no source judges in the image now. */
   unjudged: UnjudgedEcosystem[];
@@ -6990,9 +6985,9 @@ export interface VulnReport {
 export interface VulnReportFilterRequest {
   /** The repo. */
   repoId?: string | undefined;
-  /** The image, in whichever repo; repo_id and tag mean nothing beside it. */
+  /** The image, in whichever repo; repo_id and tag are ignored with it. */
   digest?: string | undefined;
-  /** The tag of the repo whose image it is. */
+  /** The tag of the image in the repo. */
   tag?: string | undefined;
   /** The scanner, and its version where that is given. Without a name: all. */
   scanner?: ScannerInput | undefined;
@@ -7023,9 +7018,9 @@ export interface Vulnerability {
   aliases: string[];
   /** The package with its version. */
   purls: string[];
-  /** What it is, in a sentence. */
+  /** One-sentence summary. */
   description: string;
-  /** What the scanner says of it besides. */
+  /** Further information from the scanner. */
   details: string;
   /** How bad it is. */
   severity: VulnerabilitySeverity;
@@ -7033,9 +7028,9 @@ export interface Vulnerability {
   cvss: VulnerabilityCVSS[];
   /** Whether there is a version without it. */
   fix?: VulnerabilityFix;
-  /** Where more is said of it. */
+  /** URLs with more information. */
   relatedUrls: string[];
-  /** Where in the image it was found. */
+  /** Location in the image. */
   locations: string[];
 }
 
@@ -7051,12 +7046,12 @@ export interface VulnerabilityCVSS {
 export interface VulnerabilityFix {
   /** Versions in which it is fixed. */
   versions: string[];
-  /** What is known of a fix. */
+  /** State of a fix. */
   state: VulnerabilityFixState;
 }
 
 /**
- * What is known of a fix.
+ * State of a fix.
  *
  * - `UNKNOWN`: The scanner says nothing of it.
  * - `FIXED`: There is a version without it.
@@ -7079,11 +7074,11 @@ export interface VulnerabilityMatch {
   fix?: TenantFix;
 }
 
-/** What is known about a vulnerability. */
+/** Metadata of a vulnerability. */
 export interface VulnerabilityMetadata {
   /** Its number, such as a CVE number. */
   id: string;
-  /** What it is, on one line; empty where its source says nothing. */
+  /** A one-line summary; empty where its source says nothing. */
   summary: string;
   /** Full description, often Markdown; empty where its source has none. */
   details: string;
@@ -7123,17 +7118,17 @@ export interface VulnerabilityMetadata {
 export interface VulnerabilityRecord {
   /** Its number, such as `CVE-2025-1234`. */
   id: string;
-  /** What it is, in a sentence. */
+  /** One-sentence summary. */
   description: string;
   /** How bad it is. */
   severity: VulnerabilityRecordSeverity;
-  /** Who describes it. */
+  /** The source of the description. */
   source: string;
   /** Its scores. */
   cvss: VulnerabilityRecordCvss[];
   /** CPE names of what it affects. */
   cpeUri: string[];
-  /** Where more is said of it. */
+  /** URLs with more information. */
   relatedUrls: string[];
   /** Advisories about it: their addresses by number. */
   advisories: Record<string, string>;
@@ -7155,7 +7150,7 @@ export interface VulnerabilityRecordCvss {
 export interface VulnerabilityRecordRelatedVulnerability {
   /** Its number. */
   id: string;
-  /** Who says so. */
+  /** The source. */
   source: string;
 }
 
@@ -7193,19 +7188,19 @@ export type VulnerabilitySeverity =
   | "CRITICAL"
   | "NEGLIGIBLE";
 
-/** What a token says and allows. */
+/** The claims and permissions of a token. */
 export interface WhoAmI {
   /** Issuer of the token. */
   issuer: string;
   /** Uid of the identity that the token acts as. */
   subject: string;
-  /** Whom the token is for. */
+  /** The audience of the token. */
   audience: string[];
   /** When the token ends. */
   expiry?: string;
   /** When the token was issued. */
   issuedAt?: string;
-  /** What the token allows, group by group. */
+  /** The permissions of the token, by group. */
   capabilities: WhoAmICapability[];
   /** Address of the human. */
   email: string;
@@ -7213,7 +7208,7 @@ export interface WhoAmI {
   profile?: WhoAmIProfile;
 }
 
-/** What the token allows in one group and below. */
+/** The permissions of the token in a group and its descendants. */
 export interface WhoAmICapability {
   /** The group. */
   group?: WhoAmIGroup;
@@ -7247,7 +7242,7 @@ export type WhoAmIOrgStatus =
   | "ORG_STATUS_READY"
   | "ORG_STATUS_SUSPENDED";
 
-/** What the upstream provider said about the human. */
+/** The upstream provider's claims about the user. */
 export interface WhoAmIProfile {
   /** Full name. */
   name: string;
@@ -7269,7 +7264,7 @@ export interface WhoAmIRole {
 
 /** What, and where. */
 export interface WhoCanRequest {
-  /** Uid of the group that the question is about. What is held there is held for everything in it. */
+  /** Uid of the group that the question is about. Permissions there apply to all its descendants. */
   place: string;
   /** Name of the capability, such as `repo.list`. INVALID_ARGUMENT where none is called so. */
   capability: string;

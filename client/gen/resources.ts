@@ -374,9 +374,9 @@ export class AdvisoryImagesApi {
   }
 
   /**
-   * List the vulnerabilities resolved in the given images, by day (UTC): those whose fix the images have, on the
-   * day on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a
-   * report, also one without any.
+   * List the vulnerabilities resolved in the given images, by day (UTC): those with a fix in the images, on the day
+   * of the fix's publication, or the day when the image stopped being affected. Every day of the time asked for has
+   * a report, also one without any.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *
@@ -496,8 +496,8 @@ export class AdvisoryOsvApi {
 }
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
- * that the caller sees hold besides. No cache may keep an answer.
+ * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+ * groups visible to the caller. No cache may keep an answer.
  */
 export class AdvisoryFeedFilesApi {
   readonly #client: TypedClient;
@@ -580,7 +580,7 @@ export class AdvisoryFeedFilesApi {
   }
 
   /**
-   * Get the files of this server's CSAF aggregator: the same of the issuers whose documents it passes on.
+   * Get the files of this server's CSAF aggregator: the same for the issuers of redistributed documents.
    *
    * Needs `advisories.list`.
    *
@@ -595,8 +595,8 @@ export class AdvisoryFeedFilesApi {
 }
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
- * that the caller sees hold besides. No cache may keep an answer.
+ * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+ * groups visible to the caller. No cache may keep an answer.
  */
 export class AdvisoryOpenVexApi {
   readonly #client: TypedClient;
@@ -621,8 +621,8 @@ export class AdvisoryOpenVexApi {
 }
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
- * that the caller sees hold besides. No cache may keep an answer.
+ * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+ * groups visible to the caller. No cache may keep an answer.
  */
 export class AdvisorySecdbApi {
   readonly #client: TypedClient;
@@ -647,8 +647,8 @@ export class AdvisorySecdbApi {
 }
 
 /**
- * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
- * that the caller sees hold besides. No cache may keep an answer.
+ * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+ * groups visible to the caller. No cache may keep an answer.
  */
 export class AdvisoryCsafApi {
   readonly #client: TypedClient;
@@ -697,23 +697,23 @@ export class AdvisoryApi {
    */
   readonly osv: AdvisoryOsvApi;
   /**
-   * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
-   * that the caller sees hold besides. No cache may keep an answer.
+   * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+   * groups visible to the caller. No cache may keep an answer.
    */
   readonly feedFiles: AdvisoryFeedFilesApi;
   /**
-   * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
-   * that the caller sees hold besides. No cache may keep an answer.
+   * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+   * groups visible to the caller. No cache may keep an answer.
    */
   readonly openVex: AdvisoryOpenVexApi;
   /**
-   * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
-   * that the caller sees hold besides. No cache may keep an answer.
+   * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+   * groups visible to the caller. No cache may keep an answer.
    */
   readonly secdb: AdvisorySecdbApi;
   /**
-   * The files that scanners, and builders of their databases, fetch: of each what is public, and what the groups
-   * that the caller sees hold besides. No cache may keep an answer.
+   * The files that scanners, and builders of their databases, fetch: each with public records and the records of
+   * groups visible to the caller. No cache may keep an answer.
    */
   readonly csaf: AdvisoryCsafApi;
 
@@ -811,8 +811,8 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever
-   * made it holds `subscriptions.create` in the group.
+   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as its
+   * creator has `subscriptions.create` in the group.
    *
    * Needs `subscriptions.create`.
    *
@@ -840,7 +840,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Delete a subscription. What had not been delivered yet is not sent any more.
+   * Delete a subscription. Pending deliveries are discarded.
    *
    * Needs `subscriptions.delete`.
    *
@@ -898,7 +898,7 @@ export class EventsSubscriptionsApi {
   }
 
   /**
-   * Enable a subscription that was disabled because its sink failed for too long. What waits is sent then.
+   * Enable a subscription that was disabled because its sink failed for too long. Pending events are sent then.
    *
    * Needs `subscriptions.update`.
    *
@@ -912,7 +912,7 @@ export class EventsSubscriptionsApi {
   }
 }
 
-/** What became of the events that a subscription is sent, and what can be done about it. */
+/** Deliveries of a subscription's events, and operations on them. */
 export class EventsDeliveriesApi {
   readonly #client: TypedClient;
 
@@ -970,7 +970,7 @@ export class EventsApi {
   readonly #client: TypedClient;
   /** Subscriptions deliver the events of a group and of everything below it to a web address. */
   readonly subscriptions: EventsSubscriptionsApi;
-  /** What became of the events that a subscription is sent, and what can be done about it. */
+  /** Deliveries of a subscription's events, and operations on them. */
   readonly deliveries: EventsDeliveriesApi;
 
   constructor(client: TypedClient) {
@@ -980,8 +980,8 @@ export class EventsApi {
   }
 
   /**
-   * List the events of the groups visible to the caller and their descendants, oldest first. To go on later, keep
-   * `next_page_token`, or ask with `after_position`. Events are kept for 30 days.
+   * List the events of the groups visible to the caller and their descendants, oldest first. To continue later,
+   * keep `next_page_token`, or use `after_position`. Events are kept for 30 days.
    *
    * Needs `subscriptions.create`.
    *
@@ -1093,7 +1093,7 @@ export class IamAccountAssociationsApi {
   }
 }
 
-/** External group role mappings give a role to whoever the identity provider says is in one of its groups. */
+/** External group role mappings grant a role to users that the identity provider lists in one of its groups. */
 export class IamExternalGroupRoleMappingsApi {
   readonly #client: TypedClient;
 
@@ -1116,8 +1116,8 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it
-   * must hold every capability of the role in the organization, and without an end.
+   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. The caller must
+   * have every capability of the role in the organization, without expiry.
    *
    * Needs `identity_providers.create`, `role_bindings.create`.
    *
@@ -1131,7 +1131,7 @@ export class IamExternalGroupRoleMappingsApi {
   }
 
   /**
-   * Delete a mapping. What it gave ends for sign-ins that are under way, too.
+   * Delete a mapping. Permissions from current sign-ins are revoked, too.
    *
    * Needs `identity_providers.delete`.
    *
@@ -1183,8 +1183,8 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Create an invite. The answer has its code, which is not shown again. Whoever makes it must hold every
-   * capability of the role in the group, for as long as the role is promised, and still when somebody accepts.
+   * Create an invite. The answer has its code, which is not shown again. Its creator must have every capability of
+   * the role in the group, for the whole duration of the offered role, and still at the time of acceptance.
    *
    * Needs `group_invites.create`, `role_bindings.create`.
    *
@@ -1212,7 +1212,7 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Delete an invite: its code can no longer be accepted. Who has joined with it keeps the role.
+   * Delete an invite: its code can no longer be accepted. Users who joined with it keep the role.
    *
    * Needs `group_invites.delete`.
    *
@@ -1362,7 +1362,7 @@ export class IamGroupsApi {
   }
 }
 
-/** Identities are who acts: a registered human, or an identity that a workload assumes with a token of its own. */
+/** Identities are who acts: a registered user, or an identity that a workload assumes with its own token. */
 export class IamIdentitiesApi {
   readonly #client: TypedClient;
 
@@ -1402,7 +1402,7 @@ export class IamIdentitiesApi {
 
   /**
    * Delete an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than
-   * 10,000. Nobody can act as it from then on.
+   * 10,000. It can no longer be assumed.
    *
    * Needs `identity.delete`.
    *
@@ -1416,9 +1416,9 @@ export class IamIdentitiesApi {
   }
 
   /**
-   * Update an identity: only the fields that the mask names. Who changes the way to assume it or moves its end
-   * later must hold what the identity is bound to. The answer may have a `Gantry-Warning`, as that of
-   * CreateIdentity.
+   * Update an identity: only the fields that the mask names. To change how it is assumed, or to extend its expiry,
+   * the caller must have all capabilities that are bound to the identity. The answer may have a `Gantry-Warning`,
+   * as that of CreateIdentity.
    *
    * Needs `identity.update`.
    *
@@ -1472,7 +1472,7 @@ export class IamIdentitiesApi {
 
   /**
    * Look up the identity for an issuer and subject: a person, or what names both literally. NOT_FOUND where the
-   * caller may see none such. Version 2 tells the uid alone, and of everybody.
+   * caller may see none such. Version 2 returns only the uid, for all users.
    *
    * @example
    * ```ts
@@ -1524,8 +1524,8 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Create an identity provider. Whoever makes it must hold every capability of the default role in the group, and
-   * without an end.
+   * Create an identity provider. The caller must have every capability of the default role in the group, without
+   * expiry.
    *
    * Needs `identity_providers.create`, `role_bindings.create`.
    *
@@ -1539,8 +1539,9 @@ export class IamIdentityProvidersApi {
   }
 
   /**
-   * Update an identity provider: only the fields that the mask names. Who changes the default role or how people
-   * sign in must hold what a sign-in gives. With another issuer or client id a client secret is needed anew.
+   * Update an identity provider: only the fields that the mask names. To change the default role or the sign-in
+   * settings, the caller must have everything that a sign-in grants. A new issuer or client ID requires a client
+   * secret again.
    *
    * Needs `identity_providers.update`, `role_bindings.create`.
    *
@@ -1652,8 +1653,8 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Create a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
-   * binding lasts. ALREADY_EXISTS when the identity has the role there.
+   * Create a role binding. The caller must have every capability of the role in the group, for the whole duration
+   * of the binding. ALREADY_EXISTS when the identity has the role there.
    *
    * Needs `role_bindings.create`.
    *
@@ -1709,8 +1710,8 @@ export class IamRoleBindingsApi {
   }
 
   /**
-   * Update a role binding: only the fields that the mask names. Whoever changes it must hold every capability of
-   * the role in the group.
+   * Update a role binding: only the fields that the mask names. The caller must have every capability of the role
+   * in the group.
    *
    * Needs `role_bindings.update`.
    *
@@ -1724,7 +1725,7 @@ export class IamRoleBindingsApi {
   }
 }
 
-/** Roles are named sets of capabilities. Built-in ones stand at the root and are seen by everybody. */
+/** Roles are named sets of capabilities. Built-in roles are at the root and visible to all callers. */
 export class IamRolesApi {
   readonly #client: TypedClient;
 
@@ -1733,7 +1734,7 @@ export class IamRolesApi {
   }
 
   /**
-   * Get a role by its uid. Built-in roles are seen by everybody.
+   * Get a role by its uid. Built-in roles are visible to all callers.
    *
    * Needs `roles.list`.
    *
@@ -1761,8 +1762,7 @@ export class IamRolesApi {
   }
 
   /**
-   * Create a custom role for a group and its descendants. Whoever makes it must hold each of its capabilities
-   * there.
+   * Create a custom role for a group and its descendants. The caller must have each of its capabilities there.
    *
    * Needs `roles.create`.
    *
@@ -1776,8 +1776,8 @@ export class IamRolesApi {
   }
 
   /**
-   * Update a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
-   * changes them must hold all of them in the group, without an end. Built-in roles are refused with
+   * Update a custom role: only the fields that the mask names. Its holders have the new capabilities immediately;
+   * to change them, the caller must have all of them in the group, without expiry. Built-in roles are refused with
    * FAILED_PRECONDITION.
    *
    * Needs `roles.update`.
@@ -1846,8 +1846,8 @@ export class IamTermsApi {
 }
 
 /**
- * Answers questions about rights, to whoever may see identities, roles and role bindings at the place in
- * question.
+ * Answers questions about permissions, for callers that can list identities, roles and role bindings at the
+ * group.
  */
 export class IamAccessApi {
   readonly #client: TypedClient;
@@ -1950,13 +1950,13 @@ export class IamApi {
    * group.
    */
   readonly accountAssociations: IamAccountAssociationsApi;
-  /** External group role mappings give a role to whoever the identity provider says is in one of its groups. */
+  /** External group role mappings grant a role to users that the identity provider lists in one of its groups. */
   readonly externalGroupRoleMappings: IamExternalGroupRoleMappingsApi;
   /** Group invites let a person join a group with a role that was chosen beforehand. */
   readonly groupInvites: IamGroupInvitesApi;
   /** Groups hold everything else: an organization is a group at the root, a folder is a group in a group. */
   readonly groups: IamGroupsApi;
-  /** Identities are who acts: a registered human, or an identity that a workload assumes with a token of its own. */
+  /** Identities are who acts: a registered user, or an identity that a workload assumes with its own token. */
   readonly identities: IamIdentitiesApi;
   /**
    * Identity providers let the people of an organization sign in through its own OIDC provider, and let SCIM manage
@@ -1965,13 +1965,13 @@ export class IamApi {
   readonly identityProviders: IamIdentityProvidersApi;
   /** Role bindings give an identity a role's capabilities in one group and everything below it. */
   readonly roleBindings: IamRoleBindingsApi;
-  /** Roles are named sets of capabilities. Built-in ones stand at the root and are seen by everybody. */
+  /** Roles are named sets of capabilities. Built-in roles are at the root and visible to all callers. */
   readonly roles: IamRolesApi;
   /** Terms of service that an organization has accepted. */
   readonly terms: IamTermsApi;
   /**
-   * Answers questions about rights, to whoever may see identities, roles and role bindings at the place in
-   * question.
+   * Answers questions about permissions, for callers that can list identities, roles and role bindings at the
+   * group.
    */
   readonly access: IamAccessApi;
   /**
@@ -2052,8 +2052,8 @@ export class LibrariesArtifactsApi {
 }
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2.
- * Nothing is built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+ * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+ * scanned here: a request is complete once imports have brought all of it into the catalogue.
  */
 export class LibrariesRequestGroupsApi {
   readonly #client: TypedClient;
@@ -2179,7 +2179,7 @@ export class LibrariesRequestGroupsApi {
   }
 
   /**
-   * Delete a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
+   * Delete a draft with its items. Submitted request groups also require libraries.request_groups.delete_submitted.
    *
    * Needs `libraries.request_groups.delete`.
    *
@@ -2208,8 +2208,8 @@ export class LibrariesRequestGroupsApi {
 }
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2.
- * Nothing is built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+ * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+ * scanned here: a request is complete once imports have brought all of it into the catalogue.
  */
 export class LibrariesRequestedLibrariesApi {
   readonly #client: TypedClient;
@@ -2257,13 +2257,13 @@ export class LibrariesApi {
    */
   readonly artifacts: LibrariesArtifactsApi;
   /**
-   * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2.
-   * Nothing is built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+   * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+   * scanned here: a request is complete once imports have brought all of it into the catalogue.
    */
   readonly requestGroups: LibrariesRequestGroupsApi;
   /**
-   * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2.
-   * Nothing is built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+   * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+   * scanned here: a request is complete once imports have brought all of it into the catalogue.
    */
   readonly requestedLibraries: LibrariesRequestedLibrariesApi;
 
@@ -2318,7 +2318,7 @@ export class OidcApi {
   }
 }
 
-/** What the manifest of an image says about it. Read-only. */
+/** Facts from the manifest of an image. Read-only. */
 export class RegistryReposApi {
   readonly #client: TypedClient;
 
@@ -2861,7 +2861,7 @@ export class RegistryOverlaysApi {
 }
 
 /**
- * Images whose packages an advisory says to be affected. Matched anew by the server whenever images, SBOMs or
+ * Images with packages that an advisory marks as affected. The server matches again whenever images, SBOMs or
  * advisories change.
  */
 export class RegistryAffectedImagesApi {
@@ -2873,7 +2873,7 @@ export class RegistryAffectedImagesApi {
 
   /**
    * List the images that are or were affected by advisories, in the groups visible to the caller: one entry for
-   * each image, package, version and advisory. What is resolved is kept for 400 days.
+   * each image, package, version and advisory. Resolved matches are kept for 400 days.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *
@@ -3229,7 +3229,7 @@ export class RegistryVulnReportsApi {
 
 /** The operations of `gantry registry`. */
 export class RegistryApi {
-  /** What the manifest of an image says about it. Read-only. */
+  /** Facts from the manifest of an image. Read-only. */
   readonly repos: RegistryReposApi;
   /** Tags name a digest within a repo. */
   readonly tags: RegistryTagsApi;
@@ -3238,7 +3238,7 @@ export class RegistryApi {
   /** Overlays are additions to images that several repos can share. There is no version 2 of them. */
   readonly overlays: RegistryOverlaysApi;
   /**
-   * Images whose packages an advisory says to be affected. Matched anew by the server whenever images, SBOMs or
+   * Images with packages that an advisory marks as affected. The server matches again whenever images, SBOMs or
    * advisories change.
    */
   readonly affectedImages: RegistryAffectedImagesApi;
@@ -3370,8 +3370,8 @@ export class VulnerabilitiesApi {
 }
 
 /**
- * What was done, tried and refused: every change, every write with validateOnly, every refused call, every
- * sign-in. Entries cannot be changed.
+ * Completed, rehearsed and refused requests: every change, every write with validateOnly, every refused call,
+ * every sign-in. Entries cannot be changed.
  */
 export class AuditEntriesApi {
   readonly #client: TypedClient;
@@ -3412,8 +3412,8 @@ export class AuditEntriesApi {
 /** The operations of `gantry audit`. */
 export class AuditApi {
   /**
-   * What was done, tried and refused: every change, every write with validateOnly, every refused call, every
-   * sign-in. Entries cannot be changed.
+   * Completed, rehearsed and refused requests: every change, every write with validateOnly, every refused call,
+   * every sign-in. Entries cannot be changed.
    */
   readonly entries: AuditEntriesApi;
 
@@ -3460,9 +3460,9 @@ export class DeletionsApi {
   }
 
   /**
-   * Restore everything that a deletion removed, with the same uids, or nothing. Whoever does so gives it anew: they
-   * need what making each of it needs, and all the rights that come back with it. What has ended meanwhile, or
-   * refers to what is gone, stays gone where it only went along; `left_out` names it. ALREADY_EXISTS where a name
+   * Restore everything that a deletion removed, with the same uids, or nothing. A restoration grants permissions
+   * again: they need what making each of it needs, and all the rights that come back with it. Dependent resources
+   * that have expired, or refer to deleted ones, are not restored; `left_out` names it. ALREADY_EXISTS where a name
    * is taken; FAILED_PRECONDITION where the parent is gone; RESOURCE_EXHAUSTED where a quota has no room; NOT_FOUND
    * once it has expired.
    *

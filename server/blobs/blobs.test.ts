@@ -164,7 +164,7 @@ for (const kind of kinds) {
 
     test("an upload that is removed while it is completed is completed or lost: the place is not out of reach", async () => {
       const place = await openAt("removed-meanwhile");
-      for (let times = 0; times < 200; times++) {
+      for (let times = 0; times < 64; times++) {
         const key = makeBlobKey();
         const at = await place.append(key, uploadStart, contentOf(0, 10));
         const completed = place.complete(key, at).catch((thrown: unknown) => assert.ok(codeOf("DATA_LOSS")(thrown), String(thrown)));

@@ -56,7 +56,7 @@ const problems: readonly (readonly [title: string, facts: Partial<ServerFacts>, 
   [
     "a server of few connections",
     { connections: { server: 20, database: -1, role: -1 } },
-    /^the server \(max_connections\) allows 20 connections, and .* needs 21/,
+    /^the server \(max_connections\) allows 20 connections, but .* needs 21/,
   ],
   ["a database of few connections", { connections: { server: 97, database: 0, role: -1 } }, /^the database .* allows 0 connections/],
   ["a role of few connections", { connections: { server: 97, database: -1, role: 3 } }, /^the role .* allows 3 connections/],

@@ -36,8 +36,8 @@ export const serverProblem = ({ version, number, encoding, connections }: Server
 };
 
 export const poolerProblem =
-  "a connection pooler in transaction mode is between Gantry and the database, where settings and " +
-  "prepared statements of a connection are lost: name the database itself, or a pool in session mode";
+  "a connection pooler gives each transaction another connection (transaction mode), which loses settings and " +
+  "prepared statements. Connect to the database itself, or to a pool in session mode";
 
 const causes: readonly (readonly [matches: (state: string, message: string) => boolean, cause: string])[] = [
   [(state) => state === "53300", "it has no connection left (max_connections, or the limit of the database or the role)"],

@@ -60,14 +60,18 @@ class CutEarly extends Error {}
 /** An error before it is an end like another. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => void socket.on("error", () => {}).once("close", () => resolve()));
 
-/** Waits for so many bytes of answers; throws CutEarly where the connection ends before. */
+/** Waits for so many bytes of answers; throws CutEarly if the connection ends before. */
 const hear = async (socket: Socket, bytes: number): Promise<void> => {
   let heard = 0;
-  for await (const [piece] of on(socket, "data", { close: ["end", "close"] }) as AsyncIterable<[Buffer]>) {
-    heard += piece.length;
-    if (heard >= bytes) return;
+  try {
+    for await (const [piece] of on(socket, "data", { close: ["end", "close"] }) as AsyncIterable<[Buffer]>) {
+      heard += piece.length;
+      if (heard >= bytes) return;
+    }
+  } catch (cause) {
+    throw new CutEarly("reset", { cause });
   }
-  throw new CutEarly();
+  throw new CutEarly("ended");
 };
 
 type Peer = (socket: Socket) => void | Promise<void>;

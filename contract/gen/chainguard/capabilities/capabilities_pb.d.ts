@@ -17,13 +17,13 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_chainguard_capabilities_capabilities: GenFile;
 
 /**
- * What a role can allow. Values are listed by number, which is also the order in which a role shows them.
+ * Permissions that a role can grant. Values are listed by number, which is also the order in which a role shows them.
  *
  * @generated from enum chainguard.capabilities.Capability
  */
 export enum Capability {
   /**
-   * Stands for every capability that this server does not know. Grants nothing.
+   * Represents every capability unknown to this server. Grants nothing.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -1126,7 +1126,7 @@ export enum Capability {
 }
 
 /**
- * What a role can allow. Values are listed by number, which is also the order in which a role shows them.
+ * Permissions that a role can grant. Values are listed by number, which is also the order in which a role shows them.
  *
  * @generated from enum chainguard.capabilities.Capability
  */

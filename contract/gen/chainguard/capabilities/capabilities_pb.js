@@ -25,7 +25,7 @@ export const CapabilitySchema = /*@__PURE__*/
   enumDesc(file_chainguard_capabilities_capabilities, 0);
 
 /**
- * What a role can allow. Values are listed by number, which is also the order in which a role shows them.
+ * Permissions that a role can grant. Values are listed by number, which is also the order in which a role shows them.
  *
  * @generated from enum chainguard.capabilities.Capability
  */

@@ -1,4 +1,4 @@
-// Who the caller is, and how a human becomes known to the server.
+// The caller's identity, and the registration of users.
 //
 // This service has one shape for v1 and v2: its messages speak of `id` where v2 says `uid`.
 
@@ -18,7 +18,7 @@ import type { Role, RoleJson } from "../iam/roles_pb.js";
 export declare const file_chainguard_platform_auth_auth: GenFile;
 
 /**
- * What a token says and allows.
+ * The claims and permissions of a token.
  *
  * @generated from message chainguard.platform.auth.WhoAmI
  */
@@ -38,7 +38,7 @@ export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
   subject: string;
 
   /**
-   * Whom the token is for.
+   * The audience of the token.
    *
    * @generated from field: repeated string audience = 3;
    */
@@ -59,7 +59,7 @@ export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
   issuedAt?: Timestamp | undefined;
 
   /**
-   * What the token allows, group by group.
+   * The permissions of the token, by group.
    *
    * @generated from field: repeated chainguard.platform.auth.WhoAmI.Capability capabilities = 101;
    */
@@ -81,7 +81,7 @@ export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
 };
 
 /**
- * What a token says and allows.
+ * The claims and permissions of a token.
  *
  * @generated from message chainguard.platform.auth.WhoAmI
  */
@@ -101,7 +101,7 @@ export declare type WhoAmIJson = {
   subject?: string;
 
   /**
-   * Whom the token is for.
+   * The audience of the token.
    *
    * @generated from field: repeated string audience = 3;
    */
@@ -122,7 +122,7 @@ export declare type WhoAmIJson = {
   issuedAt?: TimestampJson;
 
   /**
-   * What the token allows, group by group.
+   * The permissions of the token, by group.
    *
    * @generated from field: repeated chainguard.platform.auth.WhoAmI.Capability capabilities = 101;
    */
@@ -150,7 +150,7 @@ export declare type WhoAmIJson = {
 export declare const WhoAmISchema: GenMessage<WhoAmI, {jsonType: WhoAmIJson}>;
 
 /**
- * What the token allows in one group and below.
+ * The permissions of the token in a group and its descendants.
  *
  * @generated from message chainguard.platform.auth.WhoAmI.Capability
  */
@@ -178,7 +178,7 @@ export declare type WhoAmI_Capability = Message<"chainguard.platform.auth.WhoAmI
 };
 
 /**
- * What the token allows in one group and below.
+ * The permissions of the token in a group and its descendants.
  *
  * @generated from message chainguard.platform.auth.WhoAmI.Capability
  */
@@ -212,7 +212,7 @@ export declare type WhoAmI_CapabilityJson = {
 export declare const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability, {jsonType: WhoAmI_CapabilityJson}>;
 
 /**
- * What the upstream provider said about the human.
+ * The upstream provider's claims about the user.
  *
  * @generated from message chainguard.platform.auth.Profile
  */
@@ -247,7 +247,7 @@ export declare type Profile = Message<"chainguard.platform.auth.Profile"> & {
 };
 
 /**
- * What the upstream provider said about the human.
+ * The upstream provider's claims about the user.
  *
  * @generated from message chainguard.platform.auth.Profile
  */
@@ -336,7 +336,7 @@ export declare type RegistrationRequestJson = {
 export declare const RegistrationRequestSchema: GenMessage<RegistrationRequest, {jsonType: RegistrationRequestJson}>;
 
 /**
- * What came of a registration.
+ * The result of a registration.
  *
  * @generated from message chainguard.platform.auth.Session
  */
@@ -357,7 +357,7 @@ export declare type Session = Message<"chainguard.platform.auth.Session"> & {
 };
 
 /**
- * What came of a registration.
+ * The result of a registration.
  *
  * @generated from message chainguard.platform.auth.Session
  */

@@ -1,4 +1,4 @@
-// Who the caller is, and how a human becomes known to the server.
+// The caller's identity, and the registration of users.
 //
 // This service has one shape for v1 and v2: its messages speak of `id` where v2 says `uid`.
 

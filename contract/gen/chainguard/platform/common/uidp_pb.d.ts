@@ -17,28 +17,28 @@ export declare const file_chainguard_platform_common_uidp: GenFile;
  */
 export declare type UIDPFilter = Message<"chainguard.platform.common.UIDPFilter"> & {
   /**
-   * Only what stands above this uid.
+   * Only the ancestors of this uid.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf: string;
 
   /**
-   * Only what stands below this uid, at any depth.
+   * Only the descendants of this uid.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf: string;
 
   /**
-   * Only what stands directly below this uid.
+   * Only the direct children of this uid.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf: string;
 
   /**
-   * Only what stands at the root.
+   * Only resources at the root.
    *
    * @generated from field: bool in_root = 4;
    */
@@ -59,28 +59,28 @@ export declare type UIDPFilter = Message<"chainguard.platform.common.UIDPFilter"
  */
 export declare type UIDPFilterJson = {
   /**
-   * Only what stands above this uid.
+   * Only the ancestors of this uid.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf?: string;
 
   /**
-   * Only what stands below this uid, at any depth.
+   * Only the descendants of this uid.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf?: string;
 
   /**
-   * Only what stands directly below this uid.
+   * Only the direct children of this uid.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf?: string;
 
   /**
-   * Only what stands at the root.
+   * Only resources at the root.
    *
    * @generated from field: bool in_root = 4;
    */

@@ -88,7 +88,7 @@ export declare type IdentityMetadata_OnboardingQuestions = Message<"chainguard.p
   companyName: string;
 
   /**
-   * Passed over: nobody is asked for it any more.
+   * Passed over: it is no longer requested.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -160,7 +160,7 @@ export declare type IdentityMetadata_OnboardingQuestionsJson = {
   companyName?: string;
 
   /**
-   * Passed over: nobody is asked for it any more.
+   * Passed over: it is no longer requested.
    *
    * @generated from field: repeated string providers = 2;
    */

@@ -685,7 +685,7 @@ export declare const Identities: GenService<{
   },
   /**
    * Look up the identity for an issuer and subject: a person, or what names both literally. NOT_FOUND where the
-   * caller may see none such. Version 2 tells the uid alone, and of everybody.
+   * caller may see none such. Version 2 returns only the uid, for all users.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Lookup
    */

@@ -145,7 +145,7 @@ export declare type RoleBindingList_Binding = Message<"chainguard.platform.iam.R
   createdAt?: Timestamp | undefined;
 
   /**
-   * Never answered here: an address that nobody vouches for is not shown.
+   * Never answered here: unverified addresses are not shown.
    *
    * @generated from field: string email_unverified = 9;
    */
@@ -197,7 +197,7 @@ export declare type RoleBindingList_BindingJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Never answered here: an address that nobody vouches for is not shown.
+   * Never answered here: unverified addresses are not shown.
    *
    * @generated from field: string email_unverified = 9;
    */

@@ -371,7 +371,7 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.Art
   sizeBytes: bigint;
 
   /**
-   * Where the version comes from. Never answered here.
+   * Origin of the version. Never answered here.
    *
    * @generated from field: chainguard.platform.libraries.SourceType source_type = 8;
    */
@@ -439,7 +439,7 @@ export declare type ArtifactVersionJson = {
   sizeBytes?: string;
 
   /**
-   * Where the version comes from. Never answered here.
+   * Origin of the version. Never answered here.
    *
    * @generated from field: chainguard.platform.libraries.SourceType source_type = 8;
    */
@@ -562,7 +562,7 @@ export declare type GetArtifactCountResponse_CountJson = {
 export declare const GetArtifactCountResponse_CountSchema: GenMessage<GetArtifactCountResponse_Count, {jsonType: GetArtifactCountResponse_CountJson}>;
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum chainguard.platform.libraries.SourceType
  */
@@ -580,7 +580,7 @@ export enum SourceType {
   INTERNAL = 1,
 
   /**
-   * Built from source by the platform, with fixes of its own.
+   * Built from source by the platform, with its own fixes.
    *
    * @generated from enum value: SOURCE_TYPE_INTERNAL_REMEDIATED = 2;
    */
@@ -595,7 +595,7 @@ export enum SourceType {
 }
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum chainguard.platform.libraries.SourceType
  */

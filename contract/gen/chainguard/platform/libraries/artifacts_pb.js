@@ -85,7 +85,7 @@ export const SourceTypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_artifacts, 0);
 
 /**
- * Where a version of a library comes from.
+ * Origin of a version of a library.
  *
  * @generated from enum chainguard.platform.libraries.SourceType
  */

@@ -18,7 +18,7 @@ import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 export declare const file_chainguard_platform_oidc_oidc: GenFile;
 
 /**
- * What the access token shall be good for.
+ * Scope of the access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRequest
  */
@@ -69,7 +69,7 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
 };
 
 /**
- * What the access token shall be good for.
+ * Scope of the access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRequest
  */
@@ -188,7 +188,7 @@ export declare type RawTokenJson = {
 export declare const RawTokenSchema: GenMessage<RawToken, {jsonType: RawTokenJson}>;
 
 /**
- * What the new access token shall be good for.
+ * Scope of the new access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRefreshTokenRequest
  */
@@ -224,7 +224,7 @@ export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.o
 };
 
 /**
- * What the new access token shall be good for.
+ * Scope of the new access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRefreshTokenRequest
  */

@@ -1145,7 +1145,7 @@ export declare type GetRepoTagsSummaryRequest = Message<"chainguard.platform.reg
   repoId: string;
 
   /**
-   * True: tags that stand for signatures, attestations and SBOMs of other images are not counted.
+   * True: tags of signatures, attestations and SBOMs of other images are not counted.
    *
    * @generated from field: bool exclude_referrers = 2;
    */
@@ -1176,7 +1176,7 @@ export declare type GetRepoTagsSummaryRequestJson = {
   repoId?: string;
 
   /**
-   * True: tags that stand for signatures, attestations and SBOMs of other images are not counted.
+   * True: tags of signatures, attestations and SBOMs of other images are not counted.
    *
    * @generated from field: bool exclude_referrers = 2;
    */
@@ -1414,8 +1414,8 @@ export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
   name: string;
 
   /**
-   * The product whose version the tag holds, such as `nginx`: the one whose lifecycle was imported under the last part of the
-   * repo's name, without `-fips`. Absent where there is none.
+   * The product in the tag, such as `nginx`: the lifecycle imported under the last part of the repo's name, without
+   * `-fips`. Absent where there is none.
    *
    * @generated from field: string main_package_name = 7;
    */
@@ -1473,8 +1473,8 @@ export declare type EolTagJson = {
   name?: string;
 
   /**
-   * The product whose version the tag holds, such as `nginx`: the one whose lifecycle was imported under the last part of the
-   * repo's name, without `-fips`. Absent where there is none.
+   * The product in the tag, such as `nginx`: the lifecycle imported under the last part of the repo's name, without
+   * `-fips`. Absent where there is none.
    *
    * @generated from field: string main_package_name = 7;
    */
@@ -1602,7 +1602,7 @@ export declare const PackageVersionMetadataRequestSchema: GenMessage<PackageVers
  */
 export declare type PackageVersionMetadata = Message<"chainguard.platform.registry.PackageVersionMetadata"> & {
   /**
-   * Version lines whose support has ended, that of today (UTC) included.
+   * Version lines with ended support, including lines that end today (UTC).
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
@@ -1645,7 +1645,7 @@ export declare type PackageVersionMetadata = Message<"chainguard.platform.regist
  */
 export declare type PackageVersionMetadataJson = {
   /**
-   * Version lines whose support has ended, that of today (UTC) included.
+   * Version lines with ended support, including lines that end today (UTC).
    *
    * @generated from field: repeated chainguard.platform.registry.PackageVersion eolVersions = 1;
    */
@@ -1758,7 +1758,7 @@ export declare type PackageVersion = Message<"chainguard.platform.registry.Packa
   lts: boolean;
 
   /**
-   * Where its source is. Not known here: never answered.
+   * Its source location. Not known here: never answered.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -1836,7 +1836,7 @@ export declare type PackageVersionJson = {
   lts?: boolean;
 
   /**
-   * Where its source is. Not known here: never answered.
+   * Its source location. Not known here: never answered.
    *
    * @generated from field: chainguard.platform.registry.PackageVersion.VersionSource versionSource = 10;
    */
@@ -1850,7 +1850,7 @@ export declare type PackageVersionJson = {
 export declare const PackageVersionSchema: GenMessage<PackageVersion, {jsonType: PackageVersionJson}>;
 
 /**
- * Where the source of a version is. Not known here: never answered.
+ * Source location of a version. Not known here: never answered.
  *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
@@ -1871,7 +1871,7 @@ export declare type PackageVersion_VersionSource = Message<"chainguard.platform.
 };
 
 /**
- * Where the source of a version is. Not known here: never answered.
+ * Source location of a version. Not known here: never answered.
  *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
@@ -2273,7 +2273,7 @@ export declare type ImageConfig = Message<"chainguard.platform.registry.ImageCon
   cmd: string[];
 
   /**
-   * Paths whose data outlives the container.
+   * Paths with data that outlives the container.
    *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.Volume> volumes = 6;
    */
@@ -2343,7 +2343,7 @@ export declare type ImageConfigJson = {
   cmd?: string[];
 
   /**
-   * Paths whose data outlives the container.
+   * Paths with data that outlives the container.
    *
    * @generated from field: map<string, chainguard.platform.registry.ImageConfig.Volume> volumes = 6;
    */
@@ -2751,7 +2751,7 @@ export declare type ManifestMetadataIndexFilterJson = {
 export declare const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetadataIndexFilter, {jsonType: ManifestMetadataIndexFilterJson}>;
 
 /**
- * What is known of images.
+ * Metadata of images.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataList
  */
@@ -2765,7 +2765,7 @@ export declare type ManifestMetadataList = Message<"chainguard.platform.registry
 };
 
 /**
- * What is known of images.
+ * Metadata of images.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataList
  */
@@ -2785,7 +2785,7 @@ export declare type ManifestMetadataListJson = {
 export declare const ManifestMetadataListSchema: GenMessage<ManifestMetadataList, {jsonType: ManifestMetadataListJson}>;
 
 /**
- * What is known of an image.
+ * Metadata of an image.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadata
  */
@@ -2806,7 +2806,7 @@ export declare type ManifestMetadata = Message<"chainguard.platform.registry.Man
 };
 
 /**
- * What is known of an image.
+ * Metadata of an image.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadata
  */
@@ -3137,14 +3137,14 @@ export declare type BuildReport = Message<"chainguard.platform.registry.BuildRep
   result: BuildReport_Result;
 
   /**
-   * What was noticed and did not stop the build.
+   * Warnings of the build.
    *
    * @generated from field: repeated string warnings = 5;
    */
   warnings: string[];
 
   /**
-   * What the build wrote.
+   * Output of the build.
    *
    * @generated from field: string log = 6;
    */
@@ -3221,14 +3221,14 @@ export declare type BuildReportJson = {
   result?: BuildReport_ResultJson;
 
   /**
-   * What was noticed and did not stop the build.
+   * Warnings of the build.
    *
    * @generated from field: repeated string warnings = 5;
    */
   warnings?: string[];
 
   /**
-   * What the build wrote.
+   * Output of the build.
    *
    * @generated from field: string log = 6;
    */
@@ -3582,7 +3582,7 @@ export declare const SyncStatus_StatusSchema: GenEnum<SyncStatus_Status, SyncSta
  */
 export declare type ListSyncStatusesRequest = Message<"chainguard.platform.registry.ListSyncStatusesRequest"> & {
   /**
-   * Uid of the group whose repos are meant.
+   * Uid of the group of the repos.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -3594,7 +3594,7 @@ export declare type ListSyncStatusesRequest = Message<"chainguard.platform.regis
  */
 export declare type ListSyncStatusesRequestJson = {
   /**
-   * Uid of the group whose repos are meant.
+   * Uid of the group of the repos.
    *
    * @generated from field: string registry_id = 1;
    */
@@ -3901,7 +3901,7 @@ export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
   appVersion: string;
 
   /**
-   * What it installs, in a sentence.
+   * One-sentence description of its content.
    *
    * @generated from field: string description = 4;
    */
@@ -3943,7 +3943,7 @@ export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
   values: string;
 
   /**
-   * What its authors say has changed.
+   * The authors' list of changes.
    *
    * @generated from field: string changelog = 103;
    */
@@ -3978,7 +3978,7 @@ export declare type ChartJson = {
   appVersion?: string;
 
   /**
-   * What it installs, in a sentence.
+   * One-sentence description of its content.
    *
    * @generated from field: string description = 4;
    */
@@ -4020,7 +4020,7 @@ export declare type ChartJson = {
   values?: string;
 
   /**
-   * What its authors say has changed.
+   * The authors' list of changes.
    *
    * @generated from field: string changelog = 103;
    */
@@ -4266,7 +4266,7 @@ export declare type ChartImageBindingJson = {
 export declare const ChartImageBindingSchema: GenMessage<ChartImageBinding, {jsonType: ChartImageBindingJson}>;
 
 /**
- * With which Helm charts the images of a repo are installed, as somebody has recorded it.
+ * The recorded Helm charts that install the images of a repo.
  *
  * @generated from message chainguard.platform.registry.Deployment
  */
@@ -4287,7 +4287,7 @@ export declare type Deployment = Message<"chainguard.platform.registry.Deploymen
 };
 
 /**
- * With which Helm charts the images of a repo are installed, as somebody has recorded it.
+ * The recorded Helm charts that install the images of a repo.
  *
  * @generated from message chainguard.platform.registry.Deployment
  */
@@ -4535,7 +4535,7 @@ export declare type RegistrySettings = Message<"chainguard.platform.registry.Reg
   registryId: string;
 
   /**
-   * True: each build is to get a tag of its own. False when absent.
+   * True: each build gets its own tag. False when absent.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -4563,7 +4563,7 @@ export declare type RegistrySettingsJson = {
   registryId?: string;
 
   /**
-   * True: each build is to get a tag of its own. False when absent.
+   * True: each build gets its own tag. False when absent.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -4746,7 +4746,7 @@ export enum ChartImageRequirement {
   REQUIREMENT_REQUIRED = 1,
 
   /**
-   * Where a setting asks for it.
+   * If a setting requires it.
    *
    * @generated from enum value: REQUIREMENT_OPTIONAL = 2;
    */

@@ -187,7 +187,7 @@ export declare type VulnCountReportListJson = {
 export declare const VulnCountReportListSchema: GenMessage<VulnCountReportList, {jsonType: VulnCountReportListJson}>;
 
 /**
- * What was known of a tag's image on a day.
+ * Vulnerability counts of a tag's image on a day.
  *
  * @generated from message chainguard.platform.registry.VulnCountReport
  */
@@ -270,7 +270,7 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
   negligibleCveIds: string[];
 
   /**
-   * Those whose severity the scanner did not say.
+   * Findings without a severity from the scanner.
    *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
@@ -285,7 +285,7 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
 };
 
 /**
- * What was known of a tag's image on a day.
+ * Vulnerability counts of a tag's image on a day.
  *
  * @generated from message chainguard.platform.registry.VulnCountReport
  */
@@ -368,7 +368,7 @@ export declare type VulnCountReportJson = {
   negligibleCveIds?: string[];
 
   /**
-   * Those whose severity the scanner did not say.
+   * Findings without a severity from the scanner.
    *
    * @generated from field: repeated string unknown_cve_ids = 12;
    */
@@ -512,7 +512,7 @@ export declare type RawVulnReport = Message<"chainguard.platform.registry.RawVul
   digest: string;
 
   /**
-   * What made the report.
+   * The scanner of the report.
    *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
@@ -554,7 +554,7 @@ export declare type RawVulnReportJson = {
   digest?: string;
 
   /**
-   * What made the report.
+   * The scanner of the report.
    *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
@@ -589,7 +589,7 @@ export declare type RawVulnReportJson = {
 export declare const RawVulnReportSchema: GenMessage<RawVulnReport, {jsonType: RawVulnReportJson}>;
 
 /**
- * What a scanner found in an image.
+ * Findings of a scanner in an image.
  *
  * @generated from message chainguard.platform.registry.VulnReport
  */
@@ -602,7 +602,7 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
   digest: string;
 
   /**
-   * What made the report.
+   * The scanner of the report.
    *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
@@ -616,7 +616,7 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
   createdAt?: Timestamp | undefined;
 
   /**
-   * What it found.
+   * The findings.
    *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
@@ -631,7 +631,7 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
 };
 
 /**
- * What a scanner found in an image.
+ * Findings of a scanner in an image.
  *
  * @generated from message chainguard.platform.registry.VulnReport
  */
@@ -644,7 +644,7 @@ export declare type VulnReportJson = {
   digest?: string;
 
   /**
-   * What made the report.
+   * The scanner of the report.
    *
    * @generated from field: chainguard.platform.registry.Scanner scanner = 2;
    */
@@ -658,7 +658,7 @@ export declare type VulnReportJson = {
   createdAt?: TimestampJson;
 
   /**
-   * What it found.
+   * The findings.
    *
    * @generated from field: repeated chainguard.platform.registry.Vulnerability vulnerabilities = 4;
    */
@@ -679,7 +679,7 @@ export declare type VulnReportJson = {
 export declare const VulnReportSchema: GenMessage<VulnReport, {jsonType: VulnReportJson}>;
 
 /**
- * What made a report.
+ * The scanner of a report.
  *
  * @generated from message chainguard.platform.registry.Scanner
  */
@@ -707,7 +707,7 @@ export declare type Scanner = Message<"chainguard.platform.registry.Scanner"> & 
 };
 
 /**
- * What made a report.
+ * The scanner of a report.
  *
  * @generated from message chainguard.platform.registry.Scanner
  */
@@ -747,7 +747,7 @@ export declare const ScannerSchema: GenMessage<Scanner, {jsonType: ScannerJson}>
  */
 export enum Scanner_Name {
   /**
-   * Another tool; its name stands before its version: "govulncheck/v1.3.0".
+   * Another tool; the name comes before the version: "govulncheck/v1.3.0".
    *
    * @generated from enum value: UNKNOWN = 0;
    */
@@ -794,14 +794,14 @@ export declare type VulnReportFilter = Message<"chainguard.platform.registry.Vul
   repoId: string;
 
   /**
-   * The image, in whichever repo; repo_id and tag mean nothing beside it.
+   * The image, in whichever repo; repo_id and tag are ignored with it.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * The tag of the repo whose image it is.
+   * The tag of the image in the repo.
    *
    * @generated from field: string tag = 3;
    */
@@ -836,14 +836,14 @@ export declare type VulnReportFilterJson = {
   repoId?: string;
 
   /**
-   * The image, in whichever repo; repo_id and tag mean nothing beside it.
+   * The image, in whichever repo; repo_id and tag are ignored with it.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * The tag of the repo whose image it is.
+   * The tag of the image in the repo.
    *
    * @generated from field: string tag = 3;
    */
@@ -932,14 +932,14 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
   purls: string[];
 
   /**
-   * What it is, in a sentence.
+   * One-sentence summary.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * What the scanner says of it besides.
+   * Further information from the scanner.
    *
    * @generated from field: string details = 5;
    */
@@ -967,14 +967,14 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
   fix?: Vulnerability_Fix | undefined;
 
   /**
-   * Where more is said of it.
+   * URLs with more information.
    *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls: string[];
 
   /**
-   * Where in the image it was found.
+   * Location in the image.
    *
    * @generated from field: repeated string locations = 10;
    */
@@ -1009,14 +1009,14 @@ export declare type VulnerabilityJson = {
   purls?: string[];
 
   /**
-   * What it is, in a sentence.
+   * One-sentence summary.
    *
    * @generated from field: string description = 4;
    */
   description?: string;
 
   /**
-   * What the scanner says of it besides.
+   * Further information from the scanner.
    *
    * @generated from field: string details = 5;
    */
@@ -1044,14 +1044,14 @@ export declare type VulnerabilityJson = {
   fix?: Vulnerability_FixJson;
 
   /**
-   * Where more is said of it.
+   * URLs with more information.
    *
    * @generated from field: repeated string related_urls = 9;
    */
   relatedUrls?: string[];
 
   /**
-   * Where in the image it was found.
+   * Location in the image.
    *
    * @generated from field: repeated string locations = 10;
    */
@@ -1126,7 +1126,7 @@ export declare type Vulnerability_Fix = Message<"chainguard.platform.registry.Vu
   versions: string[];
 
   /**
-   * What is known of a fix.
+   * State of a fix.
    *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix.State state = 2;
    */
@@ -1147,7 +1147,7 @@ export declare type Vulnerability_FixJson = {
   versions?: string[];
 
   /**
-   * What is known of a fix.
+   * State of a fix.
    *
    * @generated from field: chainguard.platform.registry.Vulnerability.Fix.State state = 2;
    */
@@ -1161,7 +1161,7 @@ export declare type Vulnerability_FixJson = {
 export declare const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix, {jsonType: Vulnerability_FixJson}>;
 
 /**
- * What is known of a fix.
+ * State of a fix.
  *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */
@@ -1196,7 +1196,7 @@ export enum Vulnerability_Fix_State {
 }
 
 /**
- * What is known of a fix.
+ * State of a fix.
  *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */

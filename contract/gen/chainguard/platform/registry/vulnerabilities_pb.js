@@ -135,7 +135,7 @@ export const Vulnerability_Fix_StateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_vulnerabilities, 11, 1, 0);
 
 /**
- * What is known of a fix.
+ * State of a fix.
  *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */

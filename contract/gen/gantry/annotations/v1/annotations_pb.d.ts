@@ -48,23 +48,23 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
   reads: boolean;
 
   /**
-   * True: it takes a credential out of use, or gives one to whoever shows another. Nobody tries such a thing: with
-   * validateOnly it is INVALID_ARGUMENT. Every open operation that writes carries it.
+   * True: it revokes a credential, or issues one in exchange for another. It cannot be rehearsed: with validateOnly
+   * it is INVALID_ARGUMENT. Every open operation that writes carries it.
    *
    * @generated from field: bool credentials = 5;
    */
   credentials: boolean;
 
   /**
-   * True: without a token it is answered too, where what it names is open to everybody.
+   * True: public resources are also returned without a token.
    *
    * @generated from field: bool anonymous = 6;
    */
   anonymous: boolean;
 
   /**
-   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
-   * is an identity to act as, or "_token".
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the user
+   * name is an identity to assume, or "_token".
    *
    * @generated from field: bool basic = 7;
    */
@@ -113,23 +113,23 @@ export declare type AccessJson = {
   reads?: boolean;
 
   /**
-   * True: it takes a credential out of use, or gives one to whoever shows another. Nobody tries such a thing: with
-   * validateOnly it is INVALID_ARGUMENT. Every open operation that writes carries it.
+   * True: it revokes a credential, or issues one in exchange for another. It cannot be rehearsed: with validateOnly
+   * it is INVALID_ARGUMENT. Every open operation that writes carries it.
    *
    * @generated from field: bool credentials = 5;
    */
   credentials?: boolean;
 
   /**
-   * True: without a token it is answered too, where what it names is open to everybody.
+   * True: public resources are also returned without a token.
    *
    * @generated from field: bool anonymous = 6;
    */
   anonymous?: boolean;
 
   /**
-   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the name beside it
-   * is an identity to act as, or "_token".
+   * True: the token may come as a password (Basic authentication), as programs that fetch files send one; the user
+   * name is an identity to assume, or "_token".
    *
    * @generated from field: bool basic = 7;
    */
@@ -285,7 +285,8 @@ export declare type ScimJson = {
 export declare const ScimSchema: GenMessage<Scim, {jsonType: ScimJson}>;
 
 /**
- * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
+ * Nothing outlives its giver: the caller must have the granted permissions, and the operation's own capabilities,
+ * until its expiry.
  *
  * @generated from message gantry.annotations.v1.HandsOn
  */
@@ -296,7 +297,7 @@ export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
   rights: RightsHandedOn;
 
   /**
-   * Where the request says when it ends ("role_binding.expire_time"). Absent: it never does.
+   * Path of the expiry in the request ("role_binding.expire_time"). Absent: it never does.
    *
    * @generated from field: string end = 2;
    */
@@ -312,7 +313,8 @@ export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
 };
 
 /**
- * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
+ * Nothing outlives its giver: the caller must have the granted permissions, and the operation's own capabilities,
+ * until its expiry.
  *
  * @generated from message gantry.annotations.v1.HandsOn
  */
@@ -323,7 +325,7 @@ export declare type HandsOnJson = {
   rights?: RightsHandedOnJson;
 
   /**
-   * Where the request says when it ends ("role_binding.expire_time"). Absent: it never does.
+   * Path of the expiry in the request ("role_binding.expire_time"). Absent: it never does.
    *
    * @generated from field: string end = 2;
    */
@@ -409,20 +411,21 @@ export declare type ViewJson = {
 export declare const ViewSchema: GenMessage<View, {jsonType: ViewJson}>;
 
 /**
- * Where a field of version 1 stands in the message of version 2 that its own message is a shape of.
+ * Path of a field of version 1 in the corresponding message of version 2.
  *
  * @generated from message gantry.annotations.v1.Counterpart
  */
 export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> & {
   /**
-   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message stand in that one itself.
+   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message are fields of
+   * that one.
    *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * True: nowhere. What is sent is read and means nothing; it is never answered.
+   * True: nowhere. Sent values are ignored; it is never answered.
    *
    * @generated from field: bool absent = 2;
    */
@@ -436,14 +439,14 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
   partial: boolean;
 
   /**
-   * Where "/" stands, a flag: everything that lies at the root.
+   * If the path is "/", a flag: everything at the root.
    *
    * @generated from field: string at_root = 4;
    */
   atRoot: string;
 
   /**
-   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   * True: of two flags that say the opposite of each other. An absent value is false here, and therefore true there.
    *
    * @generated from field: bool negated = 5;
    */
@@ -458,20 +461,21 @@ export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> &
 };
 
 /**
- * Where a field of version 1 stands in the message of version 2 that its own message is a shape of.
+ * Path of a field of version 1 in the corresponding message of version 2.
  *
  * @generated from message gantry.annotations.v1.Counterpart
  */
 export declare type CounterpartJson = {
   /**
-   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message stand in that one itself.
+   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message are fields of
+   * that one.
    *
    * @generated from field: string path = 1;
    */
   path?: string;
 
   /**
-   * True: nowhere. What is sent is read and means nothing; it is never answered.
+   * True: nowhere. Sent values are ignored; it is never answered.
    *
    * @generated from field: bool absent = 2;
    */
@@ -485,14 +489,14 @@ export declare type CounterpartJson = {
   partial?: boolean;
 
   /**
-   * Where "/" stands, a flag: everything that lies at the root.
+   * If the path is "/", a flag: everything at the root.
    *
    * @generated from field: string at_root = 4;
    */
   atRoot?: string;
 
   /**
-   * True: of two flags that say the opposite of each other. What is not sent is false here, and so true there.
+   * True: of two flags that say the opposite of each other. An absent value is false here, and therefore true there.
    *
    * @generated from field: bool negated = 5;
    */
@@ -524,7 +528,7 @@ export declare type Event = Message<"gantry.annotations.v1.Event"> & {
   type: string;
 
   /**
-   * Names of the CloudEvents extensions besides the standard attributes.
+   * Names of the CloudEvents extension attributes.
    *
    * @generated from field: repeated string extensions = 2;
    */
@@ -536,8 +540,7 @@ export declare type Event = Message<"gantry.annotations.v1.Event"> & {
   audience: Audience;
 
   /**
-   * Where the subject stands in the event's body, or, when the body has no such field, in the request; "uid" when
-   * not given.
+   * Path of the subject in the event's body, or in the request if the body has no such field; "uid" when not given.
    *
    * @generated from field: string subject = 4;
    */
@@ -551,7 +554,7 @@ export declare type Event = Message<"gantry.annotations.v1.Event"> & {
   group: Place;
 
   /**
-   * Where the uid stands that the group extension follows from; the subject when not given.
+   * Path of the uid that determines the group extension; the subject when not given.
    *
    * @generated from field: string group_from = 6;
    */
@@ -570,7 +573,7 @@ export declare type EventJson = {
   type?: string;
 
   /**
-   * Names of the CloudEvents extensions besides the standard attributes.
+   * Names of the CloudEvents extension attributes.
    *
    * @generated from field: repeated string extensions = 2;
    */
@@ -582,8 +585,7 @@ export declare type EventJson = {
   audience?: AudienceJson;
 
   /**
-   * Where the subject stands in the event's body, or, when the body has no such field, in the request; "uid" when
-   * not given.
+   * Path of the subject in the event's body, or in the request if the body has no such field; "uid" when not given.
    *
    * @generated from field: string subject = 4;
    */
@@ -597,7 +599,7 @@ export declare type EventJson = {
   group?: PlaceJson;
 
   /**
-   * Where the uid stands that the group extension follows from; the subject when not given.
+   * Path of the uid that determines the group extension; the subject when not given.
    *
    * @generated from field: string group_from = 6;
    */
@@ -611,8 +613,8 @@ export declare type EventJson = {
 export declare const EventSchema: GenMessage<Event, {jsonType: EventJson}>;
 
 /**
- * The parent is what the Create's `parent` refers_to, or what the uid lies_below. Columns, indexes, and what stands in
- * the way of a deletion follow (server/kernel/schema.ts).
+ * The parent is what the Create's `parent` refers_to, or what the uid lies_below. It determines columns, indexes, and
+ * preconditions of deletions (server/kernel/schema.ts).
  *
  * @generated from message gantry.annotations.v1.Resource
  */
@@ -648,8 +650,8 @@ export declare type Resource = Message<"gantry.annotations.v1.Resource"> & {
 };
 
 /**
- * The parent is what the Create's `parent` refers_to, or what the uid lies_below. Columns, indexes, and what stands in
- * the way of a deletion follow (server/kernel/schema.ts).
+ * The parent is what the Create's `parent` refers_to, or what the uid lies_below. It determines columns, indexes, and
+ * preconditions of deletions (server/kernel/schema.ts).
  *
  * @generated from message gantry.annotations.v1.Resource
  */
@@ -775,7 +777,7 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   redacted: boolean;
 
   /**
-   * The field may stand in order_by.
+   * The field can be used in order_by.
    *
    * @generated from field: bool sortable = 6;
    */
@@ -789,10 +791,10 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   orderAliases: string[];
 
   /**
-   * Full name of the message whose uid this field holds. That it exists is for the resource to check: some fields
-   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). The
-   * `parent` of a Create says by it what the resource lies below. Of an output-only field that names that message too: it
-   * holds the parent's uid.
+   * Full name of the message that this uid refers to. That it exists is for the resource to check: some fields take
+   * the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). On the
+   * `parent` of a Create, it names the parent resource. Of an output-only field that names that message too: it holds
+   * the parent's uid.
    *
    * @generated from field: string refers_to = 8;
    */
@@ -826,7 +828,7 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   shownOnce: boolean;
 
   /**
-   * Name of a flag beside it: while that one is true, and stays true, an update must not change this field.
+   * Name of an accompanying flag: while that one is true, and stays true, an update must not change this field.
    *
    * @generated from field: string fixed_while = 13;
    */
@@ -840,15 +842,15 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
   namedOnly: boolean;
 
   /**
-   * Of a list of messages: how a query writes an entry as plain text, besides JSON. "repo:tags": the first field, then
-   * a colon and the entries of the second with commas between, or the first alone.
+   * Of a list of messages: plain-text form of an entry in a query, in addition to JSON. "repo:tags": the first field,
+   * then a colon and the entries of the second with commas between, or the first alone.
    *
    * @generated from field: string written_as = 15;
    */
   writtenAs: string;
 
   /**
-   * Of a resource's own uid: full name of the message directly below which it lies, where no Create says so.
+   * Of a resource's own uid: full name of the parent message, if no Create names it.
    *
    * @generated from field: string lies_below = 16;
    */
@@ -918,7 +920,7 @@ export declare type FieldJson = {
   redacted?: boolean;
 
   /**
-   * The field may stand in order_by.
+   * The field can be used in order_by.
    *
    * @generated from field: bool sortable = 6;
    */
@@ -932,10 +934,10 @@ export declare type FieldJson = {
   orderAliases?: string[];
 
   /**
-   * Full name of the message whose uid this field holds. That it exists is for the resource to check: some fields
-   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). The
-   * `parent` of a Create says by it what the resource lies below. Of an output-only field that names that message too: it
-   * holds the parent's uid.
+   * Full name of the message that this uid refers to. That it exists is for the resource to check: some fields take
+   * the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). On the
+   * `parent` of a Create, it names the parent resource. Of an output-only field that names that message too: it holds
+   * the parent's uid.
    *
    * @generated from field: string refers_to = 8;
    */
@@ -969,7 +971,7 @@ export declare type FieldJson = {
   shownOnce?: boolean;
 
   /**
-   * Name of a flag beside it: while that one is true, and stays true, an update must not change this field.
+   * Name of an accompanying flag: while that one is true, and stays true, an update must not change this field.
    *
    * @generated from field: string fixed_while = 13;
    */
@@ -983,15 +985,15 @@ export declare type FieldJson = {
   namedOnly?: boolean;
 
   /**
-   * Of a list of messages: how a query writes an entry as plain text, besides JSON. "repo:tags": the first field, then
-   * a colon and the entries of the second with commas between, or the first alone.
+   * Of a list of messages: plain-text form of an entry in a query, in addition to JSON. "repo:tags": the first field,
+   * then a colon and the entries of the second with commas between, or the first alone.
    *
    * @generated from field: string written_as = 15;
    */
   writtenAs?: string;
 
   /**
-   * Of a resource's own uid: full name of the message directly below which it lies, where no Create says so.
+   * Of a resource's own uid: full name of the parent message, if no Create names it.
    *
    * @generated from field: string lies_below = 16;
    */
@@ -1095,7 +1097,7 @@ export declare type FilterJson = {
 export declare const FilterSchema: GenMessage<Filter, {jsonType: FilterJson}>;
 
 /**
- * The names of a capability besides its symbol and number.
+ * Further names of a capability.
  *
  * @generated from message gantry.annotations.v1.CapabilityFact
  */
@@ -1130,7 +1132,7 @@ export declare type CapabilityFact = Message<"gantry.annotations.v1.CapabilityFa
 };
 
 /**
- * The names of a capability besides its symbol and number.
+ * Further names of a capability.
  *
  * @generated from message gantry.annotations.v1.CapabilityFact
  */
@@ -1171,7 +1173,7 @@ export declare type CapabilityFactJson = {
 export declare const CapabilityFactSchema: GenMessage<CapabilityFact, {jsonType: CapabilityFactJson}>;
 
 /**
- * Which rights an operation hands on, besides its own capabilities.
+ * Permissions that an operation grants, in addition to its own capabilities.
  *
  * @generated from enum gantry.annotations.v1.RightsHandedOn
  */
@@ -1217,21 +1219,21 @@ export enum RightsHandedOn {
   SCIM = 5,
 
   /**
-   * The capabilities of the role, to whoever has it.
+   * The capabilities of the role, to its holders.
    *
    * @generated from enum value: RIGHTS_HANDED_ON_ROLE_HOLDERS = 6;
    */
   ROLE_HOLDERS = 6,
 
   /**
-   * What the invite promises, as far as its maker may still give it.
+   * The permissions of the invite, as far as its creator can still grant them.
    *
    * @generated from enum value: RIGHTS_HANDED_ON_INVITE = 7;
    */
   INVITE = 7,
 
   /**
-   * The ownership of an organization that is made by it, which was nobody's before.
+   * Ownership of the new organization.
    *
    * @generated from enum value: RIGHTS_HANDED_ON_ORGANIZATION = 8;
    */
@@ -1246,7 +1248,7 @@ export enum RightsHandedOn {
 }
 
 /**
- * Which rights an operation hands on, besides its own capabilities.
+ * Permissions that an operation grants, in addition to its own capabilities.
  *
  * @generated from enum gantry.annotations.v1.RightsHandedOn
  */
@@ -1351,7 +1353,7 @@ export enum Comparison {
   AFTER = 2,
 
   /**
-   * Rows whose column is true stay out unless the flag is set.
+   * Rows with a true column are excluded unless the flag is set.
    *
    * @generated from enum value: COMPARISON_INCLUDE = 3;
    */
@@ -1376,7 +1378,7 @@ export declare type ComparisonJson = "COMPARISON_UNSPECIFIED" | "COMPARISON_EQUA
 export declare const ComparisonSchema: GenEnum<Comparison, ComparisonJson>;
 
 /**
- * Who may call the operation. Every operation carries it; one without it is refused at start.
+ * Access rules of the operation. Every operation carries it; one without it is refused at start.
  *
  * @generated from extension: gantry.annotations.v1.Access access = 50101;
  */
@@ -1397,7 +1399,8 @@ export declare const event: GenExtension<MethodOptions, Event>;
 export declare const list: GenExtension<MethodOptions, List>;
 
 /**
- * What a successful call gives to others. An operation that hands on rights without it fails; test/golden/gifts.txt shows all.
+ * Permissions that a successful request grants to others. An operation that grants permissions without it fails;
+ * test/golden/gifts.txt shows all.
  *
  * @generated from extension: gantry.annotations.v1.HandsOn hands_on = 50104;
  */
@@ -1412,39 +1415,41 @@ export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
 export declare const view: GenExtension<MethodOptions, View>;
 
 /**
- * Where the OCI Distribution protocol has the operation. One with it has no google.api.http rule and is not served over gRPC.
+ * Path of the operation in the OCI Distribution protocol. One with it has no google.api.http rule and is not served
+ * over gRPC.
  *
  * @generated from extension: gantry.annotations.v1.Distribution distribution = 50105;
  */
 export declare const distribution: GenExtension<MethodOptions, Distribution>;
 
 /**
- * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over gRPC, where
- * bytes beside a message have no place. Whoever sends no token is answered by the open endpoint at the same path, if any.
+ * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over
+ * gRPC, which cannot carry content next to a message. Requests without a token are served by the open endpoint at
+ * the same path, if any.
  *
  * @generated from extension: bool gives_file = 50107;
  */
 export declare const gives_file: GenExtension<MethodOptions, boolean>;
 
 /**
- * Where SCIM 2.0 has the operation. One with it has no google.api.http rule, is not served over gRPC, and is answered to the
- * SCIM token of the identity provider that its path names, and to nobody else.
+ * Where SCIM 2.0 has the operation. Such an operation has no google.api.http rule, is not served over gRPC, and
+ * accepts only the SCIM token of the identity provider in its path.
  *
  * @generated from extension: gantry.annotations.v1.Scim scim = 50110;
  */
 export declare const scim: GenExtension<MethodOptions, Scim>;
 
 /**
- * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
- * start fails where a resource with a table does not carry it.
+ * For a resource with stored rows: what follows for them and is not said by its operations and fields. The start
+ * fails where a resource with a table does not carry it.
  *
  * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
  */
 export declare const resource: GenExtension<MessageOptions, Resource>;
 
 /**
- * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by itself.
- * Where the subject and the group stand is said of its own fields.
+ * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by
+ * itself. Its own fields locate the subject and the group.
  *
  * @generated from extension: gantry.annotations.v1.Event told = 50132;
  */
@@ -1459,7 +1464,7 @@ export declare const told: GenExtension<MessageOptions, Event>;
 export declare const scope: GenExtension<FieldOptions, boolean>;
 
 /**
- * What values a field takes and where they may be shown.
+ * Allowed values of a field, and where they are shown.
  *
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
@@ -1480,29 +1485,30 @@ export declare const filter: GenExtension<FieldOptions, Filter>;
 export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
 
 /**
- * True: one of its fields is needed wherever the message stands in a request.
+ * True: one of its fields is required wherever a request contains the message.
  *
  * @generated from extension: bool one_required = 50141;
  */
 export declare const one_required: GenExtension<OneofOptions, boolean>;
 
 /**
- * What a value of the enum chainguard.capabilities.Capability stands for.
+ * Meaning of a value of the enum chainguard.capabilities.Capability.
  *
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
 export declare const capability: GenExtension<EnumValueOptions, CapabilityFact>;
 
 /**
- * Of an enum of version 1 whose counterpart is a text, or an enum of other numbers: the text, or the value, that it stands for.
+ * For an enum of version 1 with a string, or an enum of other numbers, as counterpart: the corresponding string or
+ * value.
  *
  * @generated from extension: string written = 50122;
  */
 export declare const written: GenExtension<EnumValueOptions, string>;
 
 /**
- * Of a value 0 that is called UNKNOWN or UNSPECIFIED: answers say it, as what somebody has found. Others stand for absence, and are
- * left out.
+ * Of a value 0 that is called UNKNOWN or UNSPECIFIED: responses contain it as a finding. Other values mean absence,
+ * and are omitted.
  *
  * @generated from extension: bool answered = 50123;
  */

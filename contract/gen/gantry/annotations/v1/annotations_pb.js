@@ -105,7 +105,7 @@ export const RightsHandedOnSchema = /*@__PURE__*/
   enumDesc(file_gantry_annotations_v1_annotations, 0);
 
 /**
- * Which rights an operation hands on, besides its own capabilities.
+ * Permissions that an operation grants, in addition to its own capabilities.
  *
  * @generated from enum gantry.annotations.v1.RightsHandedOn
  */
@@ -149,7 +149,7 @@ export const Comparison = /*@__PURE__*/
   tsEnum(ComparisonSchema);
 
 /**
- * Who may call the operation. Every operation carries it; one without it is refused at start.
+ * Access rules of the operation. Every operation carries it; one without it is refused at start.
  *
  * @generated from extension: gantry.annotations.v1.Access access = 50101;
  */
@@ -173,7 +173,8 @@ export const list = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 2);
 
 /**
- * What a successful call gives to others. An operation that hands on rights without it fails; test/golden/gifts.txt shows all.
+ * Permissions that a successful request grants to others. An operation that grants permissions without it fails;
+ * test/golden/gifts.txt shows all.
  *
  * @generated from extension: gantry.annotations.v1.HandsOn hands_on = 50104;
  */
@@ -190,7 +191,8 @@ export const view = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
- * Where the OCI Distribution protocol has the operation. One with it has no google.api.http rule and is not served over gRPC.
+ * Path of the operation in the OCI Distribution protocol. One with it has no google.api.http rule and is not served
+ * over gRPC.
  *
  * @generated from extension: gantry.annotations.v1.Distribution distribution = 50105;
  */
@@ -198,8 +200,9 @@ export const distribution = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
- * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over gRPC, where
- * bytes beside a message have no place. Whoever sends no token is answered by the open endpoint at the same path, if any.
+ * True: what is answered is a file: bytes as they are, as many as there are, sent as they come. Not served over
+ * gRPC, which cannot carry content next to a message. Requests without a token are served by the open endpoint at
+ * the same path, if any.
  *
  * @generated from extension: bool gives_file = 50107;
  */
@@ -207,8 +210,8 @@ export const gives_file = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
- * Where SCIM 2.0 has the operation. One with it has no google.api.http rule, is not served over gRPC, and is answered to the
- * SCIM token of the identity provider that its path names, and to nobody else.
+ * Where SCIM 2.0 has the operation. Such an operation has no google.api.http rule, is not served over gRPC, and
+ * accepts only the SCIM token of the identity provider in its path.
  *
  * @generated from extension: gantry.annotations.v1.Scim scim = 50110;
  */
@@ -216,8 +219,8 @@ export const scim = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
- * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
- * start fails where a resource with a table does not carry it.
+ * For a resource with stored rows: what follows for them and is not said by its operations and fields. The start
+ * fails where a resource with a table does not carry it.
  *
  * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
  */
@@ -225,8 +228,8 @@ export const resource = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
- * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by itself.
- * Where the subject and the group stand is said of its own fields.
+ * Of a message that is the body of an event, where no operation's answer is: what a step of the server did by
+ * itself. Its own fields locate the subject and the group.
  *
  * @generated from extension: gantry.annotations.v1.Event told = 50132;
  */
@@ -243,7 +246,7 @@ export const scope = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 10);
 
 /**
- * What values a field takes and where they may be shown.
+ * Allowed values of a field, and where they are shown.
  *
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
@@ -267,7 +270,7 @@ export const counterpart = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 13);
 
 /**
- * True: one of its fields is needed wherever the message stands in a request.
+ * True: one of its fields is required wherever a request contains the message.
  *
  * @generated from extension: bool one_required = 50141;
  */
@@ -275,7 +278,7 @@ export const one_required = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 14);
 
 /**
- * What a value of the enum chainguard.capabilities.Capability stands for.
+ * Meaning of a value of the enum chainguard.capabilities.Capability.
  *
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
@@ -283,7 +286,8 @@ export const capability = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 15);
 
 /**
- * Of an enum of version 1 whose counterpart is a text, or an enum of other numbers: the text, or the value, that it stands for.
+ * For an enum of version 1 with a string, or an enum of other numbers, as counterpart: the corresponding string or
+ * value.
  *
  * @generated from extension: string written = 50122;
  */
@@ -291,8 +295,8 @@ export const written = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 16);
 
 /**
- * Of a value 0 that is called UNKNOWN or UNSPECIFIED: answers say it, as what somebody has found. Others stand for absence, and are
- * left out.
+ * Of a value 0 that is called UNKNOWN or UNSPECIFIED: responses contain it as a finding. Other values mean absence,
+ * and are omitted.
  *
  * @generated from extension: bool answered = 50123;
  */

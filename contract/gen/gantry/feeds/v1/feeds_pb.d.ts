@@ -29,7 +29,7 @@ export declare type Feed = Message<"gantry.feeds.v1.Feed"> & {
   uid: string;
 
   /**
-   * What it is imported as: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`.
+   * Kind of the import: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`.
    *
    * @generated from field: string kind = 2;
    */
@@ -120,7 +120,7 @@ export declare type FeedJson = {
   uid?: string;
 
   /**
-   * What it is imported as: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`.
+   * Kind of the import: `advisories`, `vulnerabilities`, `libraries`, `images` or `lifecycle`.
    *
    * @generated from field: string kind = 2;
    */
@@ -397,7 +397,7 @@ export enum FeedState {
   HELD = 2,
 
   /**
-   * The source could not be fetched or read to its end. What it said before stays.
+   * The source could not be fetched or read to its end. Earlier content stays.
    *
    * @generated from enum value: FEED_STATE_FAILED = 3;
    */

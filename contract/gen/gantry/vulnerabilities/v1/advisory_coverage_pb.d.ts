@@ -383,7 +383,7 @@ export declare type UnjudgedImage = Message<"gantry.vulnerabilities.v1.UnjudgedI
   reason: UnjudgedReason;
 
   /**
-   * What no source judges in it.
+   * Packages that no source covers in it.
    *
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 8;
    */
@@ -446,7 +446,7 @@ export declare type UnjudgedImageJson = {
   reason?: UnjudgedReasonJson;
 
   /**
-   * What no source judges in it.
+   * Packages that no source covers in it.
    *
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 8;
    */
@@ -460,8 +460,8 @@ export declare type UnjudgedImageJson = {
 export declare const UnjudgedImageSchema: GenMessage<UnjudgedImage, {jsonType: UnjudgedImageJson}>;
 
 /**
- * What stands behind a count or a list of affected images: which images were judged, and what was not. It is about all images in the
- * groups that were asked for, whatever else the request filters by.
+ * Basis of a count or a list of affected images: which images were judged, and what was not. It is about all images
+ * in the groups that were asked for, whatever else the request filters by.
  *
  * @generated from message gantry.vulnerabilities.v1.CoverageStatement
  */
@@ -488,7 +488,7 @@ export declare type CoverageStatement = Message<"gantry.vulnerabilities.v1.Cover
   ecosystems: UnjudgedEcosystem[];
 
   /**
-   * How many ecosystems and releases there are besides.
+   * Number of further ecosystems and releases.
    *
    * @generated from field: int32 further_ecosystem_count = 4;
    */
@@ -503,8 +503,8 @@ export declare type CoverageStatement = Message<"gantry.vulnerabilities.v1.Cover
 };
 
 /**
- * What stands behind a count or a list of affected images: which images were judged, and what was not. It is about all images in the
- * groups that were asked for, whatever else the request filters by.
+ * Basis of a count or a list of affected images: which images were judged, and what was not. It is about all images
+ * in the groups that were asked for, whatever else the request filters by.
  *
  * @generated from message gantry.vulnerabilities.v1.CoverageStatement
  */
@@ -531,7 +531,7 @@ export declare type CoverageStatementJson = {
   ecosystems?: UnjudgedEcosystemJson[];
 
   /**
-   * How many ecosystems and releases there are besides.
+   * Number of further ecosystems and releases.
    *
    * @generated from field: int32 further_ecosystem_count = 4;
    */

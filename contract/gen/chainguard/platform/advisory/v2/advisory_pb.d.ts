@@ -314,7 +314,7 @@ export declare type DocumentAdvisory = Message<"chainguard.platform.advisory.v2.
   id: string;
 
   /**
-   * What happened, the oldest first. Only approved events.
+   * The events, oldest first. Only approved events.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentEvent events = 2;
    */
@@ -349,7 +349,7 @@ export declare type DocumentAdvisoryJson = {
   id?: string;
 
   /**
-   * What happened, the oldest first. Only approved events.
+   * The events, oldest first. Only approved events.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentEvent events = 2;
    */
@@ -390,7 +390,7 @@ export declare type DocumentEvent = Message<"chainguard.platform.advisory.v2.Doc
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * The event.
    *
    * @generated from oneof chainguard.platform.advisory.v2.DocumentEvent.data
    */
@@ -602,8 +602,8 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
   knownRansomware: boolean;
 
   /**
-   * Only vulnerabilities whose exploit prediction (EPSS score) is at least this, from 0 to 1. 0: no filter, so that those
-   * without a prediction are listed too. Additive: not part of the public message.
+   * Only vulnerabilities with at least this EPSS score, from 0 to 1. 0: no filter, so that those without a prediction
+   * are listed too. Additive: not part of the public message.
    *
    * @generated from field: double exploit_score_min = 1012;
    */
@@ -690,8 +690,8 @@ export declare type ListVulnerabilityMetadataRequestJson = {
   knownRansomware?: boolean;
 
   /**
-   * Only vulnerabilities whose exploit prediction (EPSS score) is at least this, from 0 to 1. 0: no filter, so that those
-   * without a prediction are listed too. Additive: not part of the public message.
+   * Only vulnerabilities with at least this EPSS score, from 0 to 1. 0: no filter, so that those without a prediction
+   * are listed too. Additive: not part of the public message.
    *
    * @generated from field: double exploit_score_min = 1012;
    */
@@ -781,7 +781,7 @@ export declare type ListVulnerabilityMetadataResponseJson = {
 export declare const ListVulnerabilityMetadataResponseSchema: GenMessage<ListVulnerabilityMetadataResponse, {jsonType: ListVulnerabilityMetadataResponseJson}>;
 
 /**
- * What is known about a vulnerability.
+ * Metadata of a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.v2.VulnerabilityMetadata
  */
@@ -794,7 +794,7 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
   id: string;
 
   /**
-   * What it is, on one line; empty where its source says nothing.
+   * A one-line summary; empty where its source says nothing.
    *
    * @generated from field: string summary = 2;
    */
@@ -875,7 +875,7 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
 };
 
 /**
- * What is known about a vulnerability.
+ * Metadata of a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.v2.VulnerabilityMetadata
  */
@@ -888,7 +888,7 @@ export declare type VulnerabilityMetadataJson = {
   id?: string;
 
   /**
-   * What it is, on one line; empty where its source says nothing.
+   * A one-line summary; empty where its source says nothing.
    *
    * @generated from field: string summary = 2;
    */
@@ -1002,7 +1002,7 @@ export declare type KnownExploited = Message<"chainguard.platform.advisory.v2.Kn
   ransomware: boolean;
 
   /**
-   * What the catalogue asks for, as text.
+   * The action that the catalog requires, as text.
    *
    * @generated from field: string required_action = 4;
    */
@@ -1037,7 +1037,7 @@ export declare type KnownExploitedJson = {
   ransomware?: boolean;
 
   /**
-   * What the catalogue asks for, as text.
+   * The action that the catalog requires, as text.
    *
    * @generated from field: string required_action = 4;
    */
@@ -1051,7 +1051,7 @@ export declare type KnownExploitedJson = {
 export declare const KnownExploitedSchema: GenMessage<KnownExploited, {jsonType: KnownExploitedJson}>;
 
 /**
- * What the Exploit Prediction Scoring System computes. Additive: not part of the public contract.
+ * The score of the Exploit Prediction Scoring System. Additive: not part of the public contract.
  *
  * @generated from message chainguard.platform.advisory.v2.ExploitPrediction
  */
@@ -1079,7 +1079,7 @@ export declare type ExploitPrediction = Message<"chainguard.platform.advisory.v2
 };
 
 /**
- * What the Exploit Prediction Scoring System computes. Additive: not part of the public contract.
+ * The score of the Exploit Prediction Scoring System. Additive: not part of the public contract.
  *
  * @generated from message chainguard.platform.advisory.v2.ExploitPrediction
  */
@@ -1127,14 +1127,14 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
   imageRefs: ImageRef[];
 
   /**
-   * First day: the day (UTC) in which this time lies.
+   * First day: the day (UTC) of this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Last day, which counts too: the day (UTC) in which this time lies. At most 3,660 days are reported on at once.
+   * Last day, which counts too: the day (UTC) of this time. At most 3,660 days are reported on at once.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -1193,14 +1193,14 @@ export declare type ListResolvedVulnsReportsRequestJson = {
   imageRefs?: ImageRefJson[];
 
   /**
-   * First day: the day (UTC) in which this time lies.
+   * First day: the day (UTC) of this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: TimestampJson;
 
   /**
-   * Last day, which counts too: the day (UTC) in which this time lies. At most 3,660 days are reported on at once.
+   * Last day, which counts too: the day (UTC) of this time. At most 3,660 days are reported on at once.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -1375,7 +1375,7 @@ export declare type ImageRefJson = {
 export declare const ImageRefSchema: GenMessage<ImageRef, {jsonType: ImageRefJson}>;
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities resolved on one day.
  *
  * @generated from message chainguard.platform.advisory.v2.ResolvedVulnsReport
  */
@@ -1410,7 +1410,7 @@ export declare type ResolvedVulnsReport = Message<"chainguard.platform.advisory.
   createTime?: Timestamp | undefined;
 
   /**
-   * When the last of what it tells happened; when the day began, where nothing did. Additive: not part of the public message.
+   * Time of its newest event; when the day began, where nothing did. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -1418,7 +1418,7 @@ export declare type ResolvedVulnsReport = Message<"chainguard.platform.advisory.
 };
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities resolved on one day.
  *
  * @generated from message chainguard.platform.advisory.v2.ResolvedVulnsReport
  */
@@ -1453,7 +1453,7 @@ export declare type ResolvedVulnsReportJson = {
   createTime?: TimestampJson;
 
   /**
-   * When the last of what it tells happened; when the day began, where nothing did. Additive: not part of the public message.
+   * Time of its newest event; when the day began, where nothing did. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -1535,7 +1535,7 @@ export declare const ResolvedVulnSchema: GenMessage<ResolvedVuln, {jsonType: Res
  */
 export declare type Reference = Message<"chainguard.platform.advisory.v2.Reference"> & {
   /**
-   * What is found there.
+   * The kind of content there.
    *
    * @generated from field: chainguard.platform.advisory.v2.Reference.Type type = 1;
    */
@@ -1556,7 +1556,7 @@ export declare type Reference = Message<"chainguard.platform.advisory.v2.Referen
  */
 export declare type ReferenceJson = {
   /**
-   * What is found there.
+   * The kind of content there.
    *
    * @generated from field: chainguard.platform.advisory.v2.Reference.Type type = 1;
    */
@@ -1577,7 +1577,7 @@ export declare type ReferenceJson = {
 export declare const ReferenceSchema: GenMessage<Reference, {jsonType: ReferenceJson}>;
 
 /**
- * What a reference leads to.
+ * The kind of a reference.
  *
  * @generated from enum chainguard.platform.advisory.v2.Reference.Type
  */
@@ -1661,7 +1661,7 @@ export enum Reference_Type {
 }
 
 /**
- * What a reference leads to.
+ * The kind of a reference.
  *
  * @generated from enum chainguard.platform.advisory.v2.Reference.Type
  */
@@ -1898,7 +1898,7 @@ export enum FalsePositiveDetermination_Type {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * The vulnerable code runs, but an attacker cannot reach it with input of theirs.
+   * The vulnerable code runs, but attacker-controlled input cannot reach it.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
@@ -2143,7 +2143,7 @@ export declare type Detection_DetectionTypeManualJson = {
 export declare const Detection_DetectionTypeManualSchema: GenMessage<Detection_DetectionTypeManual, {jsonType: Detection_DetectionTypeManualJson}>;
 
 /**
- * What a scanner reported.
+ * A report of a scanner.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeScanV1
  */
@@ -2227,7 +2227,7 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
 };
 
 /**
- * What a scanner reported.
+ * A report of a scanner.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeScanV1
  */
@@ -2447,9 +2447,9 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * List the vulnerabilities resolved in the given images, by day (UTC): those whose fix the images have, on the day
-   * on which the fix was told of, or the image ceased to be affected. Every day of the time asked for has a report,
-   * also one without any.
+   * List the vulnerabilities resolved in the given images, by day (UTC): those with a fix in the images, on the day
+   * of the fix's publication, or the day when the image stopped being affected. Every day of the time asked for has a
+   * report, also one without any.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports
    */

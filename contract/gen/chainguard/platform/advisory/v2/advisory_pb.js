@@ -134,7 +134,7 @@ export const Reference_TypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_advisory_v2_advisory, 15, 0);
 
 /**
- * What a reference leads to.
+ * The kind of a reference.
  *
  * @generated from enum chainguard.platform.advisory.v2.Reference.Type
  */

@@ -26,8 +26,8 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
   uid: string;
 
   /**
-   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where the
-   * operator lets private addresses be reached.
+   * URL to which events are sent by POST: an https URL without user name, password and fragment. http is taken only
+   * where the operator lets private addresses be reached.
    *
    * @generated from field: string sink = 2;
    */
@@ -93,8 +93,8 @@ export declare type SubscriptionJson = {
   uid?: string;
 
   /**
-   * Where events are sent, by POST: an https URL without user name, password and fragment. http is taken only where the
-   * operator lets private addresses be reached.
+   * URL to which events are sent by POST: an https URL without user name, password and fragment. http is taken only
+   * where the operator lets private addresses be reached.
    *
    * @generated from field: string sink = 2;
    */
@@ -451,8 +451,8 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as whoever
-   * made it holds `subscriptions.create` in the group.
+   * Create a subscription. The answer has its secret, which is not shown again. Events are sent as long as its
+   * creator has `subscriptions.create` in the group.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.CreateSubscription
    */
@@ -472,7 +472,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Delete a subscription. What had not been delivered yet is not sent any more.
+   * Delete a subscription. Pending deliveries are discarded.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.DeleteSubscription
    */

@@ -19,7 +19,7 @@ export declare const file_chainguard_platform_iam_v2_account_associations: GenFi
  */
 export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.AccountAssociation"> & {
   /**
-   * Uid of the group that it belongs to: an association has no uid of its own.
+   * Uid of the group that it belongs to: an association does not have its own uid.
    *
    * @generated from field: string uid = 1;
    */
@@ -96,7 +96,7 @@ export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.Acc
  */
 export declare type AccountAssociationJson = {
   /**
-   * Uid of the group that it belongs to: an association has no uid of its own.
+   * Uid of the group that it belongs to: an association does not have its own uid.
    *
    * @generated from field: string uid = 1;
    */
@@ -336,7 +336,7 @@ export declare type AccountAssociation_GitHubInstallation = Message<"chainguard.
   installationId: bigint;
 
   /**
-   * User or organization at GitHub in whose account it is installed.
+   * GitHub user or organization where it is installed.
    *
    * @generated from field: string name = 2;
    */
@@ -357,7 +357,7 @@ export declare type AccountAssociation_GitHubInstallationJson = {
   installationId?: string;
 
   /**
-   * User or organization at GitHub in whose account it is installed.
+   * GitHub user or organization where it is installed.
    *
    * @generated from field: string name = 2;
    */
@@ -812,7 +812,7 @@ export declare type CheckAccountAssociationRequest = Message<"chainguard.platfor
   uid: string;
 
   /**
-   * Provider whose part of the association is meant.
+   * Provider of the association to check.
    *
    * @generated from field: chainguard.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -833,7 +833,7 @@ export declare type CheckAccountAssociationRequestJson = {
   uid?: string;
 
   /**
-   * Provider whose part of the association is meant.
+   * Provider of the association to check.
    *
    * @generated from field: chainguard.platform.iam.v2.AccountProviderType provider_type = 2;
    */
@@ -847,7 +847,7 @@ export declare type CheckAccountAssociationRequestJson = {
 export declare const CheckAccountAssociationRequestSchema: GenMessage<CheckAccountAssociationRequest, {jsonType: CheckAccountAssociationRequestJson}>;
 
 /**
- * What came of it.
+ * The result.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationResponse
  */
@@ -876,7 +876,7 @@ export declare type CheckAccountAssociationResponse = Message<"chainguard.platfo
 };
 
 /**
- * What came of it.
+ * The result.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationResponse
  */

@@ -264,7 +264,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsRequest = Message<"chain
   parent: string;
 
   /**
-   * Uids of the mappings, each below `parent`. The same one may stand there twice.
+   * Uids of the mappings, each below `parent`. A group may be listed twice.
    *
    * @generated from field: repeated string names = 2;
    */
@@ -285,7 +285,7 @@ export declare type BatchDeleteExternalGroupRoleMappingsRequestJson = {
   parent?: string;
 
   /**
-   * Uids of the mappings, each below `parent`. The same one may stand there twice.
+   * Uids of the mappings, each below `parent`. A group may be listed twice.
    *
    * @generated from field: repeated string names = 2;
    */
@@ -527,7 +527,7 @@ export declare type ListExternalGroupRoleMappingsResponseJson = {
 export declare const ListExternalGroupRoleMappingsResponseSchema: GenMessage<ListExternalGroupRoleMappingsResponse, {jsonType: ListExternalGroupRoleMappingsResponseJson}>;
 
 /**
- * External group role mappings give a role to whoever the identity provider says is in one of its groups.
+ * External group role mappings grant a role to users that the identity provider lists in one of its groups.
  *
  * @generated from service chainguard.platform.iam.v2.ExternalGroupRoleMappingsService
  */
@@ -543,8 +543,8 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. Whoever makes it
-   * must hold every capability of the role in the organization, and without an end.
+   * Create a mapping. ALREADY_EXISTS when the provider has one of the same group, role and scope. The caller must
+   * have every capability of the role in the organization, without expiry.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.CreateExternalGroupRoleMapping
    */
@@ -554,7 +554,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Delete a mapping. What it gave ends for sign-ins that are under way, too.
+   * Delete a mapping. Permissions from current sign-ins are revoked, too.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.DeleteExternalGroupRoleMapping
    */

@@ -72,7 +72,7 @@ export const ListExternalGroupRoleMappingsResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_external_group_role_mappings, 7);
 
 /**
- * External group role mappings give a role to whoever the identity provider says is in one of its groups.
+ * External group role mappings grant a role to users that the identity provider lists in one of its groups.
  *
  * @generated from service chainguard.platform.iam.v2.ExternalGroupRoleMappingsService
  */

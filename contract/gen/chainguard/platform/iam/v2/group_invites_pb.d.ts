@@ -14,7 +14,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_group_invites: GenFile;
 
 /**
- * An invitation to a group: whoever hands in its code gets the role there. It cannot be changed.
+ * An invitation to a group: a user who redeems its code receives the role there. It cannot be changed.
  *
  * @generated from message chainguard.platform.iam.v2.GroupInvite
  */
@@ -27,7 +27,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   uid: string;
 
   /**
-   * Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it.
+   * Uid of the role granted on acceptance: a built-in one, or one of this group or of one above it.
    *
    * @generated from field: string role_uid = 2;
    */
@@ -63,7 +63,8 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   expirationTime?: Timestamp | undefined;
 
   /**
-   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it ends.
+   * True: the invite is deleted after one user has joined with it. False: any number of people may join until it
+   * ends.
    *
    * @generated from field: bool single_use = 6;
    */
@@ -98,8 +99,8 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future. Absent:
-   * the binding never ends. Additive: not part of the public message.
+   * Expiry of the granted role binding, and the latest expiry of the invite; in the future. Absent: the binding never
+   * ends. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -107,7 +108,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
 };
 
 /**
- * An invitation to a group: whoever hands in its code gets the role there. It cannot be changed.
+ * An invitation to a group: a user who redeems its code receives the role there. It cannot be changed.
  *
  * @generated from message chainguard.platform.iam.v2.GroupInvite
  */
@@ -120,7 +121,7 @@ export declare type GroupInviteJson = {
   uid?: string;
 
   /**
-   * Uid of the role that whoever accepts gets: a built-in one, or one of this group or of one above it.
+   * Uid of the role granted on acceptance: a built-in one, or one of this group or of one above it.
    *
    * @generated from field: string role_uid = 2;
    */
@@ -156,7 +157,8 @@ export declare type GroupInviteJson = {
   expirationTime?: TimestampJson;
 
   /**
-   * True: the invite is deleted once somebody has joined with it. False: any number of people may join until it ends.
+   * True: the invite is deleted after one user has joined with it. False: any number of people may join until it
+   * ends.
    *
    * @generated from field: bool single_use = 6;
    */
@@ -191,8 +193,8 @@ export declare type GroupInviteJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When the role binding ends that whoever accepts gets, and the invite with it at the latest; in the future. Absent:
-   * the binding never ends. Additive: not part of the public message.
+   * Expiry of the granted role binding, and the latest expiry of the invite; in the future. Absent: the binding never
+   * ends. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 1001;
    */
@@ -411,7 +413,7 @@ export declare type ListGroupInvitesRequest = Message<"chainguard.platform.iam.v
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only the invite whose code carries this id: equal to its `key_id`.
+   * Only the invite with this ID in its code: equal to its `key_id`.
    *
    * @generated from field: string key_id = 2;
    */
@@ -460,7 +462,7 @@ export declare type ListGroupInvitesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only the invite whose code carries this id: equal to its `key_id`.
+   * Only the invite with this ID in its code: equal to its `key_id`.
    *
    * @generated from field: string key_id = 2;
    */
@@ -584,8 +586,8 @@ export declare const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvites
  */
 export declare const GroupInvitesService: GenService<{
   /**
-   * Create an invite. The answer has its code, which is not shown again. Whoever makes it must hold every capability
-   * of the role in the group, for as long as the role is promised, and still when somebody accepts.
+   * Create an invite. The answer has its code, which is not shown again. Its creator must have every capability of
+   * the role in the group, for the whole duration of the offered role, and still at the time of acceptance.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */
@@ -605,7 +607,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Delete an invite: its code can no longer be accepted. Who has joined with it keeps the role.
+   * Delete an invite: its code can no longer be accepted. Users who joined with it keep the role.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.DeleteGroupInvite
    */

@@ -50,8 +50,8 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   resourceLimits: { [key: string]: number };
 
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization whose
-   * name is a domain; folders have none.
+   * True when the operator has verified who owns the organization. Set by the operator only, on an organization named
+   * like a domain; folders have none.
    *
    * @generated from field: bool verified = 5;
    */
@@ -72,8 +72,8 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and given to
-   * no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
+   * The purpose of the organization. Only the operator sets it: it is needed to make a verified organization, and
+   * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
@@ -125,8 +125,8 @@ export declare type GroupJson = {
   resourceLimits?: { [key: string]: number };
 
   /**
-   * True when the operator has verified who owns the organization. Only the operator sets it, on an organization whose
-   * name is a domain; folders have none.
+   * True when the operator has verified who owns the organization. Set by the operator only, on an organization named
+   * like a domain; folders have none.
    *
    * @generated from field: bool verified = 5;
    */
@@ -147,8 +147,8 @@ export declare type GroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * What the organization is for. Only the operator sets it: it is needed to make a verified organization, and given to
-   * no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
+   * The purpose of the organization. Only the operator sets it: it is needed to make a verified organization, and
+   * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
@@ -515,7 +515,7 @@ export declare type UpdateGroupRequestJson = {
 export declare const UpdateGroupRequestSchema: GenMessage<UpdateGroupRequest, {jsonType: UpdateGroupRequestJson}>;
 
 /**
- * Empty: whom it is about follows from the caller's token.
+ * Empty: the user is taken from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupRequest
  */
@@ -523,7 +523,7 @@ export declare type LookupGroupRequest = Message<"chainguard.platform.iam.v2.Loo
 };
 
 /**
- * Empty: whom it is about follows from the caller's token.
+ * Empty: the user is taken from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupRequest
  */
@@ -627,7 +627,7 @@ export declare type RequestGroupAccessResponseJson = {
 export declare const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse, {jsonType: RequestGroupAccessResponseJson}>;
 
 /**
- * Empty: whom it is about follows from the caller's token.
+ * Empty: the user is taken from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityRequest
  */
@@ -635,7 +635,7 @@ export declare type CheckEligibilityRequest = Message<"chainguard.platform.iam.v
 };
 
 /**
- * Empty: whom it is about follows from the caller's token.
+ * Empty: the user is taken from the caller's token.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityRequest
  */
@@ -685,7 +685,7 @@ export declare type CheckEligibilityResponseJson = {
 export declare const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse, {jsonType: CheckEligibilityResponseJson}>;
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgKind
  */
@@ -734,7 +734,7 @@ export enum OrgKind {
 }
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgKind
  */

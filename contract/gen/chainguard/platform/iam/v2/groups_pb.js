@@ -113,7 +113,7 @@ export const OrgKindSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_groups, 0);
 
 /**
- * What an organization is for.
+ * The purpose of an organization.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgKind
  */

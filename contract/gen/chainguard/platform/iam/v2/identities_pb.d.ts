@@ -13,7 +13,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_iam_v2_identities: GenFile;
 
 /**
- * Somebody or something that acts.
+ * A user or workload.
  *
  * @generated from message chainguard.platform.iam.v2.Identity
  */
@@ -82,13 +82,13 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   updateTime?: Timestamp | undefined;
 
   /**
-   * Who may assume the identity. Exactly one is needed; a person has none, and is not assumed.
+   * How the identity is assumed. Exactly one is needed; a person has none, and is not assumed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.relationship
    */
   relationship: {
     /**
-     * Tokens of an OIDC issuer whose claims match.
+     * Tokens of an OIDC issuer with matching claims.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.ClaimMatch claim_match = 20;
      */
@@ -104,7 +104,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "staticKeys";
   } | {
     /**
-     * Callers whose signed request AWS confirms.
+     * Callers with a signed request that AWS confirms.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.AWSIdentity aws_identity = 22;
      */
@@ -112,7 +112,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "awsIdentity";
   } | {
     /**
-     * A service of the public platform. This server runs none, so nobody can act as such an identity.
+     * A service of the public platform. This server has none, so such an identity cannot be assumed.
      *
      * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
      */
@@ -121,7 +121,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   } | { case: undefined; value?: undefined };
 
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when it is
+   * When it ends, however it is assumed: after that, it cannot be assumed with any token. In the future when it is
    * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
    * message.
    *
@@ -131,7 +131,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
 };
 
 /**
- * Somebody or something that acts.
+ * A user or workload.
  *
  * @generated from message chainguard.platform.iam.v2.Identity
  */
@@ -200,7 +200,7 @@ export declare type IdentityJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Tokens of an OIDC issuer whose claims match.
+   * Tokens of an OIDC issuer with matching claims.
    *
    * @generated from field: chainguard.platform.iam.v2.Identity.ClaimMatch claim_match = 20;
    */
@@ -214,21 +214,21 @@ export declare type IdentityJson = {
   staticKeys?: Identity_StaticKeysJson;
 
   /**
-   * Callers whose signed request AWS confirms.
+   * Callers with a signed request that AWS confirms.
    *
    * @generated from field: chainguard.platform.iam.v2.Identity.AWSIdentity aws_identity = 22;
    */
   awsIdentity?: Identity_AWSIdentityJson;
 
   /**
-   * A service of the public platform. This server runs none, so nobody can act as such an identity.
+   * A service of the public platform. This server has none, so such an identity cannot be assumed.
    *
    * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
    */
   servicePrincipal?: ServicePrincipalJson;
 
   /**
-   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. In the future when it is
+   * When it ends, however it is assumed: after that, it cannot be assumed with any token. In the future when it is
    * set; absent: never. People have none. It stays listed until it is deleted. Additive: not part of the public
    * message.
    *
@@ -250,7 +250,7 @@ export declare const IdentitySchema: GenMessage<Identity, {jsonType: IdentityJso
  */
 export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Identity.ClaimMatch"> & {
   /**
-   * Who issued the token. One of the two is needed.
+   * Issuer of the token. One of the two is needed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.iss
    */
@@ -273,7 +273,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whom the token is about. One of the two is needed.
+   * Subject of the token. One of the two is needed.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.sub
    */
@@ -296,7 +296,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whom the token is for; when absent, this server.
+   * Audience of the token; when absent, this server.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.aud
    */
@@ -423,8 +423,8 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.v2.Id
   subject: string;
 
   /**
-   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
-   * act by it.
+   * Public keys as a JWK set in JSON. Private keys are refused; an invalid key set is stored, but the identity
+   * cannot be assumed with it.
    *
    * @generated from field: string issuer_keys = 3;
    */
@@ -466,8 +466,8 @@ export declare type Identity_StaticKeysJson = {
   subject?: string;
 
   /**
-   * Public keys as a JWK set in JSON. Private keys are refused; a text that is no key set is stored, and nobody can
-   * act by it.
+   * Public keys as a JWK set in JSON. Private keys are refused; an invalid key set is stored, but the identity
+   * cannot be assumed with it.
    *
    * @generated from field: string issuer_keys = 3;
    */
@@ -961,7 +961,7 @@ export declare type ListIdentitiesResponseJson = {
 export declare const ListIdentitiesResponseSchema: GenMessage<ListIdentitiesResponse, {jsonType: ListIdentitiesResponseJson}>;
 
 /**
- * Whom to look up.
+ * The user to look up.
  *
  * @generated from message chainguard.platform.iam.v2.LookupIdentityRequest
  */
@@ -982,7 +982,7 @@ export declare type LookupIdentityRequest = Message<"chainguard.platform.iam.v2.
 };
 
 /**
- * Whom to look up.
+ * The user to look up.
  *
  * @generated from message chainguard.platform.iam.v2.LookupIdentityRequest
  */
@@ -1009,7 +1009,7 @@ export declare type LookupIdentityRequestJson = {
 export declare const LookupIdentityRequestSchema: GenMessage<LookupIdentityRequest, {jsonType: LookupIdentityRequestJson}>;
 
 /**
- * Who it is.
+ * The identity.
  *
  * @generated from message chainguard.platform.iam.v2.LookupIdentityResponse
  */
@@ -1023,7 +1023,7 @@ export declare type LookupIdentityResponse = Message<"chainguard.platform.iam.v2
 };
 
 /**
- * Who it is.
+ * The identity.
  *
  * @generated from message chainguard.platform.iam.v2.LookupIdentityResponse
  */
@@ -1043,7 +1043,7 @@ export declare type LookupIdentityResponseJson = {
 export declare const LookupIdentityResponseSchema: GenMessage<LookupIdentityResponse, {jsonType: LookupIdentityResponseJson}>;
 
 /**
- * What a person has told about itself. Kept and shown to that person; nothing else follows from it.
+ * Metadata that a user set. Kept and shown to that person; nothing else follows from it.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityMetadata
  */
@@ -1183,7 +1183,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
 };
 
 /**
- * What a person has told about itself. Kept and shown to that person; nothing else follows from it.
+ * Metadata that a user set. Kept and shown to that person; nothing else follows from it.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityMetadata
  */
@@ -1329,7 +1329,7 @@ export declare type IdentityMetadataJson = {
 export declare const IdentityMetadataSchema: GenMessage<IdentityMetadata, {jsonType: IdentityMetadataJson}>;
 
 /**
- * What to change about the caller.
+ * The changed metadata of the caller.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateIdentityMetadataRequest
  */
@@ -1350,7 +1350,7 @@ export declare type UpdateIdentityMetadataRequest = Message<"chainguard.platform
 };
 
 /**
- * What to change about the caller.
+ * The changed metadata of the caller.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateIdentityMetadataRequest
  */
@@ -1550,7 +1550,7 @@ export declare type ServicePrincipalJson = "SERVICE_PRINCIPAL_UNSPECIFIED" | "SE
 export declare const ServicePrincipalSchema: GenEnum<ServicePrincipal, ServicePrincipalJson>;
 
 /**
- * Identities are who acts: a registered human, or an identity that a workload assumes with a token of its own.
+ * Identities are who acts: a registered user, or an identity that a workload assumes with its own token.
  *
  * @generated from service chainguard.platform.iam.v2.IdentitiesService
  */
@@ -1578,7 +1578,7 @@ export declare const IdentitiesService: GenService<{
   },
   /**
    * Delete an identity together with its role bindings. Refused (FAILED_PRECONDITION) when these are more than
-   * 10,000. Nobody can act as it from then on.
+   * 10,000. It can no longer be assumed.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.DeleteIdentity
    */
@@ -1588,8 +1588,9 @@ export declare const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Update an identity: only the fields that the mask names. Who changes the way to assume it or moves its end later
-   * must hold what the identity is bound to. The answer may have a `Gantry-Warning`, as that of CreateIdentity.
+   * Update an identity: only the fields that the mask names. To change how it is assumed, or to extend its expiry,
+   * the caller must have all capabilities that are bound to the identity. The answer may have a `Gantry-Warning`, as
+   * that of CreateIdentity.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentity
    */

@@ -143,7 +143,7 @@ export const ServicePrincipal = /*@__PURE__*/
   tsEnum(ServicePrincipalSchema);
 
 /**
- * Identities are who acts: a registered human, or an identity that a workload assumes with a token of its own.
+ * Identities are who acts: a registered user, or an identity that a workload assumes with its own token.
  *
  * @generated from service chainguard.platform.iam.v2.IdentitiesService
  */

@@ -200,7 +200,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
   clientSecret: string;
 
   /**
-   * Scopes to ask for at sign-in besides `openid`.
+   * Scopes to request at sign-in in addition to `openid`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
@@ -259,7 +259,7 @@ export declare type IdentityProvider_OIDCJson = {
   clientSecret?: string;
 
   /**
-   * Scopes to ask for at sign-in besides `openid`.
+   * Scopes to request at sign-in in addition to `openid`.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
@@ -341,7 +341,7 @@ export declare const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<Identi
  */
 export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.IdentityProvider.SCIM"> & {
   /**
-   * True when the endpoint takes requests. A token is needed besides.
+   * True when the endpoint takes requests. A token is required too.
    *
    * @generated from field: bool enabled = 1;
    */
@@ -391,7 +391,7 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
  */
 export declare type IdentityProvider_SCIMJson = {
   /**
-   * True when the endpoint takes requests. A token is needed besides.
+   * True when the endpoint takes requests. A token is required too.
    *
    * @generated from field: bool enabled = 1;
    */
@@ -1210,7 +1210,7 @@ export declare type RegenerateScimTokenResponseJson = {
 export declare const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenResponse, {jsonType: RegenerateScimTokenResponseJson}>;
 
 /**
- * Whose SCIM tokens to end.
+ * The identity provider.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1224,7 +1224,7 @@ export declare type RevokeScimTokenRequest = Message<"chainguard.platform.iam.v2
 };
 
 /**
- * Whose SCIM tokens to end.
+ * The identity provider.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenRequest
  */
@@ -1244,7 +1244,7 @@ export declare type RevokeScimTokenRequestJson = {
 export declare const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest, {jsonType: RevokeScimTokenRequestJson}>;
 
 /**
- * What holds now.
+ * The current state.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenResponse
  */
@@ -1279,7 +1279,7 @@ export declare type RevokeScimTokenResponse = Message<"chainguard.platform.iam.v
 };
 
 /**
- * What holds now.
+ * The current state.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenResponse
  */
@@ -1382,7 +1382,7 @@ export declare type SetScimEnabledRequestJson = {
 export declare const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest, {jsonType: SetScimEnabledRequestJson}>;
 
 /**
- * What holds now.
+ * The current state.
  *
  * @generated from message chainguard.platform.iam.v2.SetScimEnabledResponse
  */
@@ -1410,7 +1410,7 @@ export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.v2
 };
 
 /**
- * What holds now.
+ * The current state.
  *
  * @generated from message chainguard.platform.iam.v2.SetScimEnabledResponse
  */
@@ -1471,8 +1471,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Create an identity provider. Whoever makes it must hold every capability of the default role in the group, and
-   * without an end.
+   * Create an identity provider. The caller must have every capability of the default role in the group, without
+   * expiry.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */
@@ -1482,8 +1482,9 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Update an identity provider: only the fields that the mask names. Who changes the default role or how people sign
-   * in must hold what a sign-in gives. With another issuer or client id a client secret is needed anew.
+   * Update an identity provider: only the fields that the mask names. To change the default role or the sign-in
+   * settings, the caller must have everything that a sign-in grants. A new issuer or client ID requires a client
+   * secret again.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.UpdateIdentityProvider
    */

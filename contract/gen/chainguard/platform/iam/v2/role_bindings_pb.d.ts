@@ -875,8 +875,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Create a role binding. Whoever makes it must hold every capability of the role in the group, for as long as the
-   * binding lasts. ALREADY_EXISTS when the identity has the role there.
+   * Create a role binding. The caller must have every capability of the role in the group, for the whole duration of
+   * the binding. ALREADY_EXISTS when the identity has the role there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.CreateRoleBinding
    */
@@ -916,8 +916,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof BatchCreateRoleBindingsResponseSchema;
   },
   /**
-   * Update a role binding: only the fields that the mask names. Whoever changes it must hold every capability of the
-   * role in the group.
+   * Update a role binding: only the fields that the mask names. The caller must have every capability of the role in
+   * the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.UpdateRoleBinding
    */

@@ -41,8 +41,8 @@ export declare type Role = Message<"chainguard.platform.iam.v2.Role"> & {
   description: string;
 
   /**
-   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody can
-   * give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; callers
+   * can only grant permissions that they have. Internal ones need `CAP_INTERNAL` in the same role.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -91,8 +91,8 @@ export declare type RoleJson = {
   description?: string;
 
   /**
-   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; nobody can
-   * give what they do not hold. Internal ones need `CAP_INTERNAL` in the same role.
+   * Capabilities that the role gives, shown in the order of their numbers; at least one. Needed on create; callers
+   * can only grant permissions that they have. Internal ones need `CAP_INTERNAL` in the same role.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
@@ -464,13 +464,13 @@ export declare type DeleteRoleRequestJson = {
 export declare const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest, {jsonType: DeleteRoleRequestJson}>;
 
 /**
- * Roles are named sets of capabilities. Built-in ones stand at the root and are seen by everybody.
+ * Roles are named sets of capabilities. Built-in roles are at the root and visible to all callers.
  *
  * @generated from service chainguard.platform.iam.v2.RolesService
  */
 export declare const RolesService: GenService<{
   /**
-   * Get a role by its uid. Built-in roles are seen by everybody.
+   * Get a role by its uid. Built-in roles are visible to all callers.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.GetRole
    */
@@ -490,7 +490,7 @@ export declare const RolesService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Create a custom role for a group and its descendants. Whoever makes it must hold each of its capabilities there.
+   * Create a custom role for a group and its descendants. The caller must have each of its capabilities there.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.CreateRole
    */
@@ -500,8 +500,8 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Update a custom role: only the fields that the mask names. Who has it has the new capabilities at once; whoever
-   * changes them must hold all of them in the group, without an end. Built-in roles are refused with
+   * Update a custom role: only the fields that the mask names. Its holders have the new capabilities immediately; to
+   * change them, the caller must have all of them in the group, without expiry. Built-in roles are refused with
    * FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.UpdateRole

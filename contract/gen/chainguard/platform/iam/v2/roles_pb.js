@@ -66,7 +66,7 @@ export const DeleteRoleRequestSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_roles, 6);
 
 /**
- * Roles are named sets of capabilities. Built-in ones stand at the root and are seen by everybody.
+ * Roles are named sets of capabilities. Built-in roles are at the root and visible to all callers.
  *
  * @generated from service chainguard.platform.iam.v2.RolesService
  */

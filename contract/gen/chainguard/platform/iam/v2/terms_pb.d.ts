@@ -61,7 +61,7 @@ export declare type AcceptTermsRequestJson = {
 export declare const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest, {jsonType: AcceptTermsRequestJson}>;
 
 /**
- * What was accepted.
+ * The accepted documents.
  *
  * @generated from message chainguard.platform.iam.v2.AcceptTermsResponse
  */
@@ -82,7 +82,7 @@ export declare type AcceptTermsResponse = Message<"chainguard.platform.iam.v2.Ac
 };
 
 /**
- * What was accepted.
+ * The accepted documents.
  *
  * @generated from message chainguard.platform.iam.v2.AcceptTermsResponse
  */
@@ -213,13 +213,13 @@ export declare type TermsAcceptanceJson = {
 export declare const TermsAcceptanceSchema: GenMessage<TermsAcceptance, {jsonType: TermsAcceptanceJson}>;
 
 /**
- * Whose acceptances to list.
+ * The group.
  *
  * @generated from message chainguard.platform.iam.v2.ListTermsAcceptancesRequest
  */
 export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.iam.v2.ListTermsAcceptancesRequest"> & {
   /**
-   * Uid of the group whose acceptances, and those of the groups above it, are listed.
+   * Uid of the group. Acceptances of its ancestors are included.
    *
    * @generated from field: string group = 1;
    */
@@ -263,13 +263,13 @@ export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.i
 };
 
 /**
- * Whose acceptances to list.
+ * The group.
  *
  * @generated from message chainguard.platform.iam.v2.ListTermsAcceptancesRequest
  */
 export declare type ListTermsAcceptancesRequestJson = {
   /**
-   * Uid of the group whose acceptances, and those of the groups above it, are listed.
+   * Uid of the group. Acceptances of its ancestors are included.
    *
    * @generated from field: string group = 1;
    */

@@ -276,7 +276,7 @@ export declare type ListArtifactsRequest = Message<"chainguard.platform.librarie
   ecosystems: Ecosystem[];
 
   /**
-   * Only artifacts whose name contains this text, in any case.
+   * Only artifacts with this text in their name, case-insensitive.
    *
    * @generated from field: string query = 2;
    */
@@ -347,7 +347,7 @@ export declare type ListArtifactsRequestJson = {
   ecosystems?: EcosystemJson[];
 
   /**
-   * Only artifacts whose name contains this text, in any case.
+   * Only artifacts with this text in their name, case-insensitive.
    *
    * @generated from field: string query = 2;
    */
@@ -487,7 +487,7 @@ export declare type ListArtifactsResponseJson = {
 export declare const ListArtifactsResponseSchema: GenMessage<ListArtifactsResponse, {jsonType: ListArtifactsResponseJson}>;
 
 /**
- * The artifact whose versions to list.
+ * The artifact.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactVersionsRequest
  */
@@ -537,7 +537,7 @@ export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.l
 };
 
 /**
- * The artifact whose versions to list.
+ * The artifact.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactVersionsRequest
  */

@@ -15,7 +15,7 @@ import type { GroupFilter, GroupFilterJson } from "../../../../gantry/lists/v1/l
 export declare const file_chainguard_platform_libraries_v2beta1_request_groups: GenFile;
 
 /**
- * A list of libraries that somebody asks for.
+ * A list of requested libraries.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RequestGroup
  */
@@ -113,7 +113,7 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
   submittedBy: string;
 
   /**
-   * What it was made from.
+   * Its source.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.InputMetadata input = 14;
    */
@@ -142,7 +142,7 @@ export declare type RequestGroup = Message<"chainguard.platform.libraries.v2beta
 };
 
 /**
- * A list of libraries that somebody asks for.
+ * A list of requested libraries.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RequestGroup
  */
@@ -240,7 +240,7 @@ export declare type RequestGroupJson = {
   submittedBy?: string;
 
   /**
-   * What it was made from.
+   * Its source.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.InputMetadata input = 14;
    */
@@ -511,7 +511,7 @@ export declare type UpgradeJson = {
 export declare const UpgradeSchema: GenMessage<Upgrade, {jsonType: UpgradeJson}>;
 
 /**
- * What is known of the remediation of a library's vulnerabilities: never answered here.
+ * State of the remediation of a library's vulnerabilities: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediation
  */
@@ -538,7 +538,7 @@ export declare type CVERemediation = Message<"chainguard.platform.libraries.v2be
   cveCount: number;
 
   /**
-   * What was decided.
+   * The decision.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationDecision decision = 5;
    */
@@ -546,7 +546,7 @@ export declare type CVERemediation = Message<"chainguard.platform.libraries.v2be
 };
 
 /**
- * What is known of the remediation of a library's vulnerabilities: never answered here.
+ * State of the remediation of a library's vulnerabilities: never answered here.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.CVERemediation
  */
@@ -573,7 +573,7 @@ export declare type CVERemediationJson = {
   cveCount?: number;
 
   /**
-   * What was decided.
+   * The decision.
    *
    * @generated from field: chainguard.platform.libraries.v2beta1.CVERemediationDecision decision = 5;
    */
@@ -587,7 +587,7 @@ export declare type CVERemediationJson = {
 export declare const CVERemediationSchema: GenMessage<CVERemediation, {jsonType: CVERemediationJson}>;
 
 /**
- * What a request group was made from.
+ * Source of a request group.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.InputMetadata
  */
@@ -622,7 +622,7 @@ export declare type InputMetadata = Message<"chainguard.platform.libraries.v2bet
 };
 
 /**
- * What a request group was made from.
+ * Source of a request group.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.InputMetadata
  */
@@ -704,7 +704,7 @@ export declare type AvailabilitySummary = Message<"chainguard.platform.libraries
   wontBuild: number;
 
   /**
-   * Whose requirement does not name one exact version of one library.
+   * Items with a requirement that does not name an exact version.
    *
    * @generated from field: int32 invalid_requirement = 6;
    */
@@ -781,7 +781,7 @@ export declare type AvailabilitySummaryJson = {
   wontBuild?: number;
 
   /**
-   * Whose requirement does not name one exact version of one library.
+   * Items with a requirement that does not name an exact version.
    *
    * @generated from field: int32 invalid_requirement = 6;
    */
@@ -843,28 +843,28 @@ export declare type CVERemediationSummary = Message<"chainguard.platform.librari
   noHighCriticalCves: number;
 
   /**
-   * Items whose vulnerabilities are being examined.
+   * Items with vulnerabilities under examination.
    *
    * @generated from field: int32 reviewing = 3;
    */
   reviewing: number;
 
   /**
-   * Items whose vulnerabilities are being fixed.
+   * Items with fixes in progress.
    *
    * @generated from field: int32 in_progress = 4;
    */
   inProgress: number;
 
   /**
-   * Items whose vulnerabilities are remediated.
+   * Items with remediated vulnerabilities.
    *
    * @generated from field: int32 complete = 5;
    */
   complete: number;
 
   /**
-   * Items whose vulnerabilities will not be remediated.
+   * Items with vulnerabilities that will not be remediated.
    *
    * @generated from field: int32 wont_remediate = 6;
    */
@@ -899,28 +899,28 @@ export declare type CVERemediationSummaryJson = {
   noHighCriticalCves?: number;
 
   /**
-   * Items whose vulnerabilities are being examined.
+   * Items with vulnerabilities under examination.
    *
    * @generated from field: int32 reviewing = 3;
    */
   reviewing?: number;
 
   /**
-   * Items whose vulnerabilities are being fixed.
+   * Items with fixes in progress.
    *
    * @generated from field: int32 in_progress = 4;
    */
   inProgress?: number;
 
   /**
-   * Items whose vulnerabilities are remediated.
+   * Items with remediated vulnerabilities.
    *
    * @generated from field: int32 complete = 5;
    */
   complete?: number;
 
   /**
-   * Items whose vulnerabilities will not be remediated.
+   * Items with vulnerabilities that will not be remediated.
    *
    * @generated from field: int32 wont_remediate = 6;
    */
@@ -991,8 +991,8 @@ export declare type CreateRequestGroupRequest = Message<"chainguard.platform.lib
   filename: string;
 
   /**
-   * What the libraries are for, such as a version of Python; 32 entries at most. Changes nothing: requirements count whatever
-   * their markers say.
+   * Target of the libraries, such as a version of Python; 32 entries at most. Changes nothing: requirements count
+   * whatever their markers say.
    *
    * @generated from field: map<string, string> ecosystem_context = 7;
    */
@@ -1057,8 +1057,8 @@ export declare type CreateRequestGroupRequestJson = {
   filename?: string;
 
   /**
-   * What the libraries are for, such as a version of Python; 32 entries at most. Changes nothing: requirements count whatever
-   * their markers say.
+   * Target of the libraries, such as a version of Python; 32 entries at most. Changes nothing: requirements count
+   * whatever their markers say.
    *
    * @generated from field: map<string, string> ecosystem_context = 7;
    */
@@ -1085,7 +1085,7 @@ export declare const CreateRequestGroupRequestSchema: GenMessage<CreateRequestGr
  */
 export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestGroupsRequest"> & {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -1127,7 +1127,7 @@ export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libr
   name: string;
 
   /**
-   * True: only those whose vulnerabilities are to be remediated; false: only the others; absent: both.
+   * True: only those with requested remediation; false: only the others; absent: both.
    *
    * @generated from field: optional bool for_cve_remediation = 7;
    */
@@ -1176,7 +1176,7 @@ export declare type ListRequestGroupsRequest = Message<"chainguard.platform.libr
  */
 export declare type ListRequestGroupsRequestJson = {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -1218,7 +1218,7 @@ export declare type ListRequestGroupsRequestJson = {
   name?: string;
 
   /**
-   * True: only those whose vulnerabilities are to be remediated; false: only the others; absent: both.
+   * True: only those with requested remediation; false: only the others; absent: both.
    *
    * @generated from field: optional bool for_cve_remediation = 7;
    */
@@ -1377,7 +1377,7 @@ export declare type GetRequestGroupRequestJson = {
 export declare const GetRequestGroupRequestSchema: GenMessage<GetRequestGroupRequest, {jsonType: GetRequestGroupRequestJson}>;
 
 /**
- * The request group whose items to list, and which of them.
+ * The request group, and a filter of its items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestGroupItemsRequest
  */
@@ -1446,7 +1446,7 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
   skip: number;
 
   /**
-   * Lists nothing where the request group lies elsewhere. Additive: not part of the public message.
+   * The list is empty if the request group is in another group. Additive: not part of the public message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
    */
@@ -1454,7 +1454,7 @@ export declare type ListRequestGroupItemsRequest = Message<"chainguard.platform.
 };
 
 /**
- * The request group whose items to list, and which of them.
+ * The request group, and a filter of its items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestGroupItemsRequest
  */
@@ -1523,7 +1523,7 @@ export declare type ListRequestGroupItemsRequestJson = {
   skip?: number;
 
   /**
-   * Lists nothing where the request group lies elsewhere. Additive: not part of the public message.
+   * The list is empty if the request group is in another group. Additive: not part of the public message.
    *
    * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
    */
@@ -1757,7 +1757,7 @@ export declare type RemoveItemsRequestJson = {
 export declare const RemoveItemsRequestSchema: GenMessage<RemoveItemsRequest, {jsonType: RemoveItemsRequestJson}>;
 
 /**
- * What was removed.
+ * The removed items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RemoveItemsResponse
  */
@@ -1792,7 +1792,7 @@ export declare type RemoveItemsResponse = Message<"chainguard.platform.libraries
 };
 
 /**
- * What was removed.
+ * The removed items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RemoveItemsResponse
  */
@@ -1881,7 +1881,7 @@ export declare type RestoreItemsRequestJson = {
 export declare const RestoreItemsRequestSchema: GenMessage<RestoreItemsRequest, {jsonType: RestoreItemsRequestJson}>;
 
 /**
- * What was restored.
+ * The restored items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RestoreItemsResponse
  */
@@ -1916,7 +1916,7 @@ export declare type RestoreItemsResponse = Message<"chainguard.platform.librarie
 };
 
 /**
- * What was restored.
+ * The restored items.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.RestoreItemsResponse
  */
@@ -2491,7 +2491,7 @@ export declare const RequestedLibraryVersionSchema: GenMessage<RequestedLibraryV
  */
 export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestedLibrariesRequest"> & {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -2568,7 +2568,7 @@ export declare type ListRequestedLibrariesRequest = Message<"chainguard.platform
  */
 export declare type ListRequestedLibrariesRequestJson = {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -2721,13 +2721,13 @@ export declare type ListRequestedLibrariesResponseJson = {
 export declare const ListRequestedLibrariesResponseSchema: GenMessage<ListRequestedLibrariesResponse, {jsonType: ListRequestedLibrariesResponseJson}>;
 
 /**
- * The library whose requested versions to list, and which of them.
+ * The library, and a filter of its versions.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest
  */
 export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest"> & {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -2798,13 +2798,13 @@ export declare type ListRequestedLibraryVersionsRequest = Message<"chainguard.pl
 };
 
 /**
- * The library whose requested versions to list, and which of them.
+ * The library, and a filter of its versions.
  *
  * @generated from message chainguard.platform.libraries.v2beta1.ListRequestedLibraryVersionsRequest
  */
 export declare type ListRequestedLibraryVersionsRequestJson = {
   /**
-   * Group whose request groups are meant, and those of all groups below it.
+   * Group of the request groups. Its descendants are included.
    *
    * @generated from field: string parent = 1;
    */
@@ -3167,7 +3167,7 @@ export declare const AvailabilitySchema: GenEnum<Availability, AvailabilityJson>
  */
 export enum CVERemediationStatus {
   /**
-   * Nobody scans it.
+   * It is not scanned.
    *
    * @generated from enum value: CVE_REMEDIATION_STATUS_UNSPECIFIED = 0;
    */
@@ -3229,7 +3229,7 @@ export declare type CVERemediationStatusJson = "CVE_REMEDIATION_STATUS_UNSPECIFI
 export declare const CVERemediationStatusSchema: GenEnum<CVERemediationStatus, CVERemediationStatusJson>;
 
 /**
- * What was decided about vulnerabilities: never answered here.
+ * Decisions about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
@@ -3264,7 +3264,7 @@ export enum CVERemediationDecision {
 }
 
 /**
- * What was decided about vulnerabilities: never answered here.
+ * Decisions about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
@@ -3310,7 +3310,7 @@ export enum InputFormat {
   UV_LOCK = 3,
 
   /**
-   * Maven artifacts, one on a line as `group:artifact:version`; or a pom.xml, whose direct dependencies count.
+   * Maven artifacts, one on a line as `group:artifact:version`; or the direct dependencies of a pom.xml.
    *
    * @generated from enum value: INPUT_FORMAT_MAVEN_GAV_LIST = 4;
    */
@@ -3451,7 +3451,7 @@ export declare const RequestedLibraryBuildStatusSchema: GenEnum<RequestedLibrary
  */
 export enum RequestedLibraryCVEStatus {
   /**
-   * Nobody scans it.
+   * It is not scanned.
    *
    * @generated from enum value: REQUESTED_LIBRARY_CVE_STATUS_UNSPECIFIED = 0;
    */
@@ -3506,8 +3506,8 @@ export declare type RequestedLibraryCVEStatusJson = "REQUESTED_LIBRARY_CVE_STATU
 export declare const RequestedLibraryCVEStatusSchema: GenEnum<RequestedLibraryCVEStatus, RequestedLibraryCVEStatusJson>;
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2. Nothing is
- * built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+ * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+ * scanned here: a request is complete once imports have brought all of it into the catalogue.
  *
  * @generated from service chainguard.platform.libraries.v2beta1.RequestGroupsService
  */
@@ -3597,7 +3597,7 @@ export declare const RequestGroupsService: GenService<{
     output: typeof RestoreItemsResponseSchema;
   },
   /**
-   * Delete a draft with its items. What was submitted needs libraries.request_groups.delete_submitted besides.
+   * Delete a draft with its items. Submitted request groups also require libraries.request_groups.delete_submitted.
    *
    * @generated from rpc chainguard.platform.libraries.v2beta1.RequestGroupsService.DeleteRequestGroup
    */

@@ -276,7 +276,7 @@ export const CVERemediationDecisionSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_libraries_v2beta1_request_groups, 4);
 
 /**
- * What was decided about vulnerabilities: never answered here.
+ * Decisions about vulnerabilities: never answered here.
  *
  * @generated from enum chainguard.platform.libraries.v2beta1.CVERemediationDecision
  */
@@ -340,8 +340,8 @@ export const RequestedLibraryCVEStatus = /*@__PURE__*/
   tsEnum(RequestedLibraryCVEStatusSchema);
 
 /**
- * Request groups are lists of libraries that somebody wants to have in the catalogue. They have no version 2. Nothing is
- * built or scanned here: a request is complete once imports have brought all of it into the catalogue.
+ * Request groups are lists of libraries requested for the catalog. They have no version 2. Nothing is built or
+ * scanned here: a request is complete once imports have brought all of it into the catalogue.
  *
  * @generated from service chainguard.platform.libraries.v2beta1.RequestGroupsService
  */

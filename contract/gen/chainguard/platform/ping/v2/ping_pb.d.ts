@@ -67,7 +67,7 @@ export declare type PingResponseJson = {
 export declare const PingResponseSchema: GenMessage<PingResponse, {jsonType: PingResponseJson}>;
 
 /**
- * Tells whether the server can be reached.
+ * Checks whether the server is reachable.
  *
  * @generated from service chainguard.platform.ping.v2.PingService
  */

@@ -27,7 +27,7 @@ export const PingResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_ping_v2_ping, 1);
 
 /**
- * Tells whether the server can be reached.
+ * Checks whether the server is reachable.
  *
  * @generated from service chainguard.platform.ping.v2.PingService
  */

@@ -203,7 +203,7 @@ export declare type SizeJson = {
 export declare const SizeSchema: GenMessage<Size, {jsonType: SizeJson}>;
 
 /**
- * What the manifest of an image says about it. Read-only.
+ * Facts from the manifest of an image. Read-only.
  *
  * @generated from service chainguard.platform.registry.v2.ImagesService
  */

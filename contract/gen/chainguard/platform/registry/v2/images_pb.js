@@ -42,7 +42,7 @@ export const SizeSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_registry_v2_images, 3);
 
 /**
- * What the manifest of an image says about it. Read-only.
+ * Facts from the manifest of an image. Read-only.
  *
  * @generated from service chainguard.platform.registry.v2.ImagesService
  */

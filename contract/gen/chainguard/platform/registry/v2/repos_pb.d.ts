@@ -68,14 +68,14 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   activeTags: string[];
 
   /**
-   * The repo whose content this one declares to copy. Stored; this server copies nothing.
+   * The declared source repo of this repo's content. Stored; this server copies nothing.
    *
    * @generated from field: chainguard.platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * What is added to the image when it is assembled. Stored and shown; this server assembles no images.
+   * Additions to the image at assembly. Stored and shown; this server assembles no images.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -96,8 +96,8 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator has
-   * opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public message.
+   * True: the repo can be pulled without a token. Absent or false: pulls require a token, unless the operator allows
+   * anonymous pulls. A change also requires `role_bindings.create`. Additive: not part of the public message.
    *
    * @generated from field: optional bool anonymous_pull = 1000;
    */
@@ -174,14 +174,14 @@ export declare type RepoJson = {
   activeTags?: string[];
 
   /**
-   * The repo whose content this one declares to copy. Stored; this server copies nothing.
+   * The declared source repo of this repo's content. Stored; this server copies nothing.
    *
    * @generated from field: chainguard.platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
   sync_config?: SyncConfigJson;
 
   /**
-   * What is added to the image when it is assembled. Stored and shown; this server assembles no images.
+   * Additions to the image at assembly. Stored and shown; this server assembles no images.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
@@ -202,8 +202,8 @@ export declare type RepoJson = {
   updateTime?: TimestampJson;
 
   /**
-   * True: everybody may pull from it, without a token. Absent or false: nobody may without one, unless the operator has
-   * opened every repo. Who changes it needs `role_bindings.create` besides. Additive: not part of the public message.
+   * True: the repo can be pulled without a token. Absent or false: pulls require a token, unless the operator allows
+   * anonymous pulls. A change also requires `role_bindings.create`. Additive: not part of the public message.
    *
    * @generated from field: optional bool anonymous_pull = 1000;
    */
@@ -244,7 +244,7 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
   source: string;
 
   /**
-   * True when every build gets a tag of its own. Never set by this server.
+   * True if every build gets its own tag. Never set by this server.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -286,7 +286,7 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
   apkoOverlay: string;
 
   /**
-   * True while copying goes on although the right to it has ended. Never set by this server.
+   * True while copying continues after the permission has expired. Never set by this server.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -307,7 +307,7 @@ export declare type SyncConfigJson = {
   source?: string;
 
   /**
-   * True when every build gets a tag of its own. Never set by this server.
+   * True if every build gets its own tag. Never set by this server.
    *
    * @generated from field: bool unique_tags = 2;
    */
@@ -349,7 +349,7 @@ export declare type SyncConfigJson = {
   apkoOverlay?: string;
 
   /**
-   * True while copying goes on although the right to it has ended. Never set by this server.
+   * True while copying continues after the permission has expired. Never set by this server.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -363,7 +363,7 @@ export declare type SyncConfigJson = {
 export declare const SyncConfigSchema: GenMessage<SyncConfig, {jsonType: SyncConfigJson}>;
 
 /**
- * What is added to an image when it is assembled.
+ * Additions to an image at assembly.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay
  */
@@ -405,7 +405,7 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.v2.Cus
 };
 
 /**
- * What is added to an image when it is assembled.
+ * Additions to an image at assembly.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay
  */
@@ -1325,7 +1325,7 @@ export declare type RepoReadmeJson = {
 export declare const RepoReadmeSchema: GenMessage<RepoReadme, {jsonType: RepoReadmeJson}>;
 
 /**
- * Whose readme to get.
+ * The repo.
  *
  * @generated from message chainguard.platform.registry.v2.GetRepoReadmeRequest
  */
@@ -1339,7 +1339,7 @@ export declare type GetRepoReadmeRequest = Message<"chainguard.platform.registry
 };
 
 /**
- * Whose readme to get.
+ * The repo.
  *
  * @generated from message chainguard.platform.registry.v2.GetRepoReadmeRequest
  */

@@ -26,7 +26,7 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   uid: string;
 
   /**
-   * Name of the tag, as it stands behind the colon of an image reference; once in its repo.
+   * Name of the tag, the part after the colon of an image reference; once in its repo.
    *
    * @generated from field: string name = 2;
    */
@@ -83,7 +83,7 @@ export declare type TagJson = {
   uid?: string;
 
   /**
-   * Name of the tag, as it stands behind the colon of an image reference; once in its repo.
+   * Name of the tag, the part after the colon of an image reference; once in its repo.
    *
    * @generated from field: string name = 2;
    */
@@ -283,14 +283,14 @@ export declare type ListTagsRequest = Message<"chainguard.platform.registry.v2.L
   includeReferrers: boolean;
 
   /**
-   * Also tags whose names end in a date: `-20` and six digits, such as `…-20240131`.
+   * Also tags with a date at the end of their names: `-20` and six digits, such as `…-20240131`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also tags whose names end in a package revision: `-r` and digits, such as `…-r3`.
+   * Also tags with a package revision at the end of their names: `-r` and digits, such as `…-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */
@@ -367,14 +367,14 @@ export declare type ListTagsRequestJson = {
   includeReferrers?: boolean;
 
   /**
-   * Also tags whose names end in a date: `-20` and six digits, such as `…-20240131`.
+   * Also tags with a date at the end of their names: `-20` and six digits, such as `…-20240131`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates?: boolean;
 
   /**
-   * Also tags whose names end in a package revision: `-r` and digits, such as `…-r3`.
+   * Also tags with a package revision at the end of their names: `-r` and digits, such as `…-r3`.
    *
    * @generated from field: bool include_epochs = 6;
    */

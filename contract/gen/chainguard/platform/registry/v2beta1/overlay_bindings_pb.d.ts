@@ -138,7 +138,7 @@ export declare const OverlayBindingSchema: GenMessage<OverlayBinding, {jsonType:
  */
 export declare type CreateOverlayBindingRequest = Message<"chainguard.platform.registry.v2beta1.CreateOverlayBindingRequest"> & {
   /**
-   * Uid of the repo whose tags get it.
+   * Uid of the repo of the tags.
    *
    * @generated from field: string parent = 1;
    */
@@ -166,7 +166,7 @@ export declare type CreateOverlayBindingRequest = Message<"chainguard.platform.r
  */
 export declare type CreateOverlayBindingRequestJson = {
   /**
-   * Uid of the repo whose tags get it.
+   * Uid of the repo of the tags.
    *
    * @generated from field: string parent = 1;
    */

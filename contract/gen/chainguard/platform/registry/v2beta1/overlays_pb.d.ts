@@ -14,7 +14,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_registry_v2beta1_overlays: GenFile;
 
 /**
- * What is added to images when they are assembled, under a name.
+ * Named additions to images at assembly.
  *
  * @generated from message chainguard.platform.registry.v2beta1.Overlay
  */
@@ -34,7 +34,7 @@ export declare type Overlay = Message<"chainguard.platform.registry.v2beta1.Over
   name: string;
 
   /**
-   * What is added to the images, under the rules of a repo's own `custom_overlay`.
+   * Additions to the images, under the same rules as `custom_overlay` of a repo.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay config = 3;
    */
@@ -56,7 +56,7 @@ export declare type Overlay = Message<"chainguard.platform.registry.v2beta1.Over
 };
 
 /**
- * What is added to images when they are assembled, under a name.
+ * Named additions to images at assembly.
  *
  * @generated from message chainguard.platform.registry.v2beta1.Overlay
  */
@@ -76,7 +76,7 @@ export declare type OverlayJson = {
   name?: string;
 
   /**
-   * What is added to the images, under the rules of a repo's own `custom_overlay`.
+   * Additions to the images, under the same rules as `custom_overlay` of a repo.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay config = 3;
    */

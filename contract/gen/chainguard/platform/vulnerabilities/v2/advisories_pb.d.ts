@@ -13,7 +13,7 @@ import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 export declare const file_chainguard_platform_vulnerabilities_v2_advisories: GenFile;
 
 /**
- * What is known about a vulnerability in an artifact.
+ * Statement about a vulnerability in an artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.Advisory
  */
@@ -47,14 +47,14 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   updateTime?: Timestamp | undefined;
 
   /**
-   * When it was withdrawn, as its source told it no longer; absent while it holds.
+   * Time of withdrawal, when its source no longer had it; absent while it holds.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * Who wrote it: the name that the document, its format or the import gives.
+   * Its author: the name that the document, its format or the import gives.
    *
    * @generated from field: string author = 6;
    */
@@ -110,7 +110,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   aliases: string[];
 
   /**
-   * What happened, the oldest first.
+   * The events, oldest first.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
@@ -148,7 +148,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
 };
 
 /**
- * What is known about a vulnerability in an artifact.
+ * Statement about a vulnerability in an artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.Advisory
  */
@@ -182,14 +182,14 @@ export declare type AdvisoryJson = {
   updateTime?: TimestampJson;
 
   /**
-   * When it was withdrawn, as its source told it no longer; absent while it holds.
+   * Time of withdrawal, when its source no longer had it; absent while it holds.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: TimestampJson;
 
   /**
-   * Who wrote it: the name that the document, its format or the import gives.
+   * Its author: the name that the document, its format or the import gives.
    *
    * @generated from field: string author = 6;
    */
@@ -245,7 +245,7 @@ export declare type AdvisoryJson = {
   aliases?: string[];
 
   /**
-   * What happened, the oldest first.
+   * The events, oldest first.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
@@ -411,14 +411,14 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   findings: Uint8Array;
 
   /**
-   * Who recorded the event.
+   * Author of the event.
    *
    * @generated from field: string author = 4;
    */
   author: string;
 
   /**
-   * Who reviewed the event.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 5;
    */
@@ -439,7 +439,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   issue?: string | undefined;
 
   /**
-   * What happened.
+   * The event.
    *
    * @generated from oneof chainguard.platform.vulnerabilities.v2.AdvisoryEvent.type
    */
@@ -538,14 +538,14 @@ export declare type AdvisoryEventJson = {
   findings?: string;
 
   /**
-   * Who recorded the event.
+   * Author of the event.
    *
    * @generated from field: string author = 4;
    */
   author?: string;
 
   /**
-   * Who reviewed the event.
+   * Reviewer of the event.
    *
    * @generated from field: string reviewer = 5;
    */
@@ -771,7 +771,7 @@ export declare type AdvisoryEvent_Detection_ManualJson = {
 export declare const AdvisoryEvent_Detection_ManualSchema: GenMessage<AdvisoryEvent_Detection_Manual, {jsonType: AdvisoryEvent_Detection_ManualJson}>;
 
 /**
- * What a scanner reported.
+ * A report of a scanner.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1
  */
@@ -855,7 +855,7 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
 };
 
 /**
- * What a scanner reported.
+ * A report of a scanner.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1
  */
@@ -1165,7 +1165,7 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * The vulnerable code runs, but an attacker cannot reach it with input of theirs.
+   * The vulnerable code runs, but attacker-controlled input cannot reach it.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
@@ -1494,7 +1494,7 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   eventTypes: EventTypeFilter[];
 
   /**
-   * Only advisories whose latest approved event is of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
+   * Only advisories with a latest approved event of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
    *
    * @generated from field: optional chainguard.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
@@ -1536,8 +1536,8 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   query: string;
 
   /**
-   * Only advisories that changed after this time, withdrawn ones too: for whoever keeps a copy. Ordered by
-   * `update_time`, the last one's time is where to go on. Additive: not part of the public message.
+   * Only advisories that changed after this time, withdrawn ones too: for clients that keep a copy. Ordered by
+   * `update_time`: continue from the time of the last one. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 1000;
    */
@@ -1663,7 +1663,7 @@ export declare type ListAdvisoriesRequestJson = {
   eventTypes?: EventTypeFilterJson[];
 
   /**
-   * Only advisories whose latest approved event is of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
+   * Only advisories with a latest approved event of this type. `EVENT_TYPE_FILTER_UNSPECIFIED`: no filter.
    *
    * @generated from field: optional chainguard.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
@@ -1705,8 +1705,8 @@ export declare type ListAdvisoriesRequestJson = {
   query?: string;
 
   /**
-   * Only advisories that changed after this time, withdrawn ones too: for whoever keeps a copy. Ordered by
-   * `update_time`, the last one's time is where to go on. Additive: not part of the public message.
+   * Only advisories that changed after this time, withdrawn ones too: for clients that keep a copy. Ordered by
+   * `update_time`: continue from the time of the last one. Additive: not part of the public message.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 1000;
    */
