@@ -160,7 +160,7 @@ const malformed: readonly (readonly [string, Partial<Spelling>, RegExp])[] = [
   ["the host not signed", { turn: (text) => text.replace(";host", "") }, /not signed/],
   ["the date not signed", { turn: (text) => text.replace(";x-amz-date", "") }, /not signed/],
   ["a session token that is not signed", { more: ["X-Amz-Security-Token: stolen"] }, /not signed/],
-  ["a signed header that is not there", { turn: (text) => text.replace("SignedHeaders=accept;", "SignedHeaders=accept;range;") }, /not there/],
+  ["a signed header that is not there", { turn: (text) => text.replace("SignedHeaders=accept;", "SignedHeaders=accept;range;") }, /missing/],
   ["a header signed twice", { turn: (text) => text.replace("SignedHeaders=accept;", "SignedHeaders=accept;accept;") }, /twice/],
   ["no audience", { signed: { "chainguard-audience": undefined } }, /not signed/],
   ["no identity", { signed: { "chainguard-identity": undefined } }, /not signed/],
@@ -262,20 +262,20 @@ test("attack 23: whatever AWS says that is not a plain answer is a denial", asyn
   const own = `<Arn>${victim.arn}</Arn><UserId>${victim.userId}</UserId><Account>${victim.account}</Account>`;
   const plain = JSON.stringify({ GetCallerIdentityResponse: { GetCallerIdentityResult: { Account: victim.account, Arn: victim.arn, UserId: victim.userId } } });
   const answers: readonly (readonly [string, number, string, string, RegExp])[] = [
-    ["a redirect", 302, "application/json", plain, /does not accept/],
-    ["another success", 202, "application/json", plain, /does not accept/],
-    ["nothing", 200, "application/json", "", /does not say who/],
-    ["no JSON", 200, "application/json", "{", /does not say who/],
-    ["a list", 200, "application/json", "[]", /does not say who/],
-    ["an account that is a number", 200, "application/json", plain.replace(`"${victim.account}"`, victim.account), /does not say who/],
-    ["no user", 200, "application/json", plain.replace(victim.userId, ""), /does not say who/],
-    ["an ARN with a line break", 200, "application/json", plain.replace(victim.arn, `${victim.arn}\\n`), /does not say who/],
-    ["no XML", 200, "text/xml", "<<<", /does not say who/],
-    ["a DTD with entities", 200, "text/xml", `<!DOCTYPE x [<!ENTITY a "${victim.account}">]>${xml(own)}`, /does not say who/],
-    ["comments", 200, "text/xml", xml(own.replace("</Account>", "<!-- x --></Account>")), /does not say who/],
-    ["two accounts", 200, "text/xml", xml(`${own}<Account>${victim.account}</Account>`), /does not say who/],
-    ["another document", 200, "text/xml", `<AssumeRoleResponse>${own}</AssumeRoleResponse>`, /does not say who/],
-    ["prototype keys", 200, "text/xml", `<__proto__><GetCallerIdentityResult>${own}</GetCallerIdentityResult></__proto__>`, /does not say who/],
+    ["a redirect", 302, "application/json", plain, /AWS rejected/],
+    ["another success", 202, "application/json", plain, /AWS rejected/],
+    ["nothing", 200, "application/json", "", /does not name the signer/],
+    ["no JSON", 200, "application/json", "{", /does not name the signer/],
+    ["a list", 200, "application/json", "[]", /does not name the signer/],
+    ["an account that is a number", 200, "application/json", plain.replace(`"${victim.account}"`, victim.account), /does not name the signer/],
+    ["no user", 200, "application/json", plain.replace(victim.userId, ""), /does not name the signer/],
+    ["an ARN with a line break", 200, "application/json", plain.replace(victim.arn, `${victim.arn}\\n`), /does not name the signer/],
+    ["no XML", 200, "text/xml", "<<<", /does not name the signer/],
+    ["a DTD with entities", 200, "text/xml", `<!DOCTYPE x [<!ENTITY a "${victim.account}">]>${xml(own)}`, /does not name the signer/],
+    ["comments", 200, "text/xml", xml(own.replace("</Account>", "<!-- x --></Account>")), /does not name the signer/],
+    ["two accounts", 200, "text/xml", xml(`${own}<Account>${victim.account}</Account>`), /does not name the signer/],
+    ["another document", 200, "text/xml", `<AssumeRoleResponse>${own}</AssumeRoleResponse>`, /does not name the signer/],
+    ["prototype keys", 200, "text/xml", `<__proto__><GetCallerIdentityResult>${own}</GetCallerIdentityResult></__proto__>`, /does not name the signer/],
   ];
   for (const [what, status, type, body, wanted] of answers) {
     sts.instead = (_request, response) => Boolean(response.writeHead(status, { "content-type": type, location: `${sts.url}/other` }).end(body));

@@ -69,7 +69,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   for (const length of [0, 511, 512, 5000, Math.trunc(bytes.length / 2), bytes.length - 1024, bytes.length - 3000]) {
     await writeFile(at, bytes.subarray(0, length));
     // What stands behind the last member is no part of it.
-    if (length !== bytes.length - 1024) await isRefused(at, `cut off at ${length}`, /is not whole/);
+    if (length !== bytes.length - 1024) await isRefused(at, `cut off at ${length}`, /is incomplete/);
   }
   for (let place = 600; place < bytes.length - 1024; place += Math.trunc(bytes.length / 25)) {
     const changed = Buffer.from(bytes);
@@ -125,7 +125,7 @@ test("attack 182: a backup that was cut off, swapped or changed is not taken for
   await isRefused(copy, "another manifest", /was not written with the secret key/);
   await fresh();
   await rm(join(copy, groups));
-  await isRefused(copy, "a table is missing", /is not there/);
+  await isRefused(copy, "a table is missing", /is missing/);
   // Members of another backup with the same key.
   await fresh();
   const other = join(folder, "other/");

@@ -599,7 +599,7 @@ test("a file of targets that cannot be right is refused in one line that says wh
   );
   assert.match(refused([{ name: "a", syslog: "tls://a:6514", ...shown, keyFile: "a.key" }]), /an absolute path/);
   assert.equal(refused([{ name: "a", syslog: "tls://a:6514", ...shown }]), "");
-  for (const http of ["ftp://a", "https://u:p@a/", "https://a/#b", "a"]) assert.match(refused([{ name: "a", http }]), /an http or https address/, http);
+  for (const http of ["ftp://a", "https://u:p@a/", "https://a/#b", "a"]) assert.match(refused([{ name: "a", http }]), /an http or https URL/, http);
   assert.match(refused([{ name: "a", http: "https://a/", body: "csv" }]), /lines or array in "body" of target a, not "csv"/);
   assert.match(
     refused([

@@ -275,7 +275,7 @@ test("a restore into a place that is not empty, or with another key, is refused 
   const keyless = { ...place, GANTRY_SECRET_KEY_FILE: keyFile };
   refused(/is encrypted with a passphrase/, await admin(["restore", path], keyless));
   refused(/wrong passphrase/, await admin(["restore", "--passphrase-file", await fileOf("wrong", "a horse and its stable\n"), path], keyless));
-  refused(/is not there/, await admin(["restore", join(folder, "absent.tar")], place));
+  refused(/not found/, await admin(["restore", join(folder, "absent.tar")], place));
   await untouched();
 });
 

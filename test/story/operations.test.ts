@@ -239,7 +239,7 @@ test("each kind of failure has its own exit status, a sentence on standard error
   const closedPort = await freePort();
   const cases: readonly (readonly [status: number, args: readonly string[], says: RegExp, environment?: Record<string, string>])[] = [
     [4, ["iam", "groups", "list"], /malformed.*\n.*was asked with the token of GANTRY_TOKEN/, { GANTRY_TOKEN: "x" }],
-    [4, ["iam", "groups", "list"], /nobody is signed in at .*; gantry login/, { GANTRY_TOKEN: "", XDG_CACHE_HOME: folder }],
+    [4, ["iam", "groups", "list"], /authentication required at .*\. Run gantry login/, { GANTRY_TOKEN: "", XDG_CACHE_HOME: folder }],
     [5, ["iam", "groups", "get", organization], /was asked with the token of GANTRY_TOKEN/, { GANTRY_TOKEN: await world.token(stranger) }],
     [6, ["iam", "groups", "get", `${organization}/0000000000000000`], /not found/],
     [7, ["registry", "repos", "create", "--parent", "acme", "--name", "once"], /already exists/],

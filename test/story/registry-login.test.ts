@@ -326,7 +326,7 @@ test("pull tokens are made by way of the API with the rights of who is signed in
   const halfway = await pullTokens({ GANTRY_TOKEN: await world.token(text(identity, "uid")) }, ["create", "--name", "halfway"]);
   assert.deepEqual([halfway.code, halfway.stdout], [5, ""]);
   assert.match(halfway.stderr, /role_bindings\.create/);
-  assert.doesNotMatch(halfway.stderr, /cannot be removed/);
+  assert.doesNotMatch(halfway.stderr, /cannot be deleted/);
   const left = await world.ok("iam.IdentitiesService/ListIdentities", { name: "halfway" });
   assert.deepEqual(left.identities, []);
   const foreign = await pullTokens({ GANTRY_TOKEN: await world.token() }, ["revoke", text(identity, "uid")]);
