@@ -60,7 +60,7 @@ const useUp = (purpose: ClientPurpose, address: string): void => {
   const { clientLimits } = world.server.application.services.authn;
   assert.throws(() => {
     for (let times = 0; times <= limits.openReadsPerMinute; times++) clientLimits.take(purpose, address);
-  }, /try again in (?:a second|\d+ seconds)/);
+  }, /[Tt]ry again in (?:a second|\d+ seconds)/);
 };
 
 const begin = (address: string, form: Readonly<Record<string, string>> = {}, at = world): Promise<Reply> =>
