@@ -151,7 +151,7 @@ test("attack 177: images come back for nobody who could not push them", async ()
   const deletion = await remove("registry.ReposService/DeleteRepo", repo);
   const answer = await undelete(deletion, (await holder([...all, "repo.create", "tag.create", "groups.list"])).token);
   assert.equal(answer.code, codes.PERMISSION_DENIED);
-  assert.match(answer.message, /manifest\.create is needed/);
+  assert.match(answer.message, /manifest\.create is required/);
   assert.equal((await undelete(deletion, (await holder([...all, "repo.create", "tag.create", "manifest.create"])).token)).code, 0);
 });
 
@@ -191,7 +191,7 @@ test("attack 179: what has ended stays gone: a binding by itself, bindings among
   world.clock.now += 20 * minute;
   const ended = await undelete(deletion);
   assert.equal(ended.code, codes.FAILED_PRECONDITION);
-  assert.match(ended.message, /cannot undelete role binding: it has ended/);
+  assert.match(ended.message, /cannot undelete role binding: it has expired/);
   const { code, reply } = await undelete(group);
   assert.equal(code, 0);
   assert.deepEqual(
