@@ -43,7 +43,7 @@ after(async () => {
 
 /** What the index page has its readers set first, with the values of this test. */
 const readPreparation = async (): Promise<string> => {
-  const section = sectionsOf(await readGuide("ci-identities.md")).find(({ title }) => title === "Before the first one");
+  const section = sectionsOf(await readGuide("ci-identities.md")).find(({ title }) => title === "Set up your shell");
   const [block] = blocksOf(section?.content ?? "");
   const lines = (block?.content ?? "").split("\n");
   assert.deepEqual(
@@ -181,7 +181,7 @@ test("attack 150: an identity for one repository of a service that all share tak
 
 /** Tokens that are the same by what the other section matches. */
 const alike = [
-  "gitlab-ci, A branch < gitlab-ci, An environment",
-  "kubernetes, A cluster whose issuer can be reached < kubernetes, A cluster whose issuer cannot be reached",
-  "kubernetes, A cluster whose issuer cannot be reached < kubernetes, A cluster whose issuer can be reached",
+  "gitlab-ci, Match a branch < gitlab-ci, Match an environment",
+  "kubernetes, Match a cluster with a reachable issuer < kubernetes, Match a cluster with an unreachable issuer",
+  "kubernetes, Match a cluster with an unreachable issuer < kubernetes, Match a cluster with a reachable issuer",
 ];
