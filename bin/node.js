@@ -22,7 +22,7 @@ export const findNode = () => {
     const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
     return join(dirname(manifest), "bin", "node");
   } catch {
-    throw new Error(`Gantry needs Node ${wanted} and this is ${process.version}. Install Node ${wanted}, or run npm ci without --omit=optional.`);
+    throw new Error(`Gantry requires Node ${wanted}, and this is ${process.version}. Install Node ${wanted}, or run npm ci without --omit=optional.`);
   }
 };
 
@@ -54,7 +54,7 @@ export const runNode = async (args) => {
   const child = spawn(node, isProgram ? [import.meta.filename, ...args] : args, { stdio: "inherit", env: { ...process.env, NODE_COMPILE_CACHE: compiled } });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
-    process.stderr.write(`gantry: ${node} does not start: ${error.message}\n`);
+    process.stderr.write(`gantry: cannot start ${node}: ${error.message}\n`);
     process.exit(1);
   });
   child.on("exit", (code, signal) => {

@@ -9,30 +9,30 @@ const objectsAt = (value: JsonObject, key: string): JsonObject[] => {
 };
 
 const effects: Readonly<Record<string, string>> = {
-  EFFECT_GIVES: "gives it",
+  EFFECT_GIVES: "grants it",
   EFFECT_PENDING: "pending until the user accepts membership",
-  EFFECT_EXPIRED: "has ended",
-  EFFECT_ROLE_LACKS_CAPABILITY: "its role lacks it",
-  EFFECT_ELSEWHERE: "gives it elsewhere",
-  EFFECT_OUTSIDE_IDENTITY_GROUP: "lies outside the identity's group",
-  EFFECT_SUSPENDED: "lies in a suspended organization",
-  EFFECT_NO_IDENTITY: "nobody has signed in as it, or it has ended",
+  EFFECT_EXPIRED: "expired",
+  EFFECT_ROLE_LACKS_CAPABILITY: "its role does not include it",
+  EFFECT_ELSEWHERE: "grants it in another group",
+  EFFECT_OUTSIDE_IDENTITY_GROUP: "is outside the identity's group",
+  EFFECT_SUSPENDED: "is in a suspended organization",
+  EFFECT_NO_IDENTITY: "the identity never signed in, or expired",
 };
 
 /** Role, group, end and uid of the binding that a grant is. */
 const grantCells = (grant: JsonObject): string[] => {
   const groupUid = text(grant, "groupUid");
-  const group = grant.hidden === true ? "above, out of sight" : groupUid === "" ? "everywhere" : `${text(grant, "groupName")} ${groupUid}`.trim();
+  const group = grant.hidden === true ? "above, not visible to you" : groupUid === "" ? "everywhere" : `${text(grant, "groupName")} ${groupUid}`.trim();
   return [text(grant, "roleName") || "-", group, text(grant, "expireTime") || "never", text(grant, "bindingUid") || "-"];
 };
 
 const capabilityText = (reason: JsonObject): string => {
   const grants = objectsAt(reason, "grants");
-  const verdict = reason.held === true ? "held" : grants.length > 0 ? "not held; what comes near:" : "not held; no role binding comes near";
+  const verdict = reason.held === true ? "granted" : grants.length > 0 ? "not granted. Similar role bindings:" : "not granted. No similar role bindings";
   const heading = `${text(reason, "capability")}: ${verdict}`;
   if (grants.length === 0) return heading;
   const rows = grants.map((grant) => [`  ${effects[text(grant, "effect")] ?? ""}`, ...grantCells(grant)]);
-  return `${heading}\n${formatTable([["  BINDING", "ROLE", "GROUP", "ENDS", "UID"], ...rows])}`;
+  return `${heading}\n${formatTable([["  BINDING", "ROLE", "GROUP", "EXPIRES", "UID"], ...rows])}`;
 };
 
 /** The answer of Explain: why an identity may, or may not. */
@@ -46,5 +46,5 @@ export const holdersText = (holders: readonly JsonObject[]): string => {
   const rows = holders.flatMap((holder) =>
     objectsAt(holder, "grants").map((grant) => [text(holder, "identityUid"), nameOf(holder, grant), ...grantCells(grant)]),
   );
-  return `${formatTable([["IDENTITY", "NAME", "ROLE", "GROUP", "ENDS", "BINDING"], ...rows])}\n`;
+  return `${formatTable([["IDENTITY", "NAME", "ROLE", "GROUP", "EXPIRES", "BINDING"], ...rows])}\n`;
 };

@@ -41,10 +41,10 @@ const readKnownEnds = (file: string): KnownEnds => {
       // A log whose seal was missing then, or that a restore had taken, and what is said of all together, has no end to compare with.
       if (last == null && Array.isArray(problems)) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
-        throw new Error("it lacks organization, last.sequence or last.hash");
+        throw new Error("organization, last.sequence or last.hash is missing");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
     } catch (cause) {
-      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not output of gantry audit verify --json`, { cause });
+      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} must be output of gantry audit verify --json`, { cause });
     }
   }
   return known;
@@ -52,12 +52,12 @@ const readKnownEnds = (file: string): KnownEnds => {
 
 const stateOf = ({ entries, last, notes }: AuditVerdict): string => {
   const count = entries === 1 ? "1 entry" : `${entries} entries`;
-  return [...(last ? [`whole: ${count}, the last is ${last.sequence} with hash ${last.hash}`] : []), ...notes].join("; ");
+  return [...(last ? [`intact: ${count}, the last is ${last.sequence} with hash ${last.hash}`] : []), ...notes].join("; ");
 };
 
 const verdictLine = (verdict: AuditVerdict): string => {
   const { organization, name, problems } = verdict;
-  return `${organization} ${name}  ${problems.length === 0 ? stateOf(verdict) : `NOT WHOLE: ${problems.join("; ")}`}`;
+  return `${organization} ${name}  ${problems.length === 0 ? stateOf(verdict) : `NOT INTACT: ${problems.join("; ")}`}`;
 };
 
 const verdictJson = ({ organization, entries, last, problems, notes }: AuditVerdict): string =>
@@ -65,7 +65,7 @@ const verdictJson = ({ organization, entries, last, problems, notes }: AuditVerd
 
 const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRestore): string => {
   const from = backupId === "" ? "an earlier state of the database" : `backup ${backupId}`;
-  return `all logs together  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
+  return `all logs  restored at ${restoreTime} by ${by}, from ${from} of ${stateTime}, whose last event was ${position}`;
 };
 
 /** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
@@ -83,9 +83,9 @@ export const reportAudit = async (application: Application, { group, known, json
   const { problems: together, restores } = all;
   if (!json) {
     for (const restore of restores) write(restoreLine(restore));
-    for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
+    for (const problem of together) write(`all logs  NOT INTACT: ${problem}`);
   } else if (together.length > 0 || restores.length > 0) write(JSON.stringify({ problems: together, ...(restores.length > 0 ? { restores } : {}) }));
-  if (verdicts.length === 0 && !json) write("nothing has been logged yet");
+  if (verdicts.length === 0 && !json) write("no entries yet");
   return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
 };
 
@@ -110,11 +110,12 @@ export const reportAuditFile = async ({
   const { verdicts, otherLines } = await verifyRecords(linesOfFile(file), known === undefined ? new Map() : readKnownEnds(known));
   for (const { root, first, last, entries, repeated, problems } of verdicts) {
     if (json) write(JSON.stringify({ organization: root, first, entries, repeated, last, problems }));
-    else if (problems.length > 0) write(`${root}  NOT WHOLE: ${problems.join("; ")}`);
-    else write(`${root}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`} from ${first} on, the last is ${last.sequence} with hash ${last.hash}`);
+    else if (problems.length > 0) write(`${root}  NOT INTACT: ${problems.join("; ")}`);
+    else write(`${root}  intact: ${entries === 1 ? "1 entry" : `${entries} entries`} from ${first} on, the last is ${last.sequence} with hash ${last.hash}`);
   }
-  if (otherLines > 0) write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is" : `${otherLines} lines are`} no entry, and passed over`);
-  if (verdicts.length === 0 && !json) write("NOT WHOLE: there is no entry in it, and so nothing to verify: it is no audit log, or its entries were taken away");
+  if (otherLines > 0)
+    write(json ? JSON.stringify({ otherLines }) : `${otherLines === 1 ? "1 line is not an entry" : `${otherLines} lines are not entries`}, and skipped`);
+  if (verdicts.length === 0 && !json) write("NOT INTACT: the file has no entries. It is not an audit log, or its entries were removed");
   // Nothing is nothing whole: who empties the file must not pass (attack 241).
   return verdicts.length > 0 && verdicts.every(({ problems }) => problems.length === 0);
 };

@@ -51,7 +51,7 @@ const parseErrorText = (command: Command, { message }: CommanderError): string =
     .split("\n")
     .map((line) => line.replace(/\.$/, ""));
   const help = ["gantry help", ...commandPath(command).split(" ").slice(1)].join(" ");
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${suggestionText(suggestion)}; ${help} shows what there is`;
+  return `${text}${suggestionText(suggestion)}. Run ${help} for usage`;
 };
 
 /** commander's "(Did you mean login?)" within a sentence; "" where it has no suggestion. */
@@ -71,7 +71,7 @@ export const throwFaults = (command: Command, wrongArguments: (error: CommanderE
 export const newCommand = (text: CommandText): Command =>
   throwFaults(
     new Command(text.name).description(text.description).configureHelp({ formatHelp: (command) => commandHelp(command, text) }),
-    () => text.wrongArguments ?? `${text.name} takes no arguments besides its options; gantry help ${text.name} shows them`,
+    () => text.wrongArguments ?? `${text.name} takes no arguments, only options. Run gantry help ${text.name} for usage`,
   );
 
 /**

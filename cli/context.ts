@@ -1,6 +1,7 @@
 // Where a client command finds the server, the organization and the credential that it means: every command that calls the API
 // asks here.
 
+import type { Command } from "commander";
 import { readPublicUrl, refuseUnknownNames } from "#application";
 import { type ContextOptions, type FoundContext, resolveContext } from "#contexts";
 import type { Terminal } from "./terminal.ts";
@@ -14,3 +15,9 @@ export const findContext = ({ environment }: Pick<Terminal, "environment">, opti
   refuseUnknownNames(environment);
   return resolveContext(environment, options, () => readPublicUrl(environment));
 };
+
+/** Adds the options that choose the server of a client command: --server and --context. */
+export const addServerOptions = (command: Command): Command =>
+  command
+    .option("--server <URL>", "Server address (default: GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "Context to use (default: GANTRY_CONTEXT, or the current context)");

@@ -6,8 +6,8 @@ import { answerCredentialRequest } from "#login";
 
 const usage = `Usage: docker-credential-gantry <store|get|erase|list|version>
 
-Clients of registries call it, where docker's config.json or podman's auth.json names it for a host:
-gantry login --docker-helper writes that. It gives them the token of that sign-in, renewed when it is about to end.
+Credential helper for docker, podman and similar tools. gantry login --docker-helper configures it for a server, in
+docker's config.json and podman's auth.json. It returns the token of that sign-in, and renews it before it expires.
 `;
 
 const main = async (args: readonly string[]): Promise<number> => {

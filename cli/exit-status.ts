@@ -22,10 +22,10 @@ export const exitStatus = {
 } as const;
 
 /** What each means, as the help says it. */
-export const exitStatusText = `Exit status: 0 done (an empty list too), 1 another failure, 2 partly done, 3 declined, or nobody there to ask,
-4 not signed in, 5 not permitted (or not there: the two look the same), 6 not found, 7 exists already or is in the
-way, 8 the server refuses the values, or a name is ambiguous, 9 no answer, or busy, 10 the server does not have it,
-11 found what --exit-code asks about, 64 wrong usage, 130 and 143 stopped by a signal.`;
+export const exitStatusText = `Exit status: 0 success (also an empty list), 1 another failure, 2 partial success, 3 declined, or no confirmation
+possible, 4 not signed in, 5 permission denied (can also mean absent), 6 not found, 7 already exists or conflict,
+8 invalid values, or an ambiguous name, 9 no response, or busy, 10 not supported by the server, 11 found what
+--exit-code checks for, 64 wrong usage, 130 and 143 stopped by a signal.`;
 
 const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
   CANCELLED: exitStatus.interrupted,

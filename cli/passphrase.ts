@@ -20,7 +20,7 @@ const readPassphraseFile = (file: string): string => {
 const askUnseen = async ({ err, input = process.stdin }: Terminal, question: string): Promise<string> => {
   const nowhere = new Writable({ write: (_piece, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });
-  const closed = new Promise<never>((_, reject) => lines.once("close", () => reject(declined("no passphrase has been given, and nothing is done"))));
+  const closed = new Promise<never>((_, reject) => lines.once("close", () => reject(declined("no passphrase given. Nothing was changed"))));
   closed.catch(() => {});
   err.write(question);
   try {
@@ -39,8 +39,8 @@ export const passphraseSource = (terminal: Terminal, file: string | undefined, i
   if (file !== undefined) return async () => readPassphraseFile(file);
   if (!canAsk(terminal, true)) return undefined;
   return async () => {
-    const passphrase = await askUnseen(terminal, "Passphrase of the backup's key: ");
-    if (isNew && (await askUnseen(terminal, "Once more: ")) !== passphrase) throw new Fault("INVALID_ARGUMENT", "the two passphrases differ");
+    const passphrase = await askUnseen(terminal, "Passphrase for the backup key: ");
+    if (isNew && (await askUnseen(terminal, "Repeat the passphrase: ")) !== passphrase) throw new Fault("INVALID_ARGUMENT", "the passphrases do not match");
     return passphrase;
   };
 };

@@ -24,40 +24,44 @@ interface CommandEntry {
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
-  serve: { summary: "run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
-  login: { isClient: true, summary: "sign in at a terminal, through any browser", load: async () => (await import("./commands/login.ts")).loginCommand },
+  serve: { summary: "Run the server", load: async () => (await import("./commands/serve.ts")).serveCommand },
+  login: { isClient: true, summary: "Sign in to a server", load: async () => (await import("./commands/login.ts")).loginCommand },
   logout: {
     isClient: true,
-    summary: "remove the tokens of a sign-in from this machine",
+    summary: "Sign out of a server",
     load: async () => (await import("./commands/logout.ts")).logoutCommand,
   },
-  whoami: { isClient: true, summary: "tell as whom commands act, and until when", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
-  context: { isClient: true, summary: "name the servers that commands mean", load: async () => (await import("./commands/context.ts")).contextCommand },
-  api: { isClient: true, summary: "call any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
+  whoami: { isClient: true, summary: "Show the signed-in identity", load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
+  context: {
+    isClient: true,
+    summary: "Manage contexts: servers, organizations and sign-ins",
+    load: async () => (await import("./commands/context.ts")).contextCommand,
+  },
+  api: { isClient: true, summary: "Send a request to any path of the server", load: async () => (await import("./commands/api.ts")).apiCommand },
   completion: {
     isClient: true,
-    summary: "print what completes commands in a shell",
+    summary: "Print a shell completion script",
     load: async () => (await import("./commands/completion.ts")).completionCommand,
   },
-  mcp: { isClient: true, summary: "serve the API as tools for language models", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
-  token: { summary: "print a token for testing", load: async () => (await import("./commands/token.ts")).tokenCommand },
-  register: { summary: "let a person of another issuer in", load: async () => (await import("./commands/register.ts")).registerCommand },
-  suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
-  resume: { summary: "open a suspended organization again", load: async () => (await import("./commands/resume.ts")).resumeCommand },
-  import: { summary: "fill the server from files and feeds", load: async () => (await import("./commands/import.ts")).importCommand },
-  export: { summary: "write images into files", load: async () => (await import("./commands/export.ts")).exportCommand },
-  explain: { summary: "tell why an identity may do something, or may not", load: async () => (await import("./commands/explain.ts")).explainCommand },
-  "who-can": { summary: "list who holds a capability at a place", load: async () => (await import("./commands/who-can.ts")).whoCanCommand },
-  admin: { summary: "work in the database, beside the server or without it", load: async () => (await import("./commands/admin.ts")).adminCommand },
-  config: { summary: "show the settings, and where they come from", load: async () => (await import("./commands/config.ts")).configCommand },
-  doctor: { summary: "check whether this installation works", load: async () => (await import("./commands/doctor.ts")).doctorCommand },
+  mcp: { isClient: true, summary: "Serve the API as tools for AI assistants (MCP)", load: async () => (await import("./commands/mcp.ts")).mcpCommand },
+  token: { summary: "Print an access token", load: async () => (await import("./commands/token.ts")).tokenCommand },
+  register: { summary: "Register a user of an external issuer", load: async () => (await import("./commands/register.ts")).registerCommand },
+  suspend: { summary: "Suspend an organization", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
+  resume: { summary: "Resume a suspended organization", load: async () => (await import("./commands/resume.ts")).resumeCommand },
+  import: { summary: "Import images, advisories and other data", load: async () => (await import("./commands/import.ts")).importCommand },
+  export: { summary: "Export images to files", load: async () => (await import("./commands/export.ts")).exportCommand },
+  explain: { summary: "Explain why an identity has or lacks a permission", load: async () => (await import("./commands/explain.ts")).explainCommand },
+  "who-can": { summary: "List the identities that have a capability", load: async () => (await import("./commands/who-can.ts")).whoCanCommand },
+  admin: { summary: "Administer the database and the registry", load: async () => (await import("./commands/admin.ts")).adminCommand },
+  config: { summary: "Show the settings and their sources", load: async () => (await import("./commands/config.ts")).configCommand },
+  doctor: { summary: "Check the installation for problems", load: async () => (await import("./commands/doctor.ts")).doctorCommand },
   version: {
     isClient: true,
-    summary: "print the versions of this command and of the server",
+    summary: "Show the versions of the client and the server",
     load: async () => (await import("./commands/version.ts")).versionCommand,
   },
-  open: { isClient: true, summary: "open the server's pages in a browser", load: async () => (await import("./commands/open.ts")).openCommand },
-  health: { summary: "ask the running server whether it is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
+  open: { isClient: true, summary: "Open the server's pages in a browser", load: async () => (await import("./commands/open.ts")).openCommand },
+  health: { summary: "Check whether the server is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 
 /** Commands that stand beside the resources of a domain and are none of the contract's operations. */
@@ -76,18 +80,18 @@ const listText = ({ commands: all }: Command): string => `gantry: a self-hosted 
 
 ${lines(all.filter((command) => !isDomain(command)))}
 
-Every operation of the API, at any server:  gantry DOMAIN RESOURCE VERB
+API operations, on any server:  gantry DOMAIN RESOURCE VERB
 
 ${lines(all.filter(isDomain))}
 
-gantry help COMMAND tells more; gantry --version says which one this is.
+Run gantry help COMMAND for details, or gantry --version for the version.
 `;
 
 /** "gantry help lgoin" asks for a command, too. */
 const unknownCommand = ({ args: [first = "", second = ""] }: Command, { message }: CommanderError): string => {
   const typed = first === "help" ? second : first;
   const proposal = suggestionText(message.split("\n")[1] ?? "") || proposalElsewhere(typed);
-  return `there is no command ${JSON.stringify(typed)}${proposal}; gantry --help lists them`;
+  return `unknown command ${JSON.stringify(typed)}${proposal}. Run gantry --help for a list`;
 };
 
 /** What is typed behind a word. */

@@ -21,10 +21,10 @@ export const newSuspensionCommand = (terminal: Terminal, { name, suspended, effe
     usage: "ORGANIZATION",
     description: `${effect}
 
-ORGANIZATION is its uid, or its name where no other organization has it. Works on the machine (or with the database)
-of the server, running or not.`,
+ORGANIZATION is a uid or a unique name. Run the command on the server's machine or with its database. The server can be
+running or stopped.`,
     notes: `Example:  gantry ${name} example.org`,
-    wrongArguments: `name one organization: gantry ${name} ORGANIZATION`,
+    wrongArguments: `one organization required: gantry ${name} ORGANIZATION`,
   })
     .argument("<ORGANIZATION>")
     .action(async (uidOrName: string) => {

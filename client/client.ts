@@ -60,7 +60,7 @@ const newIdempotencyKey = (): string => Array.from(crypto.getRandomValues(new Ui
 const answerLost = ({ requestId, headers }: Answer, method: OperationShape): ApiError =>
   new ApiError(
     "ABORTED",
-    `${method.rpc} was done, but its answer was lost on the way, and ${headers["gantry-left-out"]} is shown only once: undo it, and do it again`,
+    `${method.rpc} succeeded, but its response was lost, and ${headers["gantry-left-out"]} is shown only once. Undo the change and repeat it`,
     {
       reason: "ANSWER_LOST",
       requestId,
@@ -119,7 +119,7 @@ export const createClient = (own: ClientOptions, otherTransport?: (server: strin
         } catch (thrown) {
           options.signal?.throwIfAborted();
           if (timeLimit.signal.aborted && !(thrown instanceof ApiError))
-            throw new ApiError("DEADLINE_EXCEEDED", `${server} has not answered within ${timeoutMs} ms`, { reason: "TIME_LIMIT", cause: thrown });
+            throw new ApiError("DEADLINE_EXCEEDED", `${server} did not respond within ${timeoutMs} ms`, { reason: "TIME_LIMIT", cause: thrown });
           if (!(thrown instanceof ApiError) || !isRepeatable) throw thrown;
           const pauseMs = pauseBeforeRetry(thrown, tries, endMs - clock(), Math.random());
           if (pauseMs === undefined) throw thrown;

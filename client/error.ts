@@ -141,7 +141,7 @@ export interface HttpRefusal {
 export const errorOfHttp = ({ status, headers, body, nowMs }: HttpRefusal): ApiError => {
   const shared = { requestId: headers["x-request-id"], httpStatus: status, retryDelayMs: retryAfterMs(headers["retry-after"], nowMs), headers };
   if (status === 0 || (status >= 300 && status < 400))
-    return new ApiError("UNKNOWN", "the server answers with a redirection, which is not followed", { ...shared, reason: "REDIRECTED" });
+    return new ApiError("UNKNOWN", "the server returned a redirect, which is not followed", { ...shared, reason: "REDIRECTED" });
   if (isObject(body) && typeof body.code === "number" && typeof body.message === "string")
     return new ApiError(codeOfNumber(body.code), body.message, { ...shared, details: objectList(body, "details") });
   return new ApiError(codeOfStatus(status), `the address is not a Gantry server (HTTP ${status})`, {

@@ -42,7 +42,7 @@ export const exchangedToken = ({ subjectToken, identity, audience, scopes, capab
   const issue = async (): Promise<{ token: string; lifetimeMs: number }> => {
     const answer = await client.call(shapeOfRow(operations.oidcSecurityTokenExchange), request);
     const token = text(answer, "token");
-    if (token === "") throw new ApiError("UNAUTHENTICATED", `${client.server} has exchanged the token for nothing`, { reason: "NO_TOKEN" });
+    if (token === "") throw new ApiError("UNAUTHENTICATED", `${client.server} returned no token for the exchange`, { reason: "NO_TOKEN" });
     return { token, lifetimeMs: lifetimeOfToken(token) ?? Math.max(Date.parse(text(answer, "expiry")) - Date.now(), 0) };
   };
   return keptToken(issue, { clock: options.clock, ...(leftMs === undefined ? {} : { leftMs }) });

@@ -70,7 +70,7 @@ const requestForm = async ({ fetch: own, signal }: Connection, url: string, form
   } catch {
     signal?.throwIfAborted();
   }
-  if (!isObject(body)) throw new OAuthError("invalid_response", `${new URL(url).host} does not respond as Gantry does (HTTP ${response.status})`);
+  if (!isObject(body)) throw new OAuthError("invalid_response", `${new URL(url).host} is not a Gantry server (HTTP ${response.status})`);
   return { status: response.status, body };
 };
 
@@ -83,7 +83,8 @@ const findEndpoints = async (connection: Connection): Promise<(endpoint: string)
   const response = await requestForm(connection, `${server}/.well-known/oauth-authorization-server`);
   if (response.status !== 200) throw refusalOf(response);
   const issuer = text(response.body, "issuer");
-  if (withoutTrailing(issuer, "/") !== server) throw new OAuthError("invalid_response", `the server at ${server} is called ${JSON.stringify(issuer)}`);
+  if (withoutTrailing(issuer, "/") !== server)
+    throw new OAuthError("invalid_response", `the issuer of the server at ${server} must be that address, not ${JSON.stringify(issuer)}`);
   return (endpoint) => {
     const url = text(response.body, endpoint);
     if (URL.parse(url)?.protocol !== new URL(server).protocol) throw new OAuthError("invalid_response", `${server} has no ${endpoint}`);
@@ -254,7 +255,7 @@ export const finishSignIn = async (pending: PendingSignIn, returnedTo: string | 
   const issuer = searchParams.get("iss");
   // RFC 9207: otherwise another server could be sent the code of this one.
   if (issuer !== null && withoutTrailing(issuer, "/") !== pending.server)
-    throw new OAuthError("invalid_response", `the browser returned from ${JSON.stringify(issuer)}`);
+    throw new OAuthError("invalid_response", `the browser returned from ${JSON.stringify(issuer)}, not from ${pending.server}`);
   const error = searchParams.get("error");
   if (error !== null) throw new OAuthError(error, searchParams.get("error_description") ?? error);
   const connection = { ...options, server: pending.server };

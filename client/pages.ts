@@ -26,7 +26,7 @@ export async function* pagesOf(
     const { reply, headers } = await ask(asked);
     if (headers["gantry-page-restarted"] === "true" && asked !== request) {
       if (!onRestart)
-        throw new ApiError("ABORTED", "the list took so long that the server has begun it anew; what came before is an older reading", {
+        throw new ApiError("ABORTED", "the server restarted the list because it took too long. Pages before the restart are outdated", {
           reason: "PAGE_RESTARTED",
           headers,
         });
@@ -35,7 +35,7 @@ export async function* pagesOf(
     yield reply;
     const next = asks && tells ? text(reply, tells.json) : "";
     if (!asks || next === "") return;
-    if (next === text(asked, asks.json)) throw new ApiError("INTERNAL", "the server answers a page with that page's own token", { headers });
+    if (next === text(asked, asks.json)) throw new ApiError("INTERNAL", "the server returned the same page token again", { headers });
     // `skip` is applied behind the cursor (decisions: Lists): it belongs to the first page alone.
     const { skip: _skip, pageToken: _pageToken, page_token: _snake, ...rest } = asked;
     asked = { ...rest, [asks.json]: next };
@@ -45,6 +45,6 @@ export async function* pagesOf(
 /** What the pages list. */
 export async function* itemsOf(method: OperationShape, pages: AsyncIterable<JsonObject>): AsyncGenerator<JsonObject> {
   const field = listedField(method);
-  if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} lists nothing`);
+  if (!field) throw new ApiError("UNIMPLEMENTED", `${method.name} is not a list`);
   for await (const page of pages) for (const item of objectList(page, field.json)) if (isObject(item)) yield item;
 }

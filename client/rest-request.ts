@@ -73,7 +73,7 @@ const queryPairs = (value: JsonObject, prefix = ""): [string, string][] =>
 /** Throws UNIMPLEMENTED for an operation without a path, and INVALID_ARGUMENT for a value that no path can have. */
 export const restRequest = (method: OperationShape, request: JsonObject, validateOnly: boolean): RestRequest => {
   const [http] = method.http;
-  if (!http) throw new ApiError("UNIMPLEMENTED", `${method.name} has no path of its own: it is spoken in another protocol`);
+  if (!http) throw new ApiError("UNIMPLEMENTED", `${method.name} has no REST path: it uses another protocol`);
   let rest = request;
   const path = http.template.replace(/\{([^{}=]+)(=\*\*?)?\}/g, (_, name: string, form: string | undefined) => {
     const taken = takeField(method.input, rest, name);

@@ -64,7 +64,7 @@ const headersOf = (response: FetchResponse): Record<string, string> => Object.fr
 /** The body, while it is no longer than it may be. */
 const readBoundedText = async (response: FetchResponse, { answerBytesMax, signal }: Attempt): Promise<string> => {
   const tooLarge = (): ApiError =>
-    new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
+    new ApiError("RESOURCE_EXHAUSTED", `the response is larger than the client's limit of ${answerBytesMax} bytes`, {
       reason: "ANSWER_TOO_LARGE",
       httpStatus: response.status,
     });
@@ -87,7 +87,7 @@ const readBoundedText = async (response: FetchResponse, { answerBytesMax, signal
   } catch (thrown) {
     if (thrown instanceof ApiError) throw thrown;
     signal.throwIfAborted();
-    throw new ApiError("UNAVAILABLE", `the answer was cut off: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
+    throw new ApiError("UNAVAILABLE", `the response was cut off: ${connectionProblem(thrown)}`, { reason: "NO_CONNECTION", cause: thrown });
   }
 };
 
@@ -104,7 +104,7 @@ const readRefusal = async (response: FetchResponse, attempt: Attempt): Promise<A
 
 const call = async (fetch: Fetch, server: string, attempt: Attempt): Promise<Answer> => {
   const { method } = attempt;
-  if (method.givesFile) throw new ApiError("UNIMPLEMENTED", `${method.name} gives a file: ask for it with file()`);
+  if (method.givesFile) throw new ApiError("UNIMPLEMENTED", `${method.name} returns a file. Call file() instead`);
   const response = await fetchResponse(fetch, server, attempt);
   if (response.status === 304) return answerWith({}, headersOf(response), true);
   if (!response.ok) throw await readRefusal(response, attempt);

@@ -80,7 +80,7 @@ const secretPrefix = "whsec_";
 const keyOfSecret = async (secret: string) => {
   const bytes = secret.startsWith(secretPrefix) ? bytesOfBase64(secret.slice(secretPrefix.length)) : undefined;
   // An empty key would accept what anyone can sign.
-  if (bytes === undefined || bytes.length === 0) throw new WebhookError("SECRET_INVALID", 'secret must be "whsec_" and base64, as the subscription shows it');
+  if (bytes === undefined || bytes.length === 0) throw new WebhookError("SECRET_INVALID", 'secret must be "whsec_" and base64, as shown for the subscription');
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 };
 
@@ -165,10 +165,10 @@ export const verifyWebhook = async (
   const [id, timestamp, signatures] = [required("webhook-id"), required("webhook-timestamp"), required("webhook-signature")];
   const sentMs = /^\d{1,12}$/.test(timestamp) ? Number(timestamp) * 1000 : Number.NaN;
   if (!(Math.abs(clock() - sentMs) <= toleranceMs))
-    throw new WebhookError("TIME_OUT_OF_RANGE", `webhook-timestamp must be within ${toleranceMs} ms of the time of this machine`);
+    throw new WebhookError("TIME_OUT_OF_RANGE", `webhook-timestamp must be within ${toleranceMs} ms of this machine's clock`);
   const body = await bytesOfBody(request);
   if (!(await isSigned(typeof secret === "string" ? [secret] : secret, signatures, joinedBytes(`${id}.${timestamp}.`, body))))
-    throw new WebhookError("SIGNATURE_MISMATCH", "no signature of the request is of this secret and body");
+    throw new WebhookError("SIGNATURE_MISMATCH", "no signature matches the secret and the body");
   const parsed = parseBody(body);
   const attribute = (name: string): string => attributeOf(header(`ce-${name}`));
   return {

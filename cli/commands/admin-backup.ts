@@ -20,7 +20,7 @@ interface RestoreOptions {
   readonly passphraseFile?: string;
 }
 
-const passphraseOption = ["--passphrase-file <FILE>", "the passphrase is the first line of this file; without it, it is asked for"] as const;
+const passphraseOption = ["--passphrase-file <FILE>", "File with the passphrase on its first line (default: prompt)"] as const;
 
 const workOf = (terminal: Terminal, path: string, passphraseFile: string | undefined, isNew: boolean) => {
   const { environment, log, err } = terminal;
@@ -44,41 +44,41 @@ const verifyBackup = async (terminal: Terminal, path: string, passphraseFile: st
   const { out } = terminal;
   const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0);
   out.write(
-    `whole: backup ${head.id} of ${head.createTime}, at ${head.migrations.at(-1)?.name ?? "no migration"}: ${rows} rows, ${manifest.blobs.count} blobs\n`,
+    `intact: backup ${head.id} of ${head.createTime}, at ${head.migrations.at(-1)?.name ?? "no migration"}: ${rows} rows, ${manifest.blobs.count} blobs\n`,
   );
-  if (manifest.brokenBlobs.length > 0) out.write(`${manifest.brokenBlobs.length} blobs were broken when it was made: their next push brings them\n`);
-  out.write(secretKey === undefined ? "who has written it is not known: the secret key is not here\n" : "written with this secret key\n");
-  if (hasKey) out.write("the secret key is in it, under a passphrase\n");
+  if (manifest.brokenBlobs.length > 0) out.write(`${manifest.brokenBlobs.length} blobs were corrupt at backup time. The next push of each restores it\n`);
+  out.write(secretKey === undefined ? "origin not verified: the secret key is not available here\n" : "sealed with this secret key\n");
+  if (hasKey) out.write("includes the secret key, encrypted with a passphrase\n");
 };
 
 export const backupCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "backup",
     usage: "[--verify] [--with-key] [--passphrase-file FILE] FILE|DIR",
-    description: `Writes everything that the server keeps, as it is at one moment, to a file (tar) or, where the name ends in "/" or is that
-of an empty folder, to a folder: every table, and the bytes of every blob. Beside running servers, which go on writing,
-or without one; nothing that is there is replaced. With DATABASE_URL it needs a role that may read everything: the
-owner's (GANTRY_MIGRATE_URL, or DATABASE_URL), or a member of pg_read_all_data in DATABASE_URL.
+    description: `Back up every table and blob, in a consistent state, to a tar file. If the name ends in "/" or names an empty directory,
+the backup is a directory. Servers can keep running and writing. The command never overwrites a file. With DATABASE_URL, it
+requires a role that can read everything: the owner (GANTRY_MIGRATE_URL, or DATABASE_URL) or a member of pg_read_all_data.
 
-It is sealed with the secret key, which is not in it: keep that elsewhere, or use --with-key. Everything else that is
-secret is in it as the database has it. Sign-ins, sessions and uploads that are under way are not in it.`,
-    notes: `Exit status: 0 all of it, 1 no backup was made (or with --verify: it is not whole), 2 blobs that were broken are not in it.
+The backup is sealed with the secret key and does not include it. Store the key elsewhere, or use --with-key. All other
+secrets are included as the database stores them. Sign-ins, sessions and uploads in progress are not included.`,
+    notes: `Exit status: 0 success, 1 no backup was made (or with --verify: it is not intact), 2 corrupt blobs were left out.
 
 Examples:  gantry admin backup /backups/gantry-$(date +%F).tar
            gantry admin backup --verify /backups/gantry-2026-11-23.tar
            gantry admin backup --with-key --passphrase-file /root/passphrase /mnt/usb/gantry/`,
-    wrongArguments: "name a file or a folder: gantry admin backup FILE",
+    wrongArguments: "file or directory required: gantry admin backup FILE",
   })
     .argument("<PATH>")
-    .option("--verify", "reads a whole backup and says whether it is what was written; with the secret key, also by whom")
-    .option("--with-key", "puts the secret key in, encrypted with a passphrase")
+    .option("--verify", "Verify that a backup is intact and, with the secret key, that this installation wrote it")
+    .option("--with-key", "Include the secret key, encrypted with a passphrase")
     .option(...passphraseOption)
     .action(async (path: string, { verify = false, withKey = false, passphraseFile }: BackupOptions) => {
       if (verify) return verifyBackup(terminal, path, passphraseFile);
-      if (passphraseFile !== undefined && !withKey) throw wrongUsage("--passphrase-file is for --with-key");
+      if (passphraseFile !== undefined && !withKey) throw wrongUsage("--passphrase-file requires --with-key");
       const { work, bar } = workOf(terminal, path, passphraseFile, true);
       const { passphrase } = work;
-      if (withKey && passphrase === undefined) throw wrongUsage("--with-key needs a passphrase: --passphrase-file FILE, or a terminal to ask at");
+      if (withKey && passphrase === undefined)
+        throw wrongUsage("--with-key requires a passphrase. Pass --passphrase-file FILE, or run the command in a terminal");
       const interruption = openInterruption();
       try {
         const { id, createTime, tables, rows, blobs, blobBytes, broken } = await backupDatabase(
@@ -98,37 +98,37 @@ export const restoreCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "restore",
     usage: "[--passphrase-file FILE] FILE|DIR | --recorded",
-    description: `Restores a backup into an empty place: a GANTRY_DATA without a database or, with DATABASE_URL, an empty database with
-its owner's connection (GANTRY_MIGRATE_URL, or DATABASE_URL), and an empty place for blobs. All of it is read and verified
-before anything is written, and counted and verified once more behind that. Needs the secret key that the servers had, or
-the passphrase of a backup made --with-key.
+    description: `Restore a backup into an empty installation: a GANTRY_DATA without a database and empty blob storage. With DATABASE_URL,
+the database must be empty, and the connection must be its owner's (GANTRY_MIGRATE_URL, or DATABASE_URL). The command
+verifies the backup before it writes anything, and verifies the result afterwards. It requires the secret key of the
+servers, or the passphrase of a backup made with --with-key.
 
-That and what was restored is recorded in the audit log, and every organization is told: positions of events and numbers
-of the audit log go on behind all that were given before, so that nobody who remembers a later state misses anything.`,
-    notes: `Exit status: 0 restored, 1 nothing was restored, 2 restored with what was broken when the backup was made.
+The audit log records the restore, and every organization gets an event. Event positions and audit log numbers continue
+after all earlier ones, so that clients that saw a later state miss no event.`,
+    notes: `Exit status: 0 restored, 1 nothing was restored, 2 restored, but some parts were corrupt at backup time.
 
 Examples:  GANTRY_DATA=/srv/gantry gantry admin restore /backups/gantry-2026-11-23.tar
            gantry admin restore --recorded`,
-    wrongArguments: "name a backup: gantry admin restore FILE",
+    wrongArguments: "backup required: gantry admin restore FILE",
   })
     .argument("[PATH]")
-    .option("--recorded", "restores nothing: records that PostgreSQL's own means have brought the database to an earlier\nstate. While no server runs")
+    .option("--recorded", "Restore nothing: record that PostgreSQL tools have restored the database to an earlier\nstate. Stop all servers first")
     .option(...passphraseOption)
     .action(async (path: string | undefined, { recorded = false, passphraseFile }: RestoreOptions) => {
       const { out } = terminal;
-      if (recorded === (path !== undefined)) throw wrongUsage("name a backup, or say --recorded: gantry admin restore FILE");
+      if (recorded === (path !== undefined)) throw wrongUsage("backup or --recorded required: gantry admin restore FILE");
       const { work, bar } = workOf(terminal, path ?? "", passphraseFile, false);
       if (path === undefined) {
         const { stateTime, base } = await recordOwnRestore(work);
-        out.write(`recorded: the state of ${stateTime}; positions go on behind ${base}\n`);
+        out.write(`recorded: the state of ${stateTime}; event positions continue after ${base}\n`);
         return;
       }
       try {
         const { restore, rows, blobs, broken, logProblems } = await restoreDatabase(work);
         bar.end();
-        out.write(`restored the state of ${restore.stateTime}: ${rows} rows, ${blobs} blobs; positions go on behind ${restore.base}\n`);
-        for (const problem of logProblems) out.write(`audit log NOT WHOLE, as it was: ${problem}\n`);
-        if (broken > 0) out.write(`${broken} blobs were broken when the backup was made: their next push brings them\n`);
+        out.write(`restored the state of ${restore.stateTime}: ${rows} rows, ${blobs} blobs; event positions continue after ${restore.base}\n`);
+        for (const problem of logProblems) out.write(`audit log NOT INTACT, as at backup time: ${problem}\n`);
+        if (broken > 0) out.write(`${broken} blobs were corrupt at backup time. The next push of each restores it\n`);
         if (broken > 0 || logProblems.length > 0) terminal.status = exitStatus.partly;
       } finally {
         bar.end();

@@ -8,13 +8,13 @@ import type { Terminal } from "../terminal.ts";
 export const migrateCommand = ({ environment, log, out, err }: Terminal): Command =>
   newCommand({
     name: "migrate",
-    description: `Brings the database to what this version of Gantry needs, and lets the server's role work in it. For servers that are
-not given the owner's connection themselves: they start where this has run. Beside running servers, or without.
+    description: `Migrate the database to this version of Gantry, and grant the server's role the permissions that it needs. Servers without
+the owner's connection require this before they start. Servers can be running or stopped.
 
-  GANTRY_MIGRATE_URL      the connection of the role that owns the database (DATABASE_URL)
-  DATABASE_URL            the server's own connection, whose role is given what it needs
-  GANTRY_AUDIT_MONTHS     months of the audit log that the database keeps, whatever a server asks for (13)`,
-    notes: `Exit status: 0 the database is current, 1 it is not.
+  GANTRY_MIGRATE_URL      connection of the role that owns the database (default: DATABASE_URL)
+  DATABASE_URL            connection of the server; its role gets the permissions
+  GANTRY_AUDIT_MONTHS     months of the audit log to keep, regardless of the servers' setting (default: 13)`,
+    notes: `Exit status: 0 the database is current, 1 failed.
 
 Example:  GANTRY_MIGRATE_URL=postgresql://gantry@db.example.com/gantry gantry admin migrate`,
   }).action(async () => {

@@ -7,7 +7,7 @@ import { newCommand, newGroup } from "../command.ts";
 import { formatTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
-const wrongArguments = "subcommand required: gantry admin names list shows the reserved names, release NAME releases one";
+const wrongArguments = "subcommand required: list or release. Run gantry help admin names for details";
 
 const listCommand = (terminal: Terminal): Command =>
   newCommand({

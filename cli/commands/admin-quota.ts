@@ -10,7 +10,7 @@ interface Options {
   readonly organization?: string;
 }
 
-const wrongArguments = "what of quota? gantry admin quota list shows them, set NAME VALUE sets one, unset NAME takes it back";
+const wrongArguments = "subcommand required: list, set or unset. Run gantry help admin quota for details";
 
 const optionsOf = ({ environment, log, err }: Terminal) => ({
   settings: readDatabaseSettings(environment),
@@ -32,22 +32,22 @@ const tableOf = (quotas: readonly QuotaState[], organization: string | undefined
     ]),
   ]);
 
-const whom = (organization: string | undefined): string => (organization === undefined ? "the server" : `the organization ${organization}`);
+const scopeText = (organization: string | undefined): string => (organization === undefined ? "the server" : `organization ${organization}`);
 
-const organizationOption = ["--organization <UID>", "of this organization alone (of the server: of each organization that has no own)"] as const;
+const organizationOption = ["--organization <UID>", "Organization of the quota (default: the server, for organizations without their own)"] as const;
 
 const listCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "list",
     usage: "[--organization UID]",
-    description: `Shows every quota: how many resources each organization may have, and how many requests a second one server takes from
-it. Its default, what is set for the server and, with --organization, what is set for that organization and how much of
-it is used; what is most special holds. "gantry admin quota" alone does the same. Works with the connection of the
-database's owner (GANTRY_MIGRATE_URL, or DATABASE_URL; the embedded one's by itself), beside running servers or without.`,
+    description: `List the quotas: the maximum number of resources of an organization, and its requests per second on one server. Columns
+are the default, the server's value and, with --organization, the organization's value and usage. The most specific value
+applies. "gantry admin quota" does the same. Requires the connection of the database's owner (GANTRY_MIGRATE_URL, or
+DATABASE_URL; not needed for the embedded database). Servers can be running or stopped.`,
     notes: "Example:  gantry admin quota list --organization 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
     wrongArguments,
   })
-    .option("--organization <UID>", "with what is set for this organization, and what it uses")
+    .option("--organization <UID>", "Also show the values and the usage of this organization")
     .action(async ({ organization }: Options) => {
       terminal.out.write(`${tableOf(await listQuotas(optionsOf(terminal), organization), organization)}\n`);
     });
@@ -56,11 +56,11 @@ const setCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "set",
     usage: "NAME VALUE [--organization UID]",
-    description: `Sets a quota for the server, or for one organization. Numbers of resources count at once; requests a second within
-ten seconds on every server. What is there beyond a number stays: only making more is refused.`,
+    description: `Set a quota for the server, or for one organization. A maximum number of resources takes effect immediately, and requests
+per second within ten seconds on every server. Existing resources above the maximum remain; new ones are refused.`,
     notes: `Examples:  gantry admin quota set repos 5000 --organization 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
            gantry admin quota set identity-requests 500`,
-    wrongArguments: "name a quota and its value: gantry admin quota set NAME VALUE",
+    wrongArguments: "quota and value required: gantry admin quota set NAME VALUE",
   })
     .argument("<NAME>")
     .argument("<VALUE>")
@@ -68,22 +68,22 @@ ten seconds on every server. What is there beyond a number stays: only making mo
     .action(async (name: string, text: string, { organization }: Options) => {
       const value = await readQuotaValue(name, text);
       await changeQuota(optionsOf(terminal), { name, value, organization });
-      terminal.out.write(`${name} is ${value} for ${whom(organization)}\n`);
+      terminal.out.write(`${name} is ${value} for ${scopeText(organization)}\n`);
     });
 
 const unsetCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "unset",
     usage: "NAME [--organization UID]",
-    description: "Takes back what was set for the server, or for one organization: what is less special holds again.",
+    description: "Unset a quota of the server, or of one organization. The less specific value applies again.",
     notes: "Example:  gantry admin quota unset repos --organization 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
-    wrongArguments: "name a quota: gantry admin quota unset NAME",
+    wrongArguments: "quota required: gantry admin quota unset NAME",
   })
     .argument("<NAME>")
     .option(...organizationOption)
     .action(async (name: string, { organization }: Options) => {
       await changeQuota(optionsOf(terminal), { name, value: undefined, organization });
-      terminal.out.write(`${name} is not set for ${whom(organization)}\n`);
+      terminal.out.write(`${name} is unset for ${scopeText(organization)}\n`);
     });
 
 export const quotaCommand = (terminal: Terminal): Command => {

@@ -12,15 +12,15 @@ interface Options {
   readonly json?: boolean;
 }
 
-const wrongArguments = "gantry admin registry verify names what is missing or broken, gantry admin registry collect removes what no repository needs";
+const wrongArguments = "subcommand required: verify or collect. Run gantry help admin registry for details";
 
 const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
     usage: "[--hide] [--json]",
-    description: `Reads every blob and every manifest, and names those that are missing, short, or have other bytes than their digest
-says, with the repos that have them. Works beside running servers and without one, with the same GANTRY_BLOBS as they.`,
-    notes: `Exit status: 0 everything is there, 1 something is not.
+    description: `Read every blob and manifest, and list those that are missing, truncated or do not match their digest, with their repos.
+Servers can be running or stopped. Set GANTRY_BLOBS as the servers do.`,
+    notes: `Exit status: 0 everything is intact, 1 something is missing or corrupt.
 
 Examples:  gantry admin registry verify
            gantry admin registry verify --hide --json > broken.jsonl`,
@@ -28,10 +28,10 @@ Examples:  gantry admin registry verify
   })
     .option(
       "--hide",
-      `hide broken blobs: clients that push an image with one are no longer told that it is there, and send it
-again. What was hidden and is whole again is shown`,
+      `Hide corrupt blobs, so that clients that push an image with one send it again. Hidden blobs that are
+intact again become visible`,
     )
-    .option("--json", "one line of JSON for each that is broken")
+    .option("--json", "Print one line of JSON for each corrupt blob or manifest")
     .action(async ({ hide = false, json = false }: Options) => {
       const { out, err } = terminal;
       const bar = openProgressBar(err);
@@ -46,8 +46,8 @@ again. What was hidden and is whole again is shown`,
         }),
       );
       bar.end();
-      const shown = healed === 0 ? "" : `, ${healed} shown again`;
-      if (!json) out.write(`${blobs} blobs (${sizeBytes} bytes) and ${manifests} manifests read: ${broken} broken${shown}\n`);
+      const shown = healed === 0 ? "" : `, ${healed} visible again`;
+      if (!json) out.write(`${blobs} blobs (${sizeBytes} bytes) and ${manifests} manifests read: ${broken} corrupt${shown}\n`);
       if (broken > 0) terminal.status = 1;
     });
 
@@ -60,15 +60,15 @@ const collectCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "collect",
     usage: "[--dry-run] [--json]",
-    description: `Removes blobs that no manifest needs, uploads and pushes that were given up, and files that a crash left. Servers do the
-same every six hours, and look for expired pushes and for leftovers of a crash every twenty minutes. Works while they run,
-with the same GANTRY_BLOBS.`,
+    description: `Remove blobs that no manifest references, abandoned uploads and pushes, and files left by a crash. Servers do the same
+every six hours, and look for expired pushes and files left by a crash every twenty minutes. Servers can be running. Set
+GANTRY_BLOBS as the servers do.`,
     notes: `Examples:  gantry admin registry collect --dry-run
            gantry admin registry collect --json`,
     wrongArguments,
   })
-    .option("--dry-run", "show what would be removed, and remove nothing")
-    .option("--json", "one JSON object")
+    .option("--dry-run", "Show what would be removed, without removing it")
+    .option("--json", "Print one JSON object")
     .action(async ({ dryRun = false, json = false }: CollectOptions) => {
       const { out } = terminal;
       const summary = await withApplication(terminal, ({ services }) => collectRegistry(services, { dryRun }));
@@ -78,7 +78,7 @@ with the same GANTRY_BLOBS.`,
       }
       const { uploads, pendingRepos, contents, contentBytes, unnamed, unnamedBytes } = summary;
       out.write(`${dryRun ? "Would remove" : "Removed"} ${contents} blobs (${contentBytes} bytes), ${uploads} uploads, ${pendingRepos} paths without
-a manifest, and ${unnamed} files that no row names (${unnamedBytes} bytes)\n`);
+a manifest, and ${unnamed} unreferenced files (${unnamedBytes} bytes)\n`);
     });
 
 export const registryCommand = (terminal: Terminal): Command => newGroup("registry", [verifyCommand(terminal), collectCommand(terminal)], wrongArguments);

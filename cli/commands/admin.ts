@@ -10,9 +10,7 @@ import { namesCommand } from "./admin-names.ts";
 import { quotaCommand } from "./admin-quota.ts";
 import { registryCommand } from "./admin-registry.ts";
 
-const wrongArguments =
-  "what of admin? gantry admin migrate brings the database to this version, backup and restore keep everything, quota shows and sets quotas, " +
-  "end-of-life ends tags, registry verifies images, names releases names of organizations";
+const wrongArguments = "subcommand required: migrate, backup, restore, quota, end-of-life, registry or names. Run gantry help admin for details";
 
 export const adminCommand = (terminal: Terminal): Command =>
   newGroup(

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { explainRefusal, type FoundContext } from "#contexts";
 import { newCommand } from "../command.ts";
-import { findContext } from "../context.ts";
+import { addServerOptions, findContext } from "../context.ts";
 import { exitStatusText, wrongUsage } from "../exit-status.ts";
 import { onItsLines, printableJson } from "../output/escape.ts";
 import type { Terminal } from "../terminal.ts";
@@ -49,7 +49,7 @@ const addressOf = (server: string, path: string): URL => {
     url.username + url.password !== "" ||
     !`${url.pathname}/`.startsWith(`${base.pathname}/`.replace("//", "/"))
   )
-    throw wrongUsage(`PATH is a path of ${server}, such as /iam/v2/groups, not ${JSON.stringify(path)}`);
+    throw wrongUsage(`PATH must be a path of ${server}, such as /iam/v2/groups, not ${JSON.stringify(path)}`);
   return url;
 };
 
@@ -93,23 +93,24 @@ const readData = async (data: string): Promise<string> => {
 const readRequest = async (server: string, word: string, path: string, options: Options): Promise<ApiRequest> => {
   const method = word.toUpperCase();
   if (!methods.includes(method)) throw wrongUsage(`METHOD must be one of ${methods.join(", ")}, not ${JSON.stringify(word)}`);
-  if (options.paginate && method !== "GET") throw wrongUsage("--paginate is for GET");
-  if (options.data !== undefined && options.field.length > 0) throw wrongUsage("choose one of -d and -f");
+  if (options.paginate && method !== "GET") throw wrongUsage("--paginate requires GET");
+  if (options.data !== undefined && options.field.length > 0) throw wrongUsage("-d and -f cannot be used together");
   const url = addressOf(server, path);
   const headers = new Headers();
   for (const [name, value] of options.header.map((entry) => pairOf("-H", entry, ":"))) {
-    if (ownHeaders.includes(name.toLowerCase())) throw wrongUsage(`-H cannot set ${name}${/^auth/i.test(name) ? ": GANTRY_TOKEN names another token" : ""}`);
+    if (ownHeaders.includes(name.toLowerCase()))
+      throw wrongUsage(`-H cannot set ${name}${/^auth/i.test(name) ? ". To use another token, set GANTRY_TOKEN" : ""}`);
     try {
       headers.append(name, value);
     } catch (cause) {
-      throw wrongUsage(`-H ${JSON.stringify(`${name}: ${value}`)} is no header`, cause);
+      throw wrongUsage(`-H must be a valid header, not ${JSON.stringify(`${name}: ${value}`)}`, cause);
     }
   }
   const fields = options.field.map((entry) => pairOf("-f", entry, "="));
   const hasBody = method !== "GET" && method !== "HEAD" && method !== "DELETE";
   if (!hasBody) for (const [name, value] of fields) url.searchParams.append(name, value);
   const body = options.data !== undefined ? await readData(options.data) : hasBody && fields.length > 0 ? bodyOfFields(fields) : undefined;
-  if (body !== undefined && !hasBody && method !== "DELETE") throw wrongUsage(`${method} has no body: leave -d out`);
+  if (body !== undefined && !hasBody && method !== "DELETE") throw wrongUsage(`${method} has no body. Remove -d`);
   if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
   return { method, url, headers, body };
 };
@@ -196,7 +197,7 @@ const paginate = async (found: FoundContext, request: ApiRequest, isWithToken: b
 
 const withEntry = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
-const wrongArguments = "api needs a path, and a method before it where that is not GET: gantry api /iam/v2/groups";
+const wrongArguments = "path required, after a method other than GET: gantry api /iam/v2/groups";
 
 /** The method and the path of the words: of one alone, which must be a path, the method is GET. */
 const readWords = (word: string, path: string | undefined): readonly [string, string] => {
@@ -206,45 +207,44 @@ const readWords = (word: string, path: string | undefined): readonly [string, st
 };
 
 export const apiCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "api",
-    usage: "[METHOD] PATH [-f NAME=VALUE] [-d DATA] [-H HEADER] [-i] [--paginate] [--no-token] [--server URL] [--context NAME]",
-    description: `Calls any path of the server and writes what it answers, as it came. Without METHOD it is GET. The path begins with / and is one
-of the server that every command means; the token goes there and nowhere else, and a redirection is not followed. A refusal is written to
-standard error, and its kind is the exit status; with -i everything is written.`,
-    notes: `${exitStatusText}
+  addServerOptions(
+    newCommand({
+      name: "api",
+      usage: "[METHOD] PATH [-f NAME=VALUE] [-d DATA] [-H HEADER] [-i] [--paginate] [--no-token] [--server URL] [--context NAME]",
+      description: `Send a request to any path of the server, and print the response unchanged. METHOD is GET by default. PATH begins with /. The server is
+that of every other command, and only it receives the token: redirects are not followed. An error goes to standard error and sets the exit
+status. With -i, the response to a failed request is printed too.`,
+      notes: `${exitStatusText}
 
 Examples:  gantry api /iam/v2/groups --paginate
            gantry api GET /registry/v2/repos -f page_size=5 -f name=app
            gantry api POST /iam/v2/groups/UID -f name=team
            gantry api PATCH /iam/v2/groups/UID -d '{"description": "all of us"}' -H 'If-Match: "1"' -i`,
-    wrongArguments,
-  })
-    .argument("<METHOD>")
-    .argument("[PATH]")
-    .option("-f, --field <FIELD>", "NAME=VALUE: a parameter of GET and DELETE, otherwise a text in the JSON body, where a.b is b in a", withEntry, [])
-    .option("-d, --data <DATA>", "the body, @FILE with it, or - for standard input; JSON unless -H says otherwise")
-    .option("-H, --header <HEADER>", '"Name: value", such as an Idempotency-Key', withEntry, [])
-    .option("-i, --include", "writes the status and the headers, too")
-    .option("--paginate", "asks for all pages of a list and writes them as one")
-    .option("--no-token", "sends no token")
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
-    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
-    .action(async (first: string, second: string | undefined, options: Options) => {
-      const [word, path] = readWords(first, second);
-      const found = findContext(terminal, { server: options.server, context: options.context });
-      const request = await readRequest(found.server, word, path, options);
-      const { out } = terminal;
-      const isTerminal = out.isTTY === true;
-      if (options.paginate) {
-        out.write(bodyText(`${await paginate(found, request, options.token)}\n`, isTerminal));
-        return;
-      }
-      const response = await sendRequest(found, request, options.token);
-      const raw = Buffer.from(await response.arrayBuffer());
-      const head = options.include ? headText(response) : "";
-      if (options.include) out.write(isTerminal ? onItsLines(head) : head);
-      // What is no text (a layer, an archive) stays as it is on its way to a file.
-      if (options.include || response.status < 300) out.write(isTerminal ? bodyText(raw.toString("utf8"), true) : raw);
-      await checkStatus(found, response, raw.toString("utf8"));
-    });
+      wrongArguments,
+    })
+      .argument("<METHOD>")
+      .argument("[PATH]")
+      .option("-f, --field <FIELD>", "NAME=VALUE: query parameter of GET and DELETE, otherwise a text in the JSON body; a.b is b within a", withEntry, [])
+      .option("-d, --data <DATA>", "Request body, @FILE, or - for standard input (default content type: JSON)")
+      .option("-H, --header <HEADER>", 'Header "Name: value", such as an Idempotency-Key', withEntry, [])
+      .option("-i, --include", "Also print the status and the headers")
+      .option("--paginate", "Get all pages of a list and print them as one")
+      .option("--no-token", "Send no token"),
+  ).action(async (first: string, second: string | undefined, options: Options) => {
+    const [word, path] = readWords(first, second);
+    const found = findContext(terminal, { server: options.server, context: options.context });
+    const request = await readRequest(found.server, word, path, options);
+    const { out } = terminal;
+    const isTerminal = out.isTTY === true;
+    if (options.paginate) {
+      out.write(bodyText(`${await paginate(found, request, options.token)}\n`, isTerminal));
+      return;
+    }
+    const response = await sendRequest(found, request, options.token);
+    const raw = Buffer.from(await response.arrayBuffer());
+    const head = options.include ? headText(response) : "";
+    if (options.include) out.write(isTerminal ? onItsLines(head) : head);
+    // What is no text (a layer, an archive) stays as it is on its way to a file.
+    if (options.include || response.status < 300) out.write(isTerminal ? bodyText(raw.toString("utf8"), true) : raw);
+    await checkStatus(found, response, raw.toString("utf8"));
+  });

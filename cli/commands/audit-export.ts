@@ -49,25 +49,25 @@ export const auditExportCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "export",
     usage: "[--group UID [--after NUMBER] [--up-to NUMBER]] [--since TIME] [--until TIME] [--file FILE]",
-    description: `Writes entries of the audit log, one line of JSON for each: of every organization, one log after the other, each in its
-order. A line says its organization, its number and its hash, so that gantry audit verify --file can tell whether
-something was changed or taken away. Works beside a running server and without one.`,
-    notes: `Exit status: 0 all written, 1 failed.
+    description: `Export entries of the audit log as lines of JSON: the logs of all organizations, one after the other, each in its order. Each
+line has its organization, number and hash, so that gantry audit verify --file can detect changed and removed entries. The
+server can be running or stopped.`,
+    notes: `Exit status: 0 success, 1 failed.
 
 Examples:  gantry audit export --file audit-2026-11.jsonl
            gantry audit export --group acme --after 1200 | jq .operation
            gantry audit export --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z`,
-    wrongArguments: "what about audit? gantry audit verify checks the log, gantry audit export writes it",
+    wrongArguments: "subcommand required: verify or export. Run gantry help audit for details",
   })
-    .option("--group <GROUP>", "only the log of this group's organization: its uid, or its path of names")
-    .option("--after <NUMBER>", "only what comes behind this entry")
-    .option("--up-to <NUMBER>", "only up to this entry")
-    .option("--since <TIME>", "only what was sealed at this time or later")
-    .option("--until <TIME>", "only what was sealed before this time")
-    .option("--file <FILE>", "into a new file that nobody else may read, not to standard output")
+    .option("--group <GROUP>", "Only the log of this group's organization: its uid or path of names")
+    .option("--after <NUMBER>", "Only entries after this one")
+    .option("--up-to <NUMBER>", "Only entries up to this one")
+    .option("--since <TIME>", "Only entries sealed at this time or later")
+    .option("--until <TIME>", "Only entries sealed before this time")
+    .option("--file <FILE>", "New file to write, readable only by you (default: standard output)")
     .action(async ({ group, since, until, after, upTo, file }: Options) => {
       if (group === undefined && (after !== undefined || upTo !== undefined))
-        throw new Fault("INVALID_ARGUMENT", "--after and --up-to require --group: each log has its own positions");
+        throw new Fault("INVALID_ARGUMENT", "--after and --up-to require --group, because each log has its own positions");
       const options = {
         after: readNumber("--after", after) ?? 0,
         upTo: readNumber("--up-to", upTo),
@@ -92,7 +92,7 @@ Examples:  gantry audit export --file audit-2026-11.jsonl
       }).catch((thrown: unknown) => {
         if (thrown !== failure) throw thrown;
         if (failure?.code === "EPIPE" && file === undefined) return 0;
-        throw new Fault("INVALID_ARGUMENT", `the entries could not be written: ${failure?.message ?? ""}`, { cause: thrown });
+        throw new Fault("INVALID_ARGUMENT", `the entries cannot be written: ${failure?.message ?? ""}`, { cause: thrown });
       });
       bar.end();
       if (file === undefined) return;

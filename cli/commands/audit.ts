@@ -16,16 +16,15 @@ interface Options {
   readonly json?: boolean;
 }
 
-const wrongArguments = "what about audit? gantry audit verify checks the log, gantry audit export writes it";
+const wrongArguments = "subcommand required: verify or export. Run gantry help audit for details";
 
 export const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
     usage: "[--group GROUP | --file FILE] [--known FILE] [--json]",
-    description: `Reads the audit log of every organization from its first kept entry to its sealed end, and says whether each is
-whole: nothing changed, added, put elsewhere or taken away. Works beside a running server and without one, and
-needs the server's secret key.`,
-    notes: `Exit status: 0 whole, 1 not; of a file without any entry, too.
+    description: `Verify the audit log of every organization, from its first retained entry to its sealed end: no entry was changed, added,
+moved or removed. The server can be running or stopped. Requires the server's secret key.`,
+    notes: `Exit status: 0 intact, 1 not intact, or a file without entries.
 
 Examples:  gantry audit verify
            gantry audit verify --json > audit-2026-11.jsonl
@@ -33,21 +32,21 @@ Examples:  gantry audit verify
            gantry audit verify --file /var/log/gantry/audit.jsonl --known audit-2026-11.jsonl`,
     wrongArguments,
   })
-    .option("--group <GROUP>", "only the log of this group's organization: its uid, or its path of names")
+    .option("--group <GROUP>", "Only the log of this group's organization: its uid or path of names")
     .option(
       "--file <FILE>",
-      `not the log but this file, which it was sent to or exported into: by its lines alone, which need
-neither database nor key and prove that nothing between two of them was changed or taken away`,
+      `Verify this file of exported or forwarded entries instead. Needs neither the database nor the key.
+Proves that no entry between two lines was changed or removed`,
     )
     .option(
       "--known <FILE>",
-      `what an earlier run printed with --json: the logs must still go through those entries. Kept where
-nobody can reach both it and the database, it shows even what somebody with the secret key did.
-A log whose end was not known then is not compared`,
+      `Output of an earlier run with --json: the logs must still contain its entries. Stored out of reach
+of the database's administrators, it detects even changes made with the secret key. Logs without
+a known end at that time are not compared`,
     )
-    .option("--json", "one line of JSON for each organization")
+    .option("--json", "Print one line of JSON for each organization")
     .action(async ({ file, group, known, json = false }: Options) => {
-      if (group !== undefined && file !== undefined) throw new Fault("INVALID_ARGUMENT", "give --group or --file, not both");
+      if (group !== undefined && file !== undefined) throw new Fault("INVALID_ARGUMENT", "--group and --file cannot be used together");
       const { out, err } = terminal;
       if (file !== undefined) {
         if (!(await reportAuditFile({ file, known, json, write: (line) => void out.write(`${line}\n`) }))) terminal.status = 1;

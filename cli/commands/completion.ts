@@ -10,12 +10,12 @@ export const completionCommand = ({ out }: Terminal): Command =>
   newCommand({
     name: "completion",
     usage: "SHELL",
-    description: `Prints the script that completes gantry's commands, options and values in bash, zsh or fish. Names of contexts come from
-this user's own; no server is asked.`,
+    description: `Print a script that completes commands, options and values of gantry in bash, zsh or fish. Completion never contacts a
+server: context names come from your context file.`,
     notes: `Examples:  source <(gantry completion bash)                  in ~/.bashrc
-           source <(gantry completion zsh)                   in ~/.zshrc, behind compinit
+           source <(gantry completion zsh)                   in ~/.zshrc, after compinit
            gantry completion fish > ~/.config/fish/completions/gantry.fish`,
-    wrongArguments: "name one shell: gantry completion bash, zsh or fish",
+    wrongArguments: "shell required: gantry completion bash, zsh or fish",
   })
     .addArgument(new Argument("<SHELL>").choices(shellNames))
     .action((shell: (typeof shellNames)[number]) => {

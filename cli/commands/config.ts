@@ -10,11 +10,11 @@ export const configCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "config",
     usage: "[--json]",
-    description: `Shows every setting as the server would have it in this environment, and whether the environment says so or nobody.
-Passwords in addresses are left out. A wrong value, or a name that is no setting, is told as at a start.`,
+    description: `Show every setting as the server would read it in this environment, and whether the value is from the environment or the
+default. Passwords in addresses are masked. An invalid value or an unknown setting is an error, as it is for gantry serve.`,
     notes: "Example:  GANTRY_LISTEN=0.0.0.0:8080 gantry config",
   })
-    .option("--json", "as a list of objects")
+    .option("--json", "Print a JSON list")
     .action(({ json }: { readonly json?: boolean }) => {
       const inForce = settingsInForce(readSettings(environment), environment);
       const table = formatTable([["SETTING", "FROM", "VALUE"], ...inForce.map(({ name, from, value }) => [name, from, value === "" ? "-" : value])]);

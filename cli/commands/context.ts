@@ -24,9 +24,9 @@ interface SetOptions {
   readonly unset?: readonly (keyof StoredContext)[];
 }
 
-const wrongArguments = "what of context? gantry context list shows them, use NAME switches, set NAME makes or changes one, show and delete NAME";
+const wrongArguments = "subcommand required: list, use, set, show or delete. Run gantry help context for details";
 
-const outputOption = (): Option => new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table");
+const outputOption = (): Option => new Option("-o, --output <FORMAT>", "table or json (default: table)").choices(["table", "json"]).default("table");
 
 const missing = (name: string): Fault => new Fault("NOT_FOUND", `context ${onOneLine(name)} not found. List the contexts with gantry context list`);
 
@@ -34,9 +34,9 @@ const listCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "list",
     usage: "[-o FORMAT]",
-    description: "Lists the contexts; * marks the current one.",
+    description: "List the contexts. * marks the current one.",
     notes: "Example:  gantry context list",
-    wrongArguments: "list takes no arguments besides its options",
+    wrongArguments: "list takes no arguments, only options",
   })
     .addOption(outputOption())
     .action(({ output }: OutputOptions) => {
@@ -55,10 +55,10 @@ const useCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "use",
     usage: "NAME",
-    description: `Makes this the current context: commands mean it unless --context, GANTRY_CONTEXT, --server or GANTRY_SERVER says otherwise.
-It counts for every terminal of this user; for one alone, set GANTRY_CONTEXT there.`,
+    description: `Make this context the current one, for all your terminals. Commands use it unless --context, GANTRY_CONTEXT, --server or
+GANTRY_SERVER is set. To change the context of one terminal, set GANTRY_CONTEXT there.`,
     notes: "Example:  gantry context use acme",
-    wrongArguments: "name one context: gantry context use NAME",
+    wrongArguments: "one context name required: gantry context use NAME",
   })
     .argument("<CONTEXT>")
     .action(async (name: string) => {
@@ -66,7 +66,7 @@ It counts for every terminal of this user; for one alone, set GANTRY_CONTEXT the
         if (!before.contexts.has(checkContextName(name))) throw missing(name);
         return { ...before, current: name };
       });
-      out.write(`The context is ${name} (${onOneLine(contexts.get(name)?.server ?? "")})\n`);
+      out.write(`Current context: ${name} (${onOneLine(contexts.get(name)?.server ?? "")})\n`);
     });
 
 const unsettable = ["organization", "identity", "output"] as const;
@@ -74,7 +74,7 @@ const unsettable = ["organization", "identity", "output"] as const;
 /** What is said of the sign-in at a server means nothing of another server, nor of another identity. */
 const withChanges = (stored: StoredContext | undefined, changes: Partial<StoredContext>): StoredContext => {
   const server = changes.server ?? stored?.server;
-  if (server === undefined) throw wrongUsage("a new context needs --server");
+  if (server === undefined) throw wrongUsage("--server is required for a new context");
   if (stored === undefined) return { ...changes, server };
   const isElsewhere = server !== stored.server;
   const isOther = isElsewhere || ("identity" in changes && changes.identity !== stored.identity);
@@ -86,18 +86,18 @@ const setCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "set",
     usage: "NAME [--server URL] [--organization ORGANIZATION] [--identity UID] [--output FORMAT] [--unset FIELD]",
-    description: `Makes a context, or changes one. gantry login does this by itself; nothing is asked of the server here. The first context
-is the current one.`,
+    description: `Create or update a context, without contacting the server. gantry login also does this. The first context becomes the
+current one.`,
     notes: "Example:  gantry context set acme --server https://gantry.example.com --organization acme",
-    wrongArguments: "name one context: gantry context set NAME --server URL",
+    wrongArguments: "one context name required: gantry context set NAME --server URL",
   })
     .argument("<CONTEXT>")
-    .option("--server <URL>", "the server's address")
-    .option("--organization <ORGANIZATION>", "the organization that is meant where a command names none: its uid or name")
-    .option("--identity <UID>", "the identity that its tokens act as")
-    .option("--output <FORMAT>", "how answers are written unless -o says otherwise")
+    .option("--server <URL>", "Server address")
+    .option("--organization <ORGANIZATION>", "Default organization of commands: its uid or name")
+    .option("--identity <UID>", "Identity of the tokens")
+    .option("--output <FORMAT>", "Default output format of commands")
     .addOption(
-      new Option("--unset <FIELD>", "organization, identity or output: takes it away; may be repeated").argParser((field: string, before?: string[]) => [
+      new Option("--unset <FIELD>", "Field to unset: organization, identity or output; can be repeated").argParser((field: string, before?: string[]) => [
         ...(before ?? []),
         field,
       ]),
@@ -109,7 +109,7 @@ is the current one.`,
       if (unknown !== undefined) throw wrongUsage(`--unset must be one of ${unsettable.join(", ")}, not ${JSON.stringify(unknown)}`);
       if (identity !== undefined && !isUid(identity)) throw wrongUsage(`--identity must be the uid of an identity, not ${JSON.stringify(identity)}`);
       for (const [flag, value] of Object.entries({ organization, output }))
-        if (value !== undefined && onOneLine(value) !== value) throw wrongUsage(`--${flag} holds characters that are not seen`);
+        if (value !== undefined && onOneLine(value) !== value) throw wrongUsage(`--${flag} must not have invisible characters`);
       const given = Object.entries({ server: server && readServer("--server", server), organization, identity, output }).filter(
         ([, value]) => value !== undefined,
       );
@@ -118,17 +118,17 @@ is the current one.`,
         current: before.current ?? name,
         contexts: new Map(before.contexts).set(name, withChanges(before.contexts.get(name), changes)),
       }));
-      out.write(`The context ${name} is set${current === name ? ", and the current one" : `; gantry context use ${name} makes it the current one`}\n`);
+      out.write(`Context ${name} saved. ${current === name ? "It is the current context" : `To make it current, run gantry context use ${name}`}\n`);
     });
 
 const showCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "show",
     usage: "[NAME] [-o FORMAT]",
-    description: `Shows what commands mean now, or by this context: server, organization, where the token comes from, and what said so.
-Nothing is asked of the server; gantry whoami asks it.`,
+    description: `Show the server, the organization and the token source of the current context, or of NAME, without contacting the server.
+gantry whoami also asks the server.`,
     notes: "Example:  gantry context show",
-    wrongArguments: "name one context at most: gantry context show NAME",
+    wrongArguments: "at most one context name: gantry context show NAME",
   })
     .argument("[CONTEXT]")
     .addOption(outputOption())
@@ -153,10 +153,10 @@ const deleteCommand = ({ environment, out }: Terminal): Command =>
   newCommand({
     name: "delete",
     usage: "NAME",
-    description: `Forgets a context, and its sign-in with it where that is its own. The first sign-in at a server is that of the platform's
-other clients, too: it stays until gantry logout.`,
+    description: `Delete a context and its own sign-in. The first sign-in at a server is shared with other clients, and stays until gantry
+logout.`,
     notes: "Example:  gantry context delete acme",
-    wrongArguments: "name one context: gantry context delete NAME",
+    wrongArguments: "one context name required: gantry context delete NAME",
   })
     .argument("<CONTEXT>")
     .action(async (name: string) => {
@@ -174,7 +174,7 @@ other clients, too: it stays until gantry logout.`,
         removeTokens(environment, place);
         rmSync(`${tokenFile(environment, place, "refresh-token")}.lock`, { force: true });
       }
-      out.write(`The context ${name} is deleted${current === undefined ? "; no context is the current one" : ""}\n`);
+      out.write(`Context ${name} deleted${current === undefined ? ". No context is current" : ""}\n`);
     });
 
 export const contextCommand = (terminal: Terminal): Command =>

@@ -14,14 +14,14 @@ export const doctorCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "doctor",
     usage: "[--json]",
-    description: `Checks settings, disk, database, key, clock, addresses, and the issuers that people sign in through, and says what to do
-about what is wrong. With the same settings as the server, on its machine, beside it or while it is stopped. It changes
-nothing: a database that is to be migrated is left as it is, and what needs it is not looked at.
+    description: `Check the settings, disk, database, key, clock, addresses and sign-in issuers, and suggest a fix for each problem. Run it on
+the server's machine with the server's settings. The server can be running or stopped. It changes nothing: if the database
+needs a migration, checks that depend on it are skipped.
 
-Exit status 1 where something is wrong.`,
+Exit status: 0 no problems, 1 at least one problem.`,
     notes: "Example:  GANTRY_DATA=/srv/gantry gantry doctor",
   })
-    .option("--json", "an object on each line")
+    .option("--json", "Print one line of JSON for each check")
     .action(async ({ json }: { readonly json?: boolean }) => {
       const { environment, log, out, err } = terminal;
       const tell = (finding: Finding): void => {
@@ -29,6 +29,6 @@ Exit status 1 where something is wrong.`,
         out.write(json ? `${JSON.stringify(finding)}\n` : lineOf(finding));
       };
       const settings = readSettings(environment);
-      tell({ is: "good", subject: "settings", says: "each can be read; gantry config shows them" });
+      tell({ is: "good", subject: "settings", says: "all valid; gantry config shows them" });
       for await (const finding of examineInstallation({ settings, log, progress: (line) => err.write(`${line}\n`) })) tell(finding);
     });

@@ -16,20 +16,20 @@ interface Options {
   readonly json?: boolean;
 }
 
-const wrongArguments = "what about events? gantry events tail shows them";
+const wrongArguments = "subcommand required: tail. Run gantry help events for details";
 
 export const tailCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "tail",
     usage: "[--group UID] [--type TYPE,…] [--past NUMBER] [--json]",
-    description: "Shows events as they happen, until Ctrl-C: when, what, on which resource, by whom. Works beside a running server.",
+    description: "Print events as they occur, with time, type, resource and caller. Press Ctrl-C to stop. Works while the server is running.",
     notes: "Example:  gantry events tail --json | jq .subject",
     wrongArguments,
   })
-    .option("--group <UID>", "only of this group and below")
-    .option("--type <TYPE>", "only these types, separated by commas")
-    .option("--past <NUMBER>", "how many of the past to show first (10)")
-    .option("--json", "whole events, one line of JSON each")
+    .option("--group <UID>", "Only events of this group and the groups below it")
+    .option("--type <TYPE>", "Only these types, separated by commas")
+    .option("--past <NUMBER>", "Number of past events to show first (default: 10)")
+    .option("--json", "Print each event as one line of JSON")
     .action(async ({ group, type = "", past = "10", json = false }: Options) => {
       const pastCount = Number(past);
       if (!Number.isInteger(pastCount) || pastCount < 0 || pastCount > limits.pageSizeMax)

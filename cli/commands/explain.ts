@@ -10,19 +10,20 @@ import type { Terminal } from "../terminal.ts";
 export const explainCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "explain",
-    usage: "IDENTITY ACTION PLACE [--json]",
-    description: `Says whether the identity may do this at the place, and which role bindings let it; or what is missing. ACTION is
-a capability (repo.list) or an operation by its full name; PLACE is a group: its uid, or its path of names. Works beside a running server and without one.`,
+    usage: "IDENTITY ACTION GROUP [--json]",
+    description: `Explain whether the identity is allowed to perform the action in the group, and which role bindings grant it, or what is
+missing. ACTION is a capability (repo.list) or the full name of an operation. GROUP is a uid or a path of names. The server
+can be running or stopped.`,
     notes: "Example:  gantry explain 0a1b…/89abcdef01234567 repo.list acme/team",
-    wrongArguments: "explain needs an identity, an action and a place",
+    wrongArguments: "identity, action and group required: gantry explain IDENTITY ACTION GROUP",
   })
     .argument("<IDENTITY>")
     .argument("<ACTION>")
-    .argument("<PLACE>")
-    .option("--json", "the answer of the API, as one line of JSON")
+    .argument("<GROUP>")
+    .option("--json", "Print the API's response as one line of JSON")
     .action(async (identityUid: string, action: string, place: string, { json }: { readonly json?: boolean }) => {
       const reply = await withApplication(terminal, async ({ call }) =>
-        call("gantry.access.v1.AccessService/Explain", { identityUid, action, place: await findNamedGroup(call, place, "PLACE: ") }),
+        call("gantry.access.v1.AccessService/Explain", { identityUid, action, place: await findNamedGroup(call, place, "GROUP: ") }),
       );
       terminal.out.write(json ? `${JSON.stringify(reply)}\n` : explainText(reply));
     });

@@ -16,9 +16,9 @@ export const exportCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "export",
     usage: "oci DIR --repo NAME [REFERENCE…]",
-    description: `Writes images into a folder as an OCI layout: these tags and digests of the repo, or all of its tags, with everything that
-they need, byte for byte. Works beside a running server and without one, with the same GANTRY_BLOBS as it.`,
-    notes: `Exit status: 0 all written, 1 failed.
+    description: `Export images to a directory as an OCI layout: the given tags and digests of the repo, or all of its tags, with every manifest
+and blob that they reference, unchanged. The server can be running or stopped. Set GANTRY_BLOBS as the server does.`,
+    notes: `Exit status: 0 success, 1 failed.
 
 Examples:
   gantry export oci ./images --repo first-organization/app
@@ -27,10 +27,10 @@ Examples:
     .argument("[KIND]")
     .argument("[DIR]")
     .argument("[REFERENCE...]")
-    .option("--repo <NAME>", "the repo: its path of names, or its uid")
+    .option("--repo <NAME>", "Repo to export: its path of names or uid (required)")
     .action(async (kind: string | undefined, folder: string | undefined, references: readonly string[], { repo }: Options) => {
-      if (kind !== "oci") throw new Fault("INVALID_ARGUMENT", `cannot export ${JSON.stringify(kind ?? "")}; possible is: oci`);
-      if (folder === undefined || repo === undefined) throw new Fault("INVALID_ARGUMENT", "name a directory and a repo: gantry export oci DIR --repo NAME");
+      if (kind !== "oci") throw new Fault("INVALID_ARGUMENT", `cannot export ${JSON.stringify(kind ?? "")}. The kind must be oci`);
+      if (folder === undefined || repo === undefined) throw new Fault("INVALID_ARGUMENT", "directory and --repo required: gantry export oci DIR --repo NAME");
       const { out, err } = terminal;
       const bar = openProgressBar(err, { lines: true });
       const { manifests, blobs } = await withApplication(terminal, (application) =>

@@ -15,7 +15,7 @@ const probeUrl = ({ publicUrl, host, port, tls }: Settings): string => {
 export const healthCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "health",
-    description: "Exit status 0 when the server answers that it is ready, 1 otherwise. For container health checks.",
+    description: "Check whether the server on this machine is ready, for container health checks.\n\nExit status: 0 ready, 1 not ready.",
     notes: "Example:  HEALTHCHECK CMD gantry health",
   }).action(async () => {
     const { environment, out } = terminal;
@@ -26,7 +26,7 @@ export const healthCommand = (terminal: Terminal): Command =>
       if (!response.ok) terminal.status = 1;
     } catch (error) {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      out.write(`no answer from ${url}: ${cause}\n`);
+      out.write(`no response from ${url}: ${cause}\n`);
       terminal.status = 1;
     }
   });

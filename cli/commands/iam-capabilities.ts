@@ -22,13 +22,13 @@ const listCommand = ({ out }: Terminal): Command =>
   newCommand({
     name: "list",
     usage: "[--action NAME] [--resource NAME] [-o FORMAT]",
-    description: "Lists every capability that a role can hold, as this version's contract has them. No server is asked.",
+    description: "List the capabilities that a role can have in this version, without contacting a server.",
     notes: "Example:  gantry iam capabilities list --resource repo",
-    wrongArguments: "list takes no arguments besides its options",
+    wrongArguments: "list takes no arguments, only options",
   })
-    .option("--action <NAME>", "those that end with it alone, such as create")
-    .option("--resource <NAME>", "those of this resource alone, such as role_bindings")
-    .addOption(new Option("-o, --output <FORMAT>", "table, json, jsonl or name").choices(["table", "json", "jsonl", "name"]).default("table"))
+    .option("--action <NAME>", "Only capabilities with this action, such as create")
+    .option("--resource <NAME>", "Only capabilities of this resource, such as role_bindings")
+    .addOption(new Option("-o, --output <FORMAT>", "table, json, jsonl or name (default: table)").choices(["table", "json", "jsonl", "name"]).default("table"))
     .action(async ({ action, resource, output }: Options) => {
       const { capabilities } = await import("#contract/capabilities.ts");
       const known = (names: readonly string[], wanted: string | undefined, option: string): void => {
@@ -56,4 +56,4 @@ const listCommand = ({ out }: Terminal): Command =>
     });
 
 export const capabilitiesCommand = (terminal: Terminal): Command =>
-  newGroup("capabilities", listCommand(terminal), "what of capabilities? gantry iam capabilities list shows them");
+  newGroup("capabilities", listCommand(terminal), "subcommand required: list. Run gantry help iam capabilities for details");

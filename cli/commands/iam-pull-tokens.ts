@@ -3,7 +3,7 @@
 import { type Command, Option } from "commander";
 import { limits } from "#base/limits.ts";
 import type { Client } from "#contract-client";
-import { findContext } from "../context.ts";
+import { addServerOptions, findContext } from "../context.ts";
 import { readDuration } from "../duration.ts";
 import { newCommand, newGroup } from "../command.ts";
 import { formatTable } from "../table.ts";
@@ -27,17 +27,13 @@ interface ListOptions extends ServerOptions {
   readonly group?: string;
 }
 
-const wrongArguments = "what of pull-tokens? gantry iam pull-tokens create makes one, list shows them, revoke UID ends one";
+const wrongArguments = "subcommand required: create, list or revoke. Run gantry help iam pull-tokens for details";
 
-const addServerOptions = (command: Command): Command =>
-  command
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
-    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
-    // What --server was called.
-    .addOption(new Option("--issuer <URL>").hideHelp());
+/** --server under its earlier name, too. */
+const addIssuerOptions = (command: Command): Command => addServerOptions(command).addOption(new Option("--issuer <URL>").hideHelp());
 
-const whoActs = `Acts as whoever signed in with gantry login at that server, or with the token of GANTRY_TOKEN or of the file that
-GANTRY_TOKEN_FILE names. Needs nothing of the server's machine.`;
+const whoActs = `Works from any machine, with the sign-in of gantry login at that server, the token in GANTRY_TOKEN, or the token in the file
+GANTRY_TOKEN_FILE.`;
 
 const open = async (terminal: Terminal, { server: named, issuer, context }: ServerOptions) => {
   const { server, organization, credential } = findContext(terminal, { server: named ?? issuer, context });
@@ -57,25 +53,25 @@ const findGroupUid = async (client: Client, group: string | undefined): Promise<
 const day = (time: string): string => time.slice(0, 10);
 
 const createCommand = (terminal: Terminal): Command =>
-  addServerOptions(
+  addIssuerOptions(
     newCommand({
       name: "create",
       usage: "[--group GROUP] [--name NAME] [--description TEXT] [--ttl TIME] [--server URL] [--context NAME] [--json]",
-      description: `Makes a pull token: an identity in the group, with keys of its own and bound to the role registry.pull there. It may
-pull from the group's repos and from those of the groups below. The password is shown once, and nobody can show it again.
+      description: `Create a pull token: an identity in the group with its own keys and the role registry.pull. It can pull from the repos of
+the group and of the groups below it. The password is shown only once.
 ${whoActs}`,
       notes: `Examples:
   gantry iam pull-tokens create --server https://gantry.example.com --group acme/team --name ci --ttl 90d
   gantry iam pull-tokens create --server https://gantry.example.com --json > token.json
   jq -r .password token.json | docker login gantry.example.com --username "$(jq -r .uid token.json)" --password-stdin`,
-      wrongArguments: "create takes no arguments besides its options",
+      wrongArguments: "create takes no arguments, only options",
     }),
   )
-    .option("--group <GROUP>", "where it may pull: a uid or a path of names (the context's, or the only organization that you see)")
-    .option("--name <NAME>", "what it is called", "pull-token")
-    .option("--description <TEXT>", "what it is for")
-    .option("--ttl <TIME>", "how long it is good: 12h, 30d, a year at most (30d)", "30d")
-    .option("--json", "one line of JSON with uid and password")
+    .option("--group <GROUP>", "Group of the token: a uid or a path of names (default: the context's, or your only organization)")
+    .option("--name <NAME>", "Name of the token (default: pull-token)", "pull-token")
+    .option("--description <TEXT>", "Purpose of the token")
+    .option("--ttl <TIME>", "Lifetime, such as 12h or 30d; at most a year (default: 30d)", "30d")
+    .option("--json", "Print uid and password as one line of JSON")
     .action(async (options: CreateOptions) => {
       const lifetimeMs = readDuration("--ttl", options.ttl, limits.staticKeysLifetimeMs);
       const { server, commands, client, organization } = await open(terminal, options);
@@ -86,30 +82,30 @@ ${whoActs}`,
         return;
       }
       const { host } = new URL(server);
-      terminal.out.write(`The pull token ${made.name} for ${group} is good until ${made.expireTime}.
+      terminal.out.write(`Created pull token ${made.name} for ${group}, valid until ${made.expireTime}.
 
 User name:  ${made.uid}
 Password:   ${made.password}
 
-The password is not shown again. To pull with it:
+The password is not shown again. To sign in with it:
 
     docker login ${host} --username ${made.uid} --password-stdin
 `);
     });
 
 const listCommand = (terminal: Terminal): Command =>
-  addServerOptions(
+  addIssuerOptions(
     newCommand({
       name: "list",
       usage: "[--group GROUP] [--server URL] [--context NAME] [--json]",
-      description: `Lists the pull tokens that you may see, with the day on which each ends.
+      description: `List the pull tokens that are visible to you, with their expiration dates.
 ${whoActs}`,
       notes: "Example:  gantry iam pull-tokens list --server https://gantry.example.com",
-      wrongArguments: "list takes no arguments besides its options",
+      wrongArguments: "list takes no arguments, only options",
     }),
   )
-    .option("--group <GROUP>", "of this group and those below it alone")
-    .option("--json", "one line of JSON each")
+    .option("--group <GROUP>", "Only tokens of this group and the groups below it")
+    .option("--json", "Print one line of JSON for each token")
     .action(async (options: ListOptions) => {
       const { server, commands, client } = await open(terminal, options);
       const found = await commands.listPullTokens(client, server, await findGroupUid(client, options.group));
@@ -118,28 +114,28 @@ ${whoActs}`,
         return;
       }
       const rows = found.map((each) => {
-        const ends = Date.parse(each.expireTime) <= Date.now() ? `${day(each.expireTime)} (over)` : day(each.expireTime);
+        const ends = Date.parse(each.expireTime) <= Date.now() ? `${day(each.expireTime)} (expired)` : day(each.expireTime);
         return [each.uid, each.name, day(each.createTime), ends, each.lastSeenTime === each.createTime ? "-" : day(each.lastSeenTime), each.description];
       });
-      terminal.out.write(`${formatTable([["UID", "NAME", "MADE", "ENDS", "LAST USED", "DESCRIPTION"], ...rows])}\n`);
+      terminal.out.write(`${formatTable([["UID", "NAME", "CREATED", "EXPIRES", "LAST USED", "DESCRIPTION"], ...rows])}\n`);
     });
 
 const revokeCommand = (terminal: Terminal): Command =>
-  addServerOptions(
+  addIssuerOptions(
     newCommand({
       name: "revoke",
       usage: "UID [--server URL] [--context NAME]",
-      description: `Ends a pull token at once: removes its identity and the binding with it.
+      description: `Revoke a pull token immediately: delete its identity and role binding.
 ${whoActs}`,
       notes: "Example:  gantry iam pull-tokens revoke 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567/89abcdef01234567",
-      wrongArguments: "name the pull token by its uid: gantry iam pull-tokens revoke UID",
+      wrongArguments: "uid of a pull token required: gantry iam pull-tokens revoke UID",
     }),
   )
     .argument("<UID>")
     .action(async (uid: string, options: ServerOptions) => {
       const { server, commands, client } = await open(terminal, options);
       const { name } = await commands.revokePullToken(client, server, uid);
-      terminal.out.write(`The pull token ${name} (${uid}) is revoked\n`);
+      terminal.out.write(`Revoked pull token ${name} (${uid})\n`);
     });
 
 export const pullTokensCommand = (terminal: Terminal): Command =>

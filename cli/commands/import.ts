@@ -44,7 +44,7 @@ const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "librar
 
 /** Undefined where nothing is said of it. */
 const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
-  if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "give --public or --private, not both");
+  if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "--public and --private cannot be used together");
   return isPublic || isPrivate ? isPublic : undefined;
 };
 
@@ -74,12 +74,12 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
-    for (const document of summary.unmatched) err.write(`kept as it came in, and not all of it is matched with images: ${document}\n`);
+    for (const document of summary.unmatched) err.write(`stored unchanged, and matched with images only in part: ${document}\n`);
     for (const line of summary.held) err.write(`held back ${line}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
-    for (const line of summary.passedOver) err.write(`passed over ${line}\n`);
+    for (const line of summary.passedOver) err.write(`skipped ${line}\n`);
     for (const [label, count] of [
-      ["passed over", summary.passedOverFiles],
+      ["skipped", summary.passedOverFiles],
       ["unchanged", summary.filesUnchanged],
     ] as const) {
       if (count > 0) err.write(`${count} of ${summary.files} files ${label}\n`);
@@ -112,7 +112,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 const importLayouts = async (terminal: Terminal, folders: readonly string[], { repo, ...others }: Options): Promise<void> => {
   for (const [name, value] of Object.entries(others))
     if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import oci`);
-  if (repo === undefined) throw new Fault("INVALID_ARGUMENT", "name the repo: gantry import oci DIR --repo NAME");
+  if (repo === undefined) throw new Fault("INVALID_ARGUMENT", "--repo required: gantry import oci DIR --repo NAME");
   return withApplication(terminal, async (application) => {
     const { out, err } = terminal;
     const bar = openProgressBar(err, { lines: true });
@@ -145,7 +145,7 @@ const undoLastImport = async (terminal: Terminal, sources: readonly string[], { 
   for (const [name, value] of Object.entries(others))
     if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${flagOf(name)} does not apply to gantry import undo`);
   const [source, other] = sources;
-  if (source === undefined || other !== undefined) throw new Fault("INVALID_ARGUMENT", "name exactly one source: gantry import undo SOURCE");
+  if (source === undefined || other !== undefined) throw new Fault("INVALID_ARGUMENT", "exactly one source required: gantry import undo SOURCE");
   const kind = feedKinds.find((each) => each === word);
   if (word !== undefined && kind === undefined) throw new Fault("INVALID_ARGUMENT", `--kind must be one of ${feedKinds.join(", ")}`);
   const { documentMs } = readSettings(terminal.environment).periods;
@@ -162,33 +162,32 @@ export const importCommand = (terminal: Terminal): Command =>
     usage:
       "KIND SOURCE… [--group GROUP] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE] [--repo NAME] " +
       "[--digest DIGEST] [--kind KIND] [--allow-withdrawals] [--allow-older] [--stale-after TIME]",
-    description: `Fills the server. KIND is one of
+    description: `Import data into the server. KIND is one of
 
-  oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
-  registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
+  oci              images: an OCI layout (a directory with index.json and blobs), into the repo of --repo
+  registry         repos, tags and image metadata: a directory of JSON files, one per repo
   advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, GitHub's advisories, Alpine secdb, Debian's
                    tracker, OpenVEX, CSAF, CycloneDX VEX
-  vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), the NVD's API, OSV, RustSec, GitHub's advisories; what
-                   is exploited (CISA KEV) and what may be (EPSS)
+  vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), the NVD's API, OSV, RustSec, GitHub's advisories;
+                   known exploitation (CISA KEV) and its probability (EPSS)
   libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
-  images           what images are made of (JSON Lines), and which package is built from which
-  lifecycle        when versions of products are released and end (endoflife.date): for the group and those below it
-  reports          what scanners found in images: Grype's and Trivy's JSON, SARIF; files and folders. A report counts for the
-                   image that it names by its digest, in the repos that have it, or in --repo; --digest says which where it
-                   names none
+  images           contents of images and sources of packages (JSON Lines)
+  lifecycle        release and end-of-life dates of products (endoflife.date), for the group and the groups below it
+  reports          scan reports of images: Grype's and Trivy's JSON, SARIF; files and directories. A report applies to the
+                   image with its digest, in every repo that has it, or in --repo. If a report has no digest, add --digest
 
-A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
-documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, by its address
-or domain, a ROLIE feed and the APIs of the NVD and of GitHub are followed to all that they lead to. What a
-file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
-second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
-latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
-was stopped goes on when it is started again. Works beside a running server and without one.`,
-    notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line) or held back, 1 failed.
+SOURCE is a file, a directory or zip archive with everything in it, or an https URL. Gzip is decompressed, lists of
+documents are read one by one, and archives and lists can have any size. From the metadata of a CSAF provider (a URL or
+a domain), a ROLIE feed, or the API of the NVD or GitHub, the import follows links to all documents. The content of a
+file determines its format, not its name. Unchanged files are not read again, and a second run writes nothing. Records
+that no source has any longer are withdrawn. If several sources have a record, the last modified one applies. Without
+--public and --private, public records stay public and new records are private. To resume a stopped import, run it
+again. The server can be running or stopped.`,
+    notes: `Exit status: 0 success, 2 some records were refused (listed with file and line) or held back, 1 failed.
 
-Held back: an empty source, one that has lost more than 10 % of its records (at least 5), and records with an earlier
-modification time change nothing that is stored. Everything else of the source is imported. What is missing is withdrawn
-with --allow-withdrawals, or when the same records are missing for 72 hours; an empty source only with the option.
+Held back: an empty source, a source that lost more than 10 % of its records (at least 5), and records with an earlier
+modification time leave the stored records unchanged. The rest of the source is imported. Missing records are withdrawn
+with --allow-withdrawals, or after they are missing for 72 hours; those of an empty source only with the option.
 
 Examples:
   gantry import oci ./images --repo first-organization/app
@@ -215,19 +214,19 @@ Examples:
   })
     .argument("[KIND]")
     .argument("[SOURCE...]")
-    .option("--group <GROUP>", "the group that it is for, by its uid or its path of names (the only organization when none is named)")
-    .option("--public", "the open operations of the Advisory domain show it too")
-    .option("--private", "the open operations show it no longer")
-    .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
-    .option("--format <NAME>", "refuse files of other formats than this one")
-    .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
-    .option("--allow-withdrawals", "withdraw everything that the sources no longer have, even if a source is empty or has lost many records")
-    .option("--allow-older", "replace records by ones with an earlier modification time")
-    .option("--stale-after <TIME>", "how long after a success the sources are up to date: 12h, 30d (as before; GANTRY_FEED_STALE_HOURS)")
-    .option("--kind <KIND>", "undo: what the source was imported as, if it was imported as several")
-    .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist. reports: the repo of the image")
-    .option("--digest <DIGEST>", "reports: the image (as the report names it)")
-    .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
+    .option("--group <GROUP>", "Group of the data: its uid or path of names (default: the only organization)")
+    .option("--public", "Publish the records through the public operations of the Advisory domain")
+    .option("--private", "Stop publishing the records")
+    .option("--licence <ID>", "SPDX license of the sources; data that it does not allow to publish is not published (default: unknown)")
+    .option("--format <NAME>", "Refuse files of any other format")
+    .option("--author <NAME>", "Author of the advisories and their events (default: from the document)")
+    .option("--allow-withdrawals", "Withdraw all records that are missing from the sources, even if a source is empty or lost many records")
+    .option("--allow-older", "Replace records with ones that have an earlier modification time")
+    .option("--stale-after <TIME>", "How long the sources are up to date after a success, such as 12h or 30d (default: unchanged, or GANTRY_FEED_STALE_HOURS)")
+    .option("--kind <KIND>", "undo: kind of the import, if the source was imported as several kinds")
+    .option("--repo <NAME>", "oci: repo, by its path of names or uid; created if it does not exist. reports: repo of the image")
+    .option("--digest <DIGEST>", "reports: digest of the image (default: from the report)")
+    .option("--key-file <FILE>", "File with the API key or token for the host of the URL (NVD, GitHub)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
       if (kind === undefined && word !== "registry" && word !== "oci" && word !== "reports" && word !== "undo") {
@@ -237,8 +236,8 @@ Examples:
         );
       }
       if (sources.length === 0 && word !== "undo") {
-        const wanted = kind ? "file, folder or address" : "folder or file";
-        throw new Fault("INVALID_ARGUMENT", `name at least one ${wanted}: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
+        const wanted = kind ? "file, directory or URL" : "directory or file";
+        throw new Fault("INVALID_ARGUMENT", `at least one ${wanted} required: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
       }
       if (word === "oci") return importLayouts(terminal, sources, options);
       if (word === "undo") return undoLastImport(terminal, sources, options);

@@ -23,6 +23,7 @@ interface Options {
   readonly orgName?: string;
   readonly inviteCode?: string;
   readonly audience?: string;
+  /** False by --no-browser. */
   readonly browser?: boolean;
   readonly headless?: boolean;
   readonly identity?: string;
@@ -59,11 +60,13 @@ const exclusive: readonly (readonly (keyof Options)[])[] = [
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 const checkOptions = (options: Options): void => {
+  // --no-browser is false, and goes with every other option.
+  const isGiven = (name: keyof Options): boolean => options[name] !== undefined && options[name] !== false;
   for (const [one = "server", other = "server"] of exclusive)
-    if (options[one] !== undefined && options[other] !== undefined) throw wrongUsage(`choose one of ${flagOf(one)} and ${flagOf(other)}`);
+    if (isGiven(one) && isGiven(other)) throw wrongUsage(`${flagOf(one)} and ${flagOf(other)} cannot be used together`);
   if (options.audience !== undefined && (options.docker || options.dockerHelper))
-    throw wrongUsage("the registry takes tokens for the server itself: leave --audience out");
-  if (options.identityToken !== undefined && options.identity === undefined) throw wrongUsage("--identity-token needs --identity: whom the token acts as");
+    throw wrongUsage("--audience cannot be used with --docker or --docker-helper: the registry requires the server as audience");
+  if (options.identityToken !== undefined && options.identity === undefined) throw wrongUsage("--identity-token requires --identity");
   if (options.identity !== undefined && !isUid(options.identity))
     throw wrongUsage(`--identity must be the uid of an identity, not ${JSON.stringify(options.identity)}`);
   if (options.context !== undefined) checkContextName(options.context);
@@ -102,7 +105,7 @@ const findTarget = (environment: Terminal["environment"], { server: flag, issuer
   if (mentioned !== undefined && mentioned.server !== server)
     throw new Fault(
       "FAILED_PRECONDITION",
-      `the context ${named} is for ${mentioned.server}; sign in under another name with --context, or gantry context set ${named} --server ${server} first`,
+      `the context ${named} is for ${mentioned.server}. Pass another --context, or run gantry context set ${named} --server ${server} first`,
     );
   const isSame = (name: string): boolean => contexts.get(name)?.server === server && contexts.get(name)?.identity === identity;
   const name = named ?? [...(current === undefined ? [] : [current]), ...contexts.keys()].find(isSame) ?? newName(contexts, server);
@@ -125,9 +128,9 @@ const readIdentityToken = async (
     const path = resolve(named);
     return { token: readTokenFile(value === undefined ? "GANTRY_IDENTITY_TOKEN_FILE" : "--identity-token", path), file: path };
   }
-  if (value === undefined) throw wrongUsage("--identity needs --identity-token: a token of the identity's issuer, @FILE with it, or - for standard input");
+  if (value === undefined) throw wrongUsage("--identity requires --identity-token: a token of the identity's issuer, @FILE, or - for standard input");
   if (value !== "-") return { token: value };
-  if (process.stdin.isTTY) throw declined("--identity-token - reads a token from standard input, and nothing is there to read");
+  if (process.stdin.isTTY) throw declined("--identity-token - requires a token on standard input, which is a terminal");
   return { token: (await readStream(process.stdin)).trim().slice(0, limits.identityTokenBytesMax) };
 };
 
@@ -138,7 +141,7 @@ const chooserOf =
   (terminal: Terminal, { input }: Options) =>
   async (offered: readonly OfferedProvider[], stop: AbortSignal): Promise<string> => {
     if (!canAsk(terminal, input))
-      throw declined(`there are several identity providers to sign in with; name one with --idp:\n${offered.map((each) => `  ${lineOf(each)}`).join("\n")}`);
+      throw declined(`several identity providers are available. Choose one with --idp:\n${offered.map((each) => `  ${lineOf(each)}`).join("\n")}`);
     return offered[await askChoice(terminal, "Sign in with:", offered.map(lineOf), stop)]?.uid ?? "";
   };
 
@@ -151,11 +154,11 @@ const saveContext = async ({ environment, out, err }: Terminal, target: Target, 
       before = current;
       return { current: name, contexts: new Map(contexts).set(name, { ...stored, ...context, server, alias }) };
     });
-    const since = before === undefined || before === name ? "" : ` (before: ${before}; gantry context use ${before} goes back)`;
-    out.write(`Commands mean it from now on, as the context ${name}${since}\n`);
+    const since = before === undefined || before === name ? "" : ` (previous: ${before}; to go back: gantry context use ${before})`;
+    out.write(`Current context: ${name}${since}\n`);
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
-    err.write(`No context remembers it: ${thrown.message}\nName the server with --server or GANTRY_SERVER.\n`);
+    err.write(`No context was saved: ${thrown.message}\nPass --server or set GANTRY_SERVER with other commands.\n`);
   }
 };
 
@@ -165,7 +168,7 @@ const refresh = async (terminal: Terminal, { server: flag, issuer, context }: Op
   const own = name === undefined || stored === undefined ? undefined : { name, stored };
   const token = await renewSignIn(environment, server, own, AbortSignal.timeout(limits.callsOfCommandMs));
   const { tokenEndMs } = await import("#login");
-  out.write(`The sign-in at ${server} is renewed, good until ${new Date(tokenEndMs(token)).toISOString()}\n`);
+  out.write(`Renewed the sign-in at ${server}, valid until ${new Date(tokenEndMs(token)).toISOString()}\n`);
 };
 
 const runLogin = async (terminal: Terminal, options: Options): Promise<void> => {
@@ -177,7 +180,7 @@ const runLogin = async (terminal: Terminal, options: Options): Promise<void> => 
   if (dockerHelper && target.alias !== undefined)
     throw new Fault(
       "FAILED_PRECONDITION",
-      `docker-credential-gantry knows the first sign-in at ${target.server} alone, and the context ${target.name} is a further one`,
+      `docker-credential-gantry uses only the first sign-in at ${target.server}, and the context ${target.name} is another one`,
     );
   const presented = identity === undefined ? undefined : await readIdentityToken(environment, options.identityToken);
   const method: SignInMethod =
@@ -208,21 +211,20 @@ export const loginCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "login",
     usage: [
-      "[--server URL] [--context NAME] [--idp ID | --org-name NAME] [--invite-code CODE] [--audience AUDIENCE] [--browser | --headless]",
+      "[--server URL] [--context NAME] [--idp ID | --org-name NAME] [--invite-code CODE] [--audience AUDIENCE] [--browser | --no-browser | --headless]",
       "[--identity UID] [--identity-token TOKEN] [--refresh] [--docker | --docker-helper] [--no-input]",
     ].join(" "),
-    description: `Signs you in and keeps the token where the platform's clients look for it: its Go SDK and Terraform provider find
-it by themselves. It prints an address and a code; open the address in any browser, on this machine or another,
-and confirm the code there. Needs nothing of the server's machine. Where several identity providers are to choose from, it asks.
-The server is remembered as a context (gantry help context), and commands mean it from then on.
+    description: `Sign in to a server from any machine. The command prints an address and a code: open the address in any browser, on this
+machine or another, and confirm the code. If several identity providers are available, it asks for one. It stores the token
+where the platform's clients find it, such as the Go SDK and the Terraform provider. The server becomes the current context
+(gantry help context).
 
-With --identity it acts as an identity of an organization, in exchange for a token of that identity's issuer: in a CI job, for
-example. A token that lies in a file (--identity-token @FILE) is read and exchanged again whenever the one that it gave ends.
+With --identity, sign in as an identity of an organization, for example in a CI job, in exchange for a token of its issuer. A
+token in a file (--identity-token @FILE) is read and exchanged again each time the sign-in expires.
 
-With --docker, docker, podman, skopeo, crane, oras, helm and cosign push and pull at that server in your name: the token,
-which is good for an hour, is written into docker's config.json and podman's auth.json, and nothing else there is changed.
-With --docker-helper these files name docker-credential-gantry instead, which must be on the PATH: it gives them a fresh
-token of this sign-in each time, and no token lies there.`,
+With --docker, also sign in docker, podman, skopeo, crane, oras, helm and cosign: the token, valid for an hour, is added to
+docker's config.json and podman's auth.json. Nothing else in these files changes. With --docker-helper, they refer to
+docker-credential-gantry instead, which must be on the PATH and provides a fresh token each time.`,
     notes: `${exitStatusText}
 
 Examples:  gantry login --server https://gantry.example.com
@@ -232,23 +234,24 @@ Examples:  gantry login --server https://gantry.example.com
            gantry login --server https://gantry.example.com --identity UID --identity-token @/var/run/secrets/gantry/token
            gantry login --refresh`,
   })
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, the current context's, GANTRY_PUBLIC_URL, or this machine's own server)")
-    .option("--context <NAME>", "the name under which the server is remembered (one of this server's, or the server's own name)")
-    .option("--idp <ID>", "the identity provider to sign in with: its uid, or the name of a verified organization")
-    .option("--org-name <NAME>", "the verified organization whose identity provider you sign in with")
-    .option("--invite-code <CODE>", "the code of an invite; the browser asks whether you accept it. Implies --headless unless you pass --browser")
-    .option("--audience <NAME>", "what the token is for (the server itself)")
-    .option("--browser", "opens the browser of this machine, which brings the token back by itself")
-    .option("--headless", "prints an address only; the token comes back encrypted for this terminal")
-    .option("--identity <UID>", "the identity to act as")
+    .option("--server <URL>", "Server address (default: GANTRY_SERVER, the current context's, GANTRY_PUBLIC_URL, or the local server)")
+    .option("--context <NAME>", "Context to create or update (default: an existing one of the server, or the server's name)")
+    .option("--idp <ID>", "Identity provider: its uid, or the name of a verified organization")
+    .option("--org-name <NAME>", "Verified organization with the identity provider")
+    .option("--invite-code <CODE>", "Invite code; the browser asks you to accept the invite. Implies --headless unless you pass --browser")
+    .option("--audience <NAME>", "Audience of the token (default: the server)")
+    .option("--browser", "Open the browser of this machine, which returns the token")
+    .option("--no-browser", "Print the address without opening a browser (default)")
+    .option("--headless", "Print only an address; the token returns encrypted for this terminal")
+    .option("--identity <UID>", "Identity to sign in as")
     .option(
       "--identity-token <TOKEN>",
-      "a token of the identity's issuer, @FILE with it, or - for standard input\n(GANTRY_IDENTITY_TOKEN, or the file of GANTRY_IDENTITY_TOKEN_FILE)",
+      "Token of the identity's issuer, @FILE, or - for standard input\n(default: GANTRY_IDENTITY_TOKEN, or the file GANTRY_IDENTITY_TOKEN_FILE)",
     )
-    .option("--refresh", "renews the sign-in that is there, and asks nobody")
-    .option("--docker", "signs docker, podman and their like in: writes the token into their files")
-    .option("--docker-helper", "the same without a token in their files: they ask docker-credential-gantry")
-    .option("--no-input", "asks nothing at the terminal")
+    .option("--refresh", "Renew the current sign-in without prompting")
+    .option("--docker", "Also sign in docker, podman and similar tools: write the token to their files")
+    .option("--docker-helper", "Also sign them in, through docker-credential-gantry instead of a token in their files")
+    .option("--no-input", "Never prompt")
     // What --server was called.
     .addOption(new Option("--issuer <URL>").hideHelp())
     .action((options: Options) => runLogin(terminal, options));

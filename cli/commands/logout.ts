@@ -28,12 +28,12 @@ are not removed; a warning names them.`,
 Examples:  gantry logout
            gantry logout --server https://gantry.example.com`,
   })
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, the current context's, GANTRY_PUBLIC_URL, or this machine's own server)")
-    .option("--context <NAME>", "the context whose sign-in it is (GANTRY_CONTEXT, or the current one)")
-    .option("--audience <NAME>", "what the token was for (the server itself)")
+    .option("--server <URL>", "Server address (default: GANTRY_SERVER, the current context's, GANTRY_PUBLIC_URL, or the local server)")
+    .option("--context <NAME>", "Context to sign out of (default: GANTRY_CONTEXT, or the current context)")
+    .option("--audience <NAME>", "Audience of the token (default: the server)")
     .addOption(new Option("--issuer <URL>").hideHelp())
     .action(async ({ server: flag, issuer, context, audience }: Options) => {
-      if (flag !== undefined && issuer !== undefined) throw wrongUsage("choose one of --server and --issuer");
+      if (flag !== undefined && issuer !== undefined) throw wrongUsage("--server and --issuer cannot be used together");
       const { environment, out, err } = terminal;
       const { name, stored, server } = findContext(terminal, { server: flag ?? issuer, context });
       const { signOut } = await import("#login");

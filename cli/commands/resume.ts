@@ -8,6 +8,6 @@ export const resumeCommand = (terminal: Terminal): Command =>
   newSuspensionCommand(terminal, {
     name: "resume",
     suspended: false,
-    effect: "Opens a suspended organization to its members again: all rights in it count as before.",
-    outcome: "is open again",
+    effect: "Resume a suspended organization: its members have all their permissions again.",
+    outcome: "is resumed",
   });

@@ -12,14 +12,14 @@ import type { Terminal } from "../terminal.ts";
 /** Two columns, the longest names sticking out of the first. */
 const settingLines = settingNames.map((name) => {
   const { says, byDefault }: SettingText = settingTexts[name];
-  return `  ${name.padEnd(22)}  ${says}${byDefault === undefined ? "" : ` (${byDefault})`}`;
+  return `  ${name.padEnd(22)}  ${says}${byDefault === undefined ? "" : ` (default: ${byDefault})`}`;
 });
 
-const description = `Runs the server until it is stopped. Settings come from the environment:
+const description = `Run the server until it is stopped. Settings come from the environment:
 
 ${settingLines.join("\n")}
 
-gantry config shows what is in force; gantry doctor checks whether it works.`;
+gantry config shows the current settings. gantry doctor checks the installation.`;
 
 /** In a checkout npm runs the command. An installed one is called by its name: npx would fetch whatever package a registry has of it. */
 const called = import.meta.filename.endsWith(".ts") ? "npx gantry" : "gantry";
@@ -52,12 +52,12 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     const options = { log, progress: (line: string) => err.write(`${line}\n`) };
     server = settings.workers === 1 ? await startServer(settings, options) : await startWorkers(settings, { ...options, program: workerProgram });
     const lines = [`Gantry serves ${settings.publicUrl}`];
-    if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
-    lines.push(`For a token to try it with, in another terminal:  ${called} token`);
+    if (server.firstOrganization) lines.push(`Created a first organization: ${server.firstOrganization}`);
+    lines.push(`To print an access token, run in another terminal:  ${called} token`);
     err.write(`${lines.join("\n")}\n`);
     await notices.ready();
     await stopped;
-    err.write("Stopping: finishing what is in flight\n");
+    err.write("Stopping: finishing requests in flight\n");
     await notices.stopping();
     await server.close();
     closeLog();

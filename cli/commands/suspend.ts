@@ -8,7 +8,7 @@ export const suspendCommand = (terminal: Terminal): Command =>
   newSuspensionCommand(terminal, {
     name: "suspend",
     suspended: true,
-    effect: `Closes an organization to its members at once, on every server: no right in it counts any more but the operator's, and
-its identities can neither be assumed nor ask for anything. Nothing in it is lost.`,
+    effect: `Suspend an organization immediately, on every server. Only the operator has permissions in it, and its identities can
+neither be assumed nor send requests. No data is deleted.`,
     outcome: "is suspended",
   });

@@ -59,12 +59,12 @@ const signedInToken = async (terminal: Terminal, { audience, capabilities = [], 
   const { server, credential } = findContext(terminal, { server: named, context });
   const signal = AbortSignal.timeout(limits.callsOfCommandMs);
   const token = await credential.token({ signal });
-  if (credential.isFromEnvironment) terminal.err.write(`This is ${describeCredential(credential)}.\n`);
+  if (credential.isFromEnvironment) terminal.err.write(`Using ${describeCredential(credential)}.\n`);
   if (audience === undefined && capabilities.length === 0 && scope.length === 0) return token;
   const { exchangeToken } = await import("#login");
   return exchangeToken(server, { token, audience: audience === undefined ? [] : [audience], capabilities, scopes: scope }, signal).catch((thrown: unknown) => {
     if (!(thrown instanceof Fault) || thrown.code !== "UNAUTHENTICATED") throw thrown;
-    throw new Fault(thrown.code, `${thrown.message}; refused was ${describeCredential(credential)}`, { cause: thrown });
+    throw new Fault(thrown.code, `${thrown.message}. Rejected: ${describeCredential(credential)}`, { cause: thrown });
   });
 };
 
@@ -75,26 +75,26 @@ export const tokenCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "token",
     usage: "[--identity UID] [--audience AUDIENCE] [--login] [--capabilities LIST] [--scope LIST] [--server URL] [--context NAME]",
-    description: `Prints a token, valid for one hour, and nothing else. Without --identity it is the operator's, who may do
-everything. Works on the machine (or with the database) of the server, running or not.
+    description: `Print an access token that is valid for one hour. By default it is a token of the operator, who has all permissions. Run
+the command on the server's machine or with its database. The server can be running or stopped.
 
-With --login it is the token of whoever signed in with gantry login, at any server: that of this sign-in, or one made from it
-that is narrowed to capabilities, to groups, or meant for another audience. It ends when the one it was made from does.`,
-    notes: `With --login: ${exitStatusText.replace(/^Exit/, "exit")}
+With --login, print the token of your sign-in with gantry login, at any server. --capabilities, --scope and --audience
+exchange it for a token that is restricted to them. Such a token expires with the original one.`,
+    notes: `${exitStatusText.replace("status", "status with --login")}
 
 Examples:  curl -H "Authorization: Bearer $(gantry token)" http://127.0.0.1:8080/iam/v2/groups
            gantry token --login --capabilities repo.list,tag.list --scope UID`,
   })
-    .option("--identity <UID>", "whose token (the operator's)")
-    .option("--audience <AUDIENCE>", "what the token is for (the server itself)")
-    .option("--login", "the token of whoever is signed in, instead of the operator's")
-    .option("--capabilities <LIST>", "with --login: names of capabilities, with commas between; it is good for no others", withListed)
-    .option("--scope <LIST>", "with --login: uids of groups, with commas between; it is good in no others", withListed)
-    .option("--server <URL>", "with --login: the server's address (GANTRY_SERVER, or the current context's)")
-    .option("--context <NAME>", "with --login: the context (GANTRY_CONTEXT, or the current one)")
+    .option("--identity <UID>", "Identity of the token (default: the operator)")
+    .option("--audience <AUDIENCE>", "Audience of the token (default: the server)")
+    .option("--login", "Print the token of your sign-in, not the operator's")
+    .option("--capabilities <LIST>", "With --login: only these capabilities, separated by commas", withListed)
+    .option("--scope <LIST>", "With --login: only these groups, as uids separated by commas", withListed)
+    .option("--server <URL>", "With --login: server address (default: GANTRY_SERVER, or the current context's)")
+    .option("--context <NAME>", "With --login: context to use (default: GANTRY_CONTEXT, or the current context)")
     .action(async (options: Options) => {
       const stray = options.login ? undefined : ofLogin.find((name) => options[name] !== undefined);
-      if (stray !== undefined) throw wrongUsage(`--${stray} goes with --login; without it, gantry token mints the operator's`);
-      if (options.login && options.identity !== undefined) throw wrongUsage("choose one of --login and --identity");
+      if (stray !== undefined) throw wrongUsage(`--${stray} requires --login`);
+      if (options.login && options.identity !== undefined) throw wrongUsage("--login and --identity cannot be used together");
       terminal.out.write(`${await (options.login ? signedInToken : mint)(terminal, options)}\n`);
     });

@@ -5,7 +5,7 @@ import { isObject, type Json, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { version } from "#application";
 import { newCommand } from "../command.ts";
-import { findContext } from "../context.ts";
+import { addServerOptions, findContext } from "../context.ts";
 import { onOneLine, printableJson } from "../output/escape.ts";
 import { formatTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -28,15 +28,15 @@ const serverVersion = async (server: string): Promise<string> => {
 };
 
 export const versionCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "version",
-    usage: "[--server URL] [--context NAME] [-o FORMAT]",
-    description: "Prints the version of this command and of the server. A server that does not answer is no failure.",
-    notes: "Examples:  gantry version\n           gantry version -o json",
-  })
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
-    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
-    .addOption(new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table"))
+  addServerOptions(
+    newCommand({
+      name: "version",
+      usage: "[--server URL] [--context NAME] [-o FORMAT]",
+      description: "Show the versions of the client and the server. If the server does not respond, the command still succeeds.",
+      notes: "Examples:  gantry version\n           gantry version -o json",
+    }),
+  )
+    .addOption(new Option("-o, --output <FORMAT>", "table or json (default: table)").choices(["table", "json"]).default("table"))
     .action(async ({ server: address, context, output }: Options) => {
       const { server } = findContext(terminal, { server: address, context });
       const found = await serverVersion(server);
@@ -46,7 +46,7 @@ export const versionCommand = (terminal: Terminal): Command =>
       }
       const rows = [
         ["client", version],
-        ["server", found === "" ? `no answer from ${server}` : `${found} at ${server}`],
+        ["server", found === "" ? `no response from ${server}` : `${found} at ${server}`],
       ];
       terminal.out.write(`${formatTable(rows.map((row) => row.map(onOneLine)))}\n`);
     });

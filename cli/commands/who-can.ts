@@ -12,18 +12,18 @@ import type { Terminal } from "../terminal.ts";
 export const whoCanCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "who-can",
-    usage: "CAPABILITY PLACE [--json]",
-    description: `Lists the identities that hold the capability at the place, each with the role bindings that give it. With --json,
-one line of JSON for each identity. PLACE is a group: its uid, or its path of names. Works beside a running server and without one.`,
+    usage: "CAPABILITY GROUP [--json]",
+    description: `List the identities that have the capability in the group, with the role bindings that grant it. GROUP is a uid or a path of
+names. The server can be running or stopped.`,
     notes: "Example:  gantry who-can repo.delete acme/team",
-    wrongArguments: "who-can needs a capability and a place",
+    wrongArguments: "capability and group required: gantry who-can CAPABILITY GROUP",
   })
     .argument("<CAPABILITY>")
-    .argument("<PLACE>")
-    .option("--json", "one line of JSON for each identity")
+    .argument("<GROUP>")
+    .option("--json", "Print one line of JSON for each identity")
     .action(async (capability: string, place: string, { json }: { readonly json?: boolean }) =>
       withApplication(terminal, async ({ call }) => {
-        const group = await findNamedGroup(call, place, "PLACE: ");
+        const group = await findNamedGroup(call, place, "GROUP: ");
         for (let pageToken = ""; ; ) {
           const request = { capability, place: group, pageToken, pageSize: limits.pageSizeMax };
           const { holders, nextPageToken } = await call("gantry.access.v1.AccessService/WhoCan", request);

@@ -9,7 +9,7 @@ import { ownAudiences } from "#base/own-audiences.ts";
 import { isUid, rootOf } from "#base/uid.ts";
 import { explainRefusal, type FoundContext } from "#contexts";
 import { newCommand } from "../command.ts";
-import { findContext } from "../context.ts";
+import { addServerOptions, findContext } from "../context.ts";
 import { exitStatusText } from "../exit-status.ts";
 import { onOneLine, printableJson } from "../output/escape.ts";
 import { formatTable } from "../table.ts";
@@ -68,7 +68,7 @@ const answerOffline = async (found: FoundContext): Promise<Answer> => {
   const { personText, tokenEndMs, unverifiedClaims } = await import("#login");
   const held = credential.held();
   if (held === undefined) {
-    const nobody = credential.isFromEnvironment ? `${credential.origin} is exchanged when a server is asked` : `nobody is signed in at ${server} here`;
+    const nobody = credential.isFromEnvironment ? `${credential.origin} is only exchanged when a request is sent` : `not signed in to ${server}`;
     throw new Fault("UNAUTHENTICATED", `${nobody}. Run gantry whoami without --offline for details`);
   }
   const endMs = tokenEndMs(held);
@@ -112,7 +112,7 @@ const answerOnline = async (found: FoundContext): Promise<Answer> => {
 
 const minutesLeft = (expireTime: string): string => {
   const minutes = Math.floor((Date.parse(expireTime) - Date.now()) / 60_000);
-  return minutes < 0 ? "it has ended, and is renewed when it is needed" : minutes < 120 ? `${minutes} minutes more` : `${Math.floor(minutes / 60)} hours more`;
+  return minutes < 0 ? "expired; renewed when needed" : minutes < 120 ? `${minutes} minutes left` : `${Math.floor(minutes / 60)} hours left`;
 };
 
 const tableOf = (answer: Answer): string => {
@@ -126,28 +126,27 @@ const tableOf = (answer: Answer): string => {
     ...(name === "" || name === identity ? [] : [["name", name] as const]),
     ...(other.length === 0 ? [] : [["audience", other.join(", ")] as const]),
     ...organizationTexts.map((parts, index) => [index === 0 ? "organizations" : "", parts.filter((each) => each !== "").join(" ")] as const),
-    ["good until", expireTime === "" ? "the token does not say" : `${expireTime} (${minutesLeft(expireTime)})`],
+    ["valid until", expireTime === "" ? "not in the token" : `${expireTime} (${minutesLeft(expireTime)})`],
     ["token", credential],
-    ...(file === undefined ? [] : [["kept in", file] as const]),
+    ...(file === undefined ? [] : [["stored in", file] as const]),
   ];
   return formatTable(rows.map(([key, value]) => [key, onOneLine(visibleText(value, limits.whoamiTextLengthMax))]));
 };
 
 export const whoamiCommand = (terminal: Terminal): Command =>
-  newCommand({
-    name: "whoami",
-    usage: "[--offline] [--server URL] [--context NAME] [-o FORMAT]",
-    description: `Says as whom commands act, at which server and by which context, in which organizations, until when, and where the token
-comes from. The server is asked; with --offline the token alone is looked at, and nothing of it is verified.`,
-    notes: `${exitStatusText}
+  addServerOptions(
+    newCommand({
+      name: "whoami",
+      usage: "[--offline] [--server URL] [--context NAME] [-o FORMAT]",
+      description: `Show the signed-in identity, its organizations, the server and context, and the source and expiration time of the token.
+With --offline, the token is not sent to the server, and not verified.`,
+      notes: `${exitStatusText}
 
 Examples:  gantry whoami
            gantry whoami --offline || gantry login`,
-  })
-    .option("--offline", "asks nobody; exit status 4 where no sign-in is kept")
-    .option("--server <URL>", "the server's address (GANTRY_SERVER, or the current context's)")
-    .option("--context <NAME>", "the context (GANTRY_CONTEXT, or the current one)")
-    .addOption(new Option("-o, --output <FORMAT>", "table or json").choices(["table", "json"]).default("table"))
+    }).option("--offline", "Read only the stored token; exit status 4 if there is none"),
+  )
+    .addOption(new Option("-o, --output <FORMAT>", "table or json (default: table)").choices(["table", "json"]).default("table"))
     .action(async ({ server, context, offline, output }: Options) => {
       const found = findContext(terminal, { server, context });
       const answer = await (offline ? answerOffline(found) : answerOnline(found));

@@ -72,18 +72,18 @@ const checkWriters = (path: string): void => {
   for (const each of [path, dirname(path)]) {
     const { mode, uid } = statSync(each);
     const own = process.getuid?.() ?? uid;
-    if (uid !== own && uid !== 0) throw fileFault(path, `is not read: ${each} belongs to another user`);
+    if (uid !== own && uid !== 0) throw fileFault(path, `is not trusted: ${each} belongs to another user`);
     // In a folder like /tmp nobody replaces another's file.
     const isSticky = each !== path && (mode & 0o1000) !== 0;
     if ((mode & 0o022) !== 0 && !isSticky)
-      throw fileFault(path, `is not read: other users can write ${each}, and could have your token sent elsewhere; chmod go-w ${each}`);
+      throw fileFault(path, `is not trusted: other users can write ${each} and redirect your token. Run chmod go-w ${each}`);
   }
 };
 
 const readContextFile = (path: string): string | undefined => {
   try {
     checkWriters(path);
-    if (statSync(path).size > limits.contextFileBytesMax) throw fileFault(path, `has more than ${limits.contextFileBytesMax} bytes: it is not read`);
+    if (statSync(path).size > limits.contextFileBytesMax) throw fileFault(path, `must be at most ${limits.contextFileBytesMax} bytes`);
     return readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
@@ -93,15 +93,15 @@ const readContextFile = (path: string): string | undefined => {
 };
 
 const readContext = (path: string, name: string, value: Json): StoredContext => {
-  if (!isObject(value)) throw fileFault(path, `is not a list of contexts: ${JSON.stringify(name)} is no object`);
+  if (!isObject(value)) throw fileFault(path, `is not a list of contexts: ${JSON.stringify(name)} must be an object`);
   for (const [key, entry] of Object.entries(value)) {
     if (!members.some((member) => member === key))
-      throw fileFault(path, `says ${JSON.stringify(key)} of the context ${name}, which this version does not know`);
-    if (typeof entry !== "string" || /\p{Cc}/u.test(entry)) throw fileFault(path, `says of the context ${name} a ${key} that is no text`);
+      throw fileFault(path, `has the unknown field ${JSON.stringify(key)} in the context ${name}. A newer version may have written it`);
+    if (typeof entry !== "string" || /\p{Cc}/u.test(entry)) throw fileFault(path, `has an invalid ${key} in the context ${name}: it must be text`);
   }
   const { identityTokenFile } = value;
   if (typeof identityTokenFile === "string" && !isAbsolute(identityTokenFile))
-    throw fileFault(path, `says of the context ${name} an identityTokenFile that is no whole path`);
+    throw fileFault(path, `has an invalid identityTokenFile in the context ${name}: it must be an absolute path`);
   const stored = Object.fromEntries(members.flatMap((key) => (text(value, key) === "" ? [] : [[key, text(value, key)]])));
   return { ...stored, server: readServer(`${path}: the server of ${name}`, text(value, "server")) };
 };

@@ -13,7 +13,7 @@ import type { Environment, StoredContext } from "./context-file.ts";
 export interface Credential {
   /** A token that is good for a while, as the client asks for it: before each call, and once more where one was refused. */
   readonly token: TokenSource;
-  /** Whence it came, for a refusal: "the token of GANTRY_TOKEN". */
+  /** Whence it came, for a refusal: "the token in GANTRY_TOKEN". */
   readonly origin: string;
   /** The environment holds it, and not a sign-in. */
   readonly isFromEnvironment: boolean;
@@ -39,13 +39,13 @@ export const readTokenFile = (what: string, path: string): string => {
   let token: string;
   try {
     // A directory, a device or a disk image is no token.
-    if (!statSync(path).isFile() || statSync(path).size > limits.identityTokenBytesMax) throw new Error("it is no file of a token's size");
+    if (!statSync(path).isFile() || statSync(path).size > limits.identityTokenBytesMax) throw new Error("it is not a regular file, or too large for a token");
     token = readFileSync(path, "utf8").trim();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Fault("FAILED_PRECONDITION", `${what} must name a readable file: ${JSON.stringify(path)} (${why})`, { cause });
   }
-  if (token === "") throw new Fault("FAILED_PRECONDITION", `${what} must name a file that is not empty: ${JSON.stringify(path)}`);
+  if (token === "") throw new Fault("FAILED_PRECONDITION", `${what} must name a non-empty file: ${JSON.stringify(path)}`);
   return token;
 };
 
@@ -60,7 +60,7 @@ const checkDestination = (token: string, origin: string, { server, isServerNamed
   const claims = unverifiedClaims(token);
   if (text(claims, "iss") === server || audiencesOf(claims).some((audience) => ownAudiences(server).includes(audience))) return token;
   const where = context === undefined ? server : `${server}, the server of the context ${context.name}`;
-  throw new Fault("UNAUTHENTICATED", `${origin} is not for ${where} and was not sent there. Set GANTRY_SERVER as well, or give --server`);
+  throw new Fault("UNAUTHENTICATED", `${origin} is not for ${where} and was not sent there. Set GANTRY_SERVER too, or pass --server`);
 };
 
 /** A variable that is set and not empty. */
@@ -82,12 +82,12 @@ const environmentCredential = (options: CredentialOptions): Credential | undefin
   const { environment, server } = options;
   const [token, file] = [given(environment, "GANTRY_TOKEN"), given(environment, "GANTRY_TOKEN_FILE")];
   if (token !== undefined) {
-    const origin = "the token of GANTRY_TOKEN";
+    const origin = "the token in GANTRY_TOKEN";
     const read = (): string => checkDestination(token.trim(), origin, options);
     return { ...ofEnvironment, origin, token: read, held: read };
   }
   if (file !== undefined) {
-    const origin = "the token of the file that GANTRY_TOKEN_FILE names";
+    const origin = "the token in the file GANTRY_TOKEN_FILE";
     const read = (): string => checkDestination(readTokenFile("GANTRY_TOKEN_FILE", file), origin, options);
     return { ...ofEnvironment, origin, token: read, held: read, file };
   }
@@ -95,7 +95,7 @@ const environmentCredential = (options: CredentialOptions): Credential | undefin
   const [presented, presentedFile] = [given(environment, "GANTRY_IDENTITY_TOKEN"), given(environment, "GANTRY_IDENTITY_TOKEN_FILE")];
   if (presented === undefined && presentedFile === undefined) return undefined;
   const name = presented === undefined ? "GANTRY_IDENTITY_TOKEN_FILE" : "GANTRY_IDENTITY_TOKEN";
-  const origin = `the identity token of ${name}${identity === undefined ? "" : ` for the identity ${identity}`}`;
+  const origin = `the identity token in ${name}${identity === undefined ? "" : ` for the identity ${identity}`}`;
   const read = (): string => presented?.trim() ?? readTokenFile(name, presentedFile ?? "");
   return { ...ofEnvironment, origin, token: exchanging(server, identity, () => checkDestination(read(), origin, options)) };
 };
@@ -109,7 +109,7 @@ const sessionOptions = (server: string, context: CredentialOptions["context"]): 
   const renew = async (stop: AbortSignal): Promise<string> =>
     exchangeToken(server, { token: read(), identity }, stop).catch((thrown: unknown) => {
       if (!(thrown instanceof Fault)) throw thrown;
-      throw new Fault(thrown.code, `the identity token of ${identityTokenFile} was not exchanged: ${thrown.message}`, { cause: thrown });
+      throw new Fault(thrown.code, `the identity token in ${identityTokenFile} cannot be exchanged: ${thrown.message}`, { cause: thrown });
     });
   return { alias, remedy, renew };
 };
@@ -141,12 +141,12 @@ export const findCredential = (options: CredentialOptions): Credential => enviro
 
 /** Whence it came, and what it comes before: a token in the environment beats the sign-in, and nobody shall wonder. */
 export const describeCredential = ({ origin, isFromEnvironment }: Credential): string =>
-  `${origin}${isFromEnvironment ? ", which comes before the sign-in of gantry login" : ""}`;
+  `${origin}${isFromEnvironment ? ", which takes precedence over gantry login" : ""}`;
 
 /** What a call threw, with whence the refused credential came where that is what was wrong (`name`: this module knows the client by its types). */
 export const explainRefusal = (credential: Credential, thrown: unknown): unknown => {
   if (!(thrown instanceof Error) || thrown.name !== "ApiError" || !("code" in thrown) || thrown.code !== "UNAUTHENTICATED") return thrown;
   // The error stays what it is, with its details and the request's id.
-  thrown.message += `; refused was ${describeCredential(credential)}`;
+  thrown.message += `. Rejected: ${describeCredential(credential)}`;
   return thrown;
 };

@@ -38,18 +38,13 @@ const receiveTokens = (server: Server, state: string, describe: (token: string) 
         response.once("finish", () => finish?.());
         // The page is for a person who looks at it now; it does not wait for a slow server.
         void Promise.race([person, sleep(limits.signInLastPageMs / 2, "", { ref: false })]).then((name) =>
-          respondWithPage(response, 200, "You are signed in", [
-            ...(name === "" ? [] : [`As ${name}.`]),
-            "The terminal has what it needs; this page may be closed.",
-          ]),
+          respondWithPage(response, 200, "You are signed in", [...(name === "" ? [] : [`As ${name}.`]), "You can close this page and return to the terminal."]),
         );
       } else if (pathname !== "/callback" || searchParams.get("state") !== state)
-        respondWithPage(response, 404, "Nothing here", ["This is not the address of a sign-in that the terminal waits for."]);
+        respondWithPage(response, 404, "Not found", ["No sign-in is waiting at this address."]);
       else if (!searchParams.get("token")) {
-        respondWithPage(response, 400, "Not signed in", ["The terminal says why; this page may be closed."]);
-        response.once("finish", () =>
-          reject(new Fault("PERMISSION_DENIED", `not signed in: ${printable(searchParams.get("error") || "no reason was given")}`)),
-        );
+        respondWithPage(response, 400, "Sign-in failed", ["See the terminal for the reason. You can close this page."]);
+        response.once("finish", () => reject(new Fault("PERMISSION_DENIED", `sign-in failed: ${printable(searchParams.get("error") || "no reason given")}`)));
       } else {
         const tokens: Tokens = { access: searchParams.get("token") ?? "", refresh: searchParams.get("refresh_token") || undefined };
         finish = () => resolve(tokens);
@@ -71,7 +66,7 @@ export const signInByBrowser = async ({ issuer, audience, idp, invite, err, stop
   if (idp !== undefined) query.set("idp_id", idp);
   if (invite !== undefined) query.set("invite", invite);
   const address = `${issuer.signInAddress}?${query}`;
-  err.write(`To sign in to ${issuer.url}, your browser opens this address:\n\n    ${address}\n\n`);
+  err.write(`Opening this address in your browser, to sign in to ${issuer.url}:\n\n    ${address}\n\n`);
   openInBrowser(address);
   const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
   const timeout = sleep(limits.deviceCodeLifetimeMs, undefined, { signal: stop, ref: false }).then((): never => {

@@ -14,7 +14,7 @@ const formatMinutes = (milliseconds: number): string => {
 
 export const startCountdown = (err: NodeJS.WriteStream, lifetimeMs: number): Countdown => {
   const untilMs = performance.now() + lifetimeMs;
-  const line = (): string => `Waiting for you in the browser, ${formatMinutes(untilMs - performance.now())} left (Ctrl-C stops)`;
+  const line = (): string => `Waiting for the browser, ${formatMinutes(untilMs - performance.now())} left (Ctrl-C to cancel)`;
   if (!err.isTTY) {
     err.write(`${line()}\n`);
     return { end: () => {} };

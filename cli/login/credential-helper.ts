@@ -71,12 +71,12 @@ const readCredentials = (input: string): JsonObject | undefined => {
 /** `docker login` stores what `get` has given it: then there is nothing to do. A password has no place here. */
 const storeCredentials = ({ input }: CredentialRequest): CredentialAnswer => {
   const given = readCredentials(input);
-  if (given === undefined) return refused("the credentials are not JSON");
+  if (given === undefined) return refused("the credentials must be JSON");
   if (text(given, "ServerURL") === "") return refused(noServer);
   if (text(given, "Username") === "") return refused(noUser);
   if (text(given, "Username") === tokenUser) return done();
   const host = printable(hostOf(text(given, "ServerURL")));
-  return refused(`docker-credential-gantry keeps no passwords; take ${host} out of credHelpers to log in with one, or sign in with gantry login`);
+  return refused(`docker-credential-gantry does not store passwords. Sign in with gantry login, or remove ${host} from credHelpers to use a password`);
 };
 
 const eraseSession = ({ input, environment }: CredentialRequest): CredentialAnswer => {

@@ -39,7 +39,7 @@ const waitForTokens = async (issuer: Issuer, started: JsonObject, stop: AbortSig
     if (error === undefined || error === "slow_down") intervalMs += limits.devicePollSlowerMs;
     else if (error === "") return { access: text(response?.body ?? {}, "access_token"), refresh: text(response?.body ?? {}, "refresh_token") || undefined };
     else if (error === "expired_token") break;
-    else if (error !== "authorization_pending") throw new Fault("PERMISSION_DENIED", `not signed in: ${response ? refusalText(response) : error}`);
+    else if (error !== "authorization_pending") throw new Fault("PERMISSION_DENIED", `sign-in failed: ${response ? refusalText(response) : error}`);
   }
   throw new Fault("DEADLINE_EXCEEDED", "the code was not confirmed in time. Run gantry login for a new code");
 };
@@ -55,7 +55,7 @@ export const signInByDevice = async ({ issuer, audience, idp, err, stop }: Metho
 
     ${printable(text(body, "verification_uri_complete") || text(body, "verification_uri"))}
 
-and confirm there that it shows this code:
+and confirm that it shows this code:
 
     ${printable(text(body, "user_code"))}
 

@@ -39,7 +39,7 @@ const waitForSession = async (issuer: Issuer, code: string, stop: AbortSignal): 
     });
     if (response?.status === 200) return response.body;
     if (response !== undefined && response.status !== 404 && response.status < 500)
-      throw new Fault("FAILED_PRECONDITION", `not signed in: ${refusalText(response)}`);
+      throw new Fault("FAILED_PRECONDITION", `sign-in failed: ${refusalText(response)}`);
   }
   throw new Fault("DEADLINE_EXCEEDED", "the sign-in timed out. Run gantry login for a new address");
 };

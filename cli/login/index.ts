@@ -106,16 +106,15 @@ const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
   const url = URL.parse(issuer);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:"))
     throw new Fault("INVALID_ARGUMENT", `--server must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`Careful: ${issuer} is not encrypted, and whoever can listen in can take the token.\n`);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`warning: ${issuer} does not use TLS, so the token can be intercepted\n`);
 };
 
 /** Says where docker and its like are signed in now, and until when. */
 const registryText = (environment: Environment, issuer: string, by: RegistryLogin["by"], token: string): string => {
   const { host } = new URL(issuer);
   const files = writeRegistryLogin(environment, host, by === "token" ? { by, token } : { by });
-  const until =
-    by === "token" ? `until ${formatExpiry(token)}, then sign in again` : "for as long as you are signed in: docker-credential-gantry renews the token";
-  return `docker, podman, skopeo and their like are signed in at ${host} ${until} (${files.join(", ")})\n`;
+  const until = by === "token" ? `until ${formatExpiry(token)}, then sign in again` : "while your sign-in lasts: docker-credential-gantry renews the token";
+  return `docker, podman, skopeo and similar tools are signed in to ${host} ${until} (${files.join(", ")})\n`;
 };
 
 const signals = ["SIGINT", "SIGTERM"] as const;
@@ -137,7 +136,7 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
     tokenFile(environment, place, "oidc-token");
     if (registry !== undefined) checkRegistryFiles(environment, new URL(issuer.url).host, registry);
     const tokens = await obtainTokens(method, { issuer, audience, err, stop });
-    if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
+    if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in but sent no token`);
     const whoAmI = await fetchWhoAmI(issuer.url, tokens.access, stop);
     const replaced = readStoredToken(environment, place, "refresh-token");
     const file = storeToken(environment, place, "oidc-token", tokens.access);
@@ -146,13 +145,13 @@ export const signIn = async (options: SignInOptions): Promise<SignedIn | undefin
     // The session before, which this machine has no tokens of any more. If it cannot be revoked now, its refresh token expires unused.
     if (replaced !== undefined) await revokeToken(issuer, replaced, stop).catch(() => undefined);
     const who = method.by === "exchange" ? `the identity ${printable(text(claims, "sub"))}` : personText(whoAmI ?? {}, claims);
-    const renewal = tokens.refresh === undefined ? "" : "; clients renew it";
-    out.write(`Signed in to ${issuer.url} as ${who}\nThe token is in ${file}, good until ${formatExpiry(tokens.access)}${renewal}\n`);
+    const renewal = tokens.refresh === undefined ? "" : ", renewed automatically";
+    out.write(`Signed in to ${issuer.url} as ${who}\nToken stored in ${file}, valid until ${formatExpiry(tokens.access)}${renewal}\n`);
     if (registry !== undefined) out.write(registryText(environment, issuer.url, registry, tokens.access));
     return { organizations: organizationsOf(whoAmI ?? {}) };
   } catch (thrown) {
     if (!stop.aborted) throw thrown;
-    err.write("Stopped. Nobody has been signed in.\n");
+    err.write("Sign-in canceled.\n");
     return undefined;
   } finally {
     for (const signal of signals) process.off(signal, abort);
@@ -181,10 +180,10 @@ export const signOut = async (options: SignOutOptions): Promise<void> => {
   const place = { audience, alias };
   await revokeKept(options, place);
   const found = removeTokens(environment, place);
-  out.write(found ? `Signed out: the tokens for ${audience} are removed from this machine\n` : `There were no tokens for ${audience}\n`);
+  out.write(found ? `Signed out: removed the tokens for ${audience} from this machine\n` : `No tokens for ${audience} found\n`);
   // What docker has is of the sign-in that the platform's clients find.
   const host = audience === issuer && alias === undefined ? URL.parse(issuer)?.host : undefined;
   const files = host === undefined ? [] : removeRegistryLogin(environment, host);
-  if (files.length > 0) out.write(`docker, podman, skopeo and their like are signed out of ${host} (${files.join(", ")})\n`);
+  if (files.length > 0) out.write(`docker, podman, skopeo and similar tools are signed out of ${host} (${files.join(", ")})\n`);
 };
 export { openInBrowser } from "./open-browser.ts";

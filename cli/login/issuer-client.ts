@@ -40,12 +40,12 @@ const untrustedCertificateCodes = new Set([
 /** Why no answer came. */
 const unreachableReason = (address: string, thrown: unknown): string => {
   const { host, hostname } = new URL(address);
-  if (thrown instanceof Error && thrown.name === "TimeoutError") return `${host} does not answer`;
+  if (thrown instanceof Error && thrown.name === "TimeoutError") return `${host} does not respond`;
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  if (code === "ECONNREFUSED") return `nothing listens at ${host}: is Gantry running there?`;
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `there is no host ${hostname}`;
-  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; GANTRY_CA_FILE may name the file of its authority`;
+  if (code === "ECONNREFUSED") return `${host} refused the connection. Check that Gantry is running there`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `host ${hostname} not found`;
+  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted. Set GANTRY_CA_FILE to the file of its certificate authority`;
   return `${host} cannot be reached: ${cause instanceof Error ? cause.message : String(thrown)}`;
 };
 

@@ -53,7 +53,7 @@ const fileFault = (path: string, reason: string, cause?: unknown): Fault => new 
 const readDocument = (path: string): JsonObject => {
   let content: string;
   try {
-    if (statSync(path).size > limits.registryFileBytesMax) throw fileFault(path, `has more than ${limits.registryFileBytesMax} bytes; it is left alone`);
+    if (statSync(path).size > limits.registryFileBytesMax) throw fileFault(path, `was not changed: it has more than ${limits.registryFileBytesMax} bytes`);
     content = readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
@@ -65,10 +65,11 @@ const readDocument = (path: string): JsonObject => {
   try {
     document = JSON.parse(content) as Json;
   } catch (error) {
-    throw fileFault(path, "is not JSON; it is left alone", error);
+    throw fileFault(path, "was not changed: it is not valid JSON", error);
   }
   const parts = isObject(document) ? [document.auths, document.credHelpers] : [null];
-  if (!isObject(document) || parts.some((each) => each !== undefined && !isObject(each))) throw fileFault(path, "is not in docker's form; it is left alone");
+  if (!isObject(document) || parts.some((each) => each !== undefined && !isObject(each)))
+    throw fileFault(path, "was not changed: it is not in docker's format");
   return document;
 };
 
@@ -105,8 +106,8 @@ export const checkRegistryFiles = (environment: Environment, host: string, by: R
   for (const file of readRegistryFiles(environment)) {
     const other = otherHelper(file, host, by);
     if (other === "") continue;
-    const way = by === "token" ? "; gantry login --docker-helper makes docker ask Gantry's own helper for this host" : "";
-    throw fileFault(file.path, `has credentials for ${host} kept by docker-credential-${other}${way}`);
+    const way = by === "token" ? ". To use Gantry's helper for this host, run gantry login --docker-helper" : "";
+    throw fileFault(file.path, `stores the credentials of ${host} with docker-credential-${other}${way}`);
   }
 };
 

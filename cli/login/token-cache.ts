@@ -31,7 +31,7 @@ const aliasPattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const audienceFolder = (environment: Environment, place: string | TokenPlace): string => {
   const { audience, alias }: TokenPlace = typeof place === "string" ? { audience: place } : place;
   if (alias !== undefined && (!aliasPattern.test(alias) || alias === "oidc-token" || alias === "refresh-token"))
-    throw new Fault("INVALID_ARGUMENT", `tokens cannot be kept as ${JSON.stringify(alias)}`);
+    throw new Fault("INVALID_ARGUMENT", `tokens cannot be stored as ${JSON.stringify(alias)}`);
   const slashed = audience.replaceAll("/", "-");
   const name = process.platform === "win32" ? slashed.replaceAll(/[:\\]/g, "-") : slashed;
   // An audience is a name here and must not lead anywhere else.

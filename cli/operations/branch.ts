@@ -19,18 +19,18 @@ const rows: readonly Row[] = commands.map(([domain, resource, verb, operation, s
 
 /** What a domain is about, in the list of all commands. */
 export const domainSummaries: Readonly<Record<string, string>> = {
-  iam: "groups, identities, roles and what binds them",
-  registry: "repos, tags, and what is known of images",
-  advisory: "advisories that are published, and their feeds",
-  vulnerabilities: "advisories with their history",
-  libraries: "library artifacts and requests for them",
-  events: "watch what happens; subscriptions and deliveries",
-  audit: "the audit log: entries, and whether it is whole",
-  deletions: "what was deleted: bring it back, or remove it for good",
-  sessions: "programs that you have signed in: list and revoke them",
-  auth: "what a token says; registering",
-  oidc: "exchanging tokens",
-  ping: "ask the server for an answer",
+  iam: "Groups, identities, roles and role bindings",
+  registry: "Repos, tags and image metadata",
+  advisory: "Published advisories and their feeds",
+  vulnerabilities: "Advisories, their history and coverage",
+  libraries: "Library artifacts and requests for them",
+  events: "Events, subscriptions and deliveries",
+  audit: "The audit log: entries and verification",
+  deletions: "Deleted resources: restore or purge them",
+  sessions: "Sessions of signed-in clients: list and revoke them",
+  auth: "Token validation and registration",
+  oidc: "Token exchange",
+  ping: "Check that the server responds",
 };
 
 const unique = (names: readonly string[]): string[] => [...new Set(names)];
@@ -68,10 +68,10 @@ const firstExample = (words: string, names: readonly string[]): string =>
 const wrongWord = (words: string, command: Command): string => {
   const [typed] = command.args;
   const names = command.commands.map((each) => each.name()).filter((name) => name !== "help");
-  if (typed === undefined) return `what of ${words}? ${names.join(", ")}; gantry ${words} --help tells more`;
+  if (typed === undefined) return `subcommand required: ${names.join(", ")}. Run gantry ${words} --help for details`;
   const nearest = nearestOf(typed, names);
   const proposal = nearest === undefined ? proposalElsewhere(typed) : ` (did you mean ${nearest}?)`;
-  return `there is no command ${JSON.stringify(`${words} ${typed}`)}${proposal}; gantry ${words} --help lists them`;
+  return `unknown command ${JSON.stringify(`${words} ${typed}`)}${proposal}. Run gantry ${words} --help for a list`;
 };
 
 /** Where a word stands in the tree that was typed without, or under, another: " (did you mean iam groups?)"; "" for none. */
@@ -98,7 +98,7 @@ const resourceHelp = (words: string, command: Command): string =>
       words,
       command.commands.map((each) => each.name()),
     )}\n`,
-    `  gantry ${words} VERB --help tells more.\n`,
+    `  Run gantry ${words} VERB --help for details.\n`,
   ].join("\n");
 
 /** The verbs of a resource; the one that is typed ready to run. */
@@ -116,15 +116,23 @@ const addVerbs = async (parent: Command, terminal: Terminal, domain: string, res
 const loadOperation = async (terminal: Terminal, name: string, words: string, operation: string): Promise<Command> => {
   const [{ operationCommand }, { methodByName }] = await Promise.all([import("./command.ts"), import("#contract/catalog.ts")]);
   const method = methodByName(operation);
-  if (method === undefined) throw new Error(`contract/gen/commands.ts names ${operation}, which does not exist: npm run gen`);
+  if (method === undefined) throw new Error(`contract/gen/commands.ts names the unknown operation ${operation}. Run npm run gen`);
   return operationCommand(terminal, name, words, method);
 };
 
 const isWordOf = (resource: string, typed: string | undefined): boolean => typed !== undefined && (typed === resource || aliasesOf(resource).includes(typed));
 
+/** The summary of a command, or the beginning of its description. */
+const commandSummary = (command: Command): string =>
+  command.summary() ||
+  command
+    .description()
+    .replace(/[,.:]\s.*$/s, "")
+    .replaceAll("\n", " ");
+
 const domainHelp = (domain: string, own: readonly Command[]): string => {
   const ownLines = own.map(
-    (command) => [command.name(), command.commands.length > 0 ? command.commands.map((each) => each.name()).join(", ") : command.summary()] as const,
+    (command) => [command.name(), command.commands.length > 0 ? command.commands.map((each) => each.name()).join(", ") : commandSummary(command)] as const,
   );
   const lines = resourcesOf(domain).map((resource) => [resource, unique([...verbRows(domain, resource).map(({ verb }) => verb)]).join(", ")] as const);
   const verbs = verbRows(domain, "").map(({ verb, summary }) => [verb, summary] as const);
@@ -144,7 +152,7 @@ const domainHelp = (domain: string, own: readonly Command[]): string => {
     `gantry ${domain} ${lines.length > 0 ? "RESOURCE VERB" : "VERB"}\n`,
     `${indentedRows(all)}\n`,
     `  Example:  ${example}\n`,
-    `  gantry ${domain} WORD --help tells more.\n`,
+    `  Run gantry ${domain} ${lines.length > 0 ? "RESOURCE" : "VERB"} --help for details.\n`,
   ].join("\n");
 };
 

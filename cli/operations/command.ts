@@ -87,9 +87,12 @@ const flagText = (flag: FieldFlag): string => {
   const { field } = flag;
   const known = field.enum === undefined ? [] : shortValues(field.enum);
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
-  const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: not)` : "";
-  const secret = isSecret(flag) ? " Not in the command line: @FILE, or - for standard input." : "";
-  return `${fieldText(flag)}${negation}${values}${secret}`.trim() || "see the reference";
+  const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: false)` : "";
+  const secret = isSecret(flag) ? " Pass it as @FILE, or - for standard input, to keep it off the command line." : "";
+  // One sentence is a phrase, as the other options have it: without its period.
+  const sentences = fieldText(flag);
+  const says = sentences.includes(". ") || values + secret !== "" ? sentences : sentences.replace(/\.$/, "");
+  return `${says}${negation}${values}${secret}`.trim() || "See the API reference";
 };
 
 /** A flag may be given several times; what is empty is given, too: it empties the field. */
@@ -112,31 +115,32 @@ const addFieldOption = (command: Command, flag: FieldFlag, shape: CommandShape):
 const addOwnOptions = (command: Command, shape: CommandShape): void => {
   const { kind, method, body } = shape;
   if (kind === "list") {
-    command.option("--limit <NUMBER>", "stop after so many (all of them)");
-    command.option("--watch", "then go on, and show each one that changes, as events tell");
+    command.option("--limit <NUMBER>", "Maximum number of results (default: all)");
+    command.option("--watch", "After the list, keep running and show each resource that changes");
   }
   const takesFile = kind !== "list" && kind !== "delete" && method.writes && (body !== undefined || method.http[0]?.body === "*");
-  if (takesFile) command.option("-f, --file <FILE>", "JSON or YAML, as get -o yaml gives it; - for standard input. What flags say comes before it");
+  if (takesFile) command.option("-f, --file <FILE>", "JSON or YAML file in the form of get -o yaml; - for standard input. Flags take precedence");
   if (kind === "delete") {
-    command.option("--yes", "do not ask");
-    command.option("--allow-missing", "what is not there is no failure");
+    command.option("--yes", "Skip the confirmation prompt");
+    command.option("--allow-missing", "Succeed if the resource does not exist");
   }
   if (method.writes) {
-    if (!method.credentials) command.option("--dry-run", kind === "update" ? "change nothing, and show what would change" : "try it, and change nothing");
-    if (kind === "update" || kind === "delete") command.option("--if-match <ETAG>", "only while the resource is as this ETag says");
-    command.option("--idempotency-key <KEY>", "two calls with the same key are one");
+    if (!method.credentials)
+      command.option("--dry-run", kind === "update" ? "Show what would change, without changing it" : "Validate the request without changing anything");
+    if (kind === "update" || kind === "delete") command.option("--if-match <ETAG>", "Fail unless the resource still has this ETag");
+    command.option("--idempotency-key <KEY>", "Apply requests with the same key only once");
   }
   if (kind !== "file") {
-    const output = new Option("-o, --output <FORMAT>", `${outputFormats.join(", ")} (table)`);
+    const output = new Option("-o, --output <FORMAT>", `${outputFormats.join(", ")} (default: table)`);
     output.argChoices = [...outputFormats];
     command.addOption(output);
-    command.option("--columns <NAME,…>", "of table, wide and csv: these fields, by their JSON names with dots");
+    command.option("--columns <NAME,…>", "Columns of table, wide and csv: JSON names of fields, with dots");
   }
-  command.option("--server <URL>", "the server (GANTRY_SERVER, the current context, this machine's own)");
-  command.option("--context <NAME>", "the context: server, organization and identity under a name");
-  command.option("--timeout <TIME>", "how long the server may take: 30s, 5m");
-  command.option("--no-input", "ask nothing");
-  command.option("--color <WHEN>", "always, never or auto: on a terminal (auto)");
+  command.option("--server <URL>", "Server address (default: GANTRY_SERVER, the context's server, or the local server)");
+  command.option("--context <NAME>", "Context to use (default: GANTRY_CONTEXT, or the current context)");
+  command.option("--timeout <TIME>", "Time limit, such as 30s or 5m");
+  command.option("--no-input", "Never prompt");
+  command.option("--color <WHEN>", "always, never or auto (default: auto, only on a terminal)");
   command.addOption(new Option("--no-color").hideHelp());
 };
 
@@ -210,7 +214,7 @@ const examplesOf = (words: string, shape: CommandShape): string[] => {
 
 const notesOf = (words: string, shape: CommandShape): string => {
   const takesNames = [...shape.positionals, ...shape.flags].some((flag) => messageReferredTo(flag, shape) !== undefined);
-  const naming = "A resource is named by its uid, by its name where one alone has it, or by its path of names: acme/team/app.\n\n";
+  const naming = "Name a resource by its uid, by its name if that is unique, or by its path of names: acme/team/app.\n\n";
   return `${takesNames ? naming : ""}${exitStatusText}\n\nExamples:\n${examplesOf(words, shape)
     .map((line) => `  ${line}`)
     .join("\n")}`;
@@ -250,8 +254,8 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
   const { kind, positionals, flags } = shape;
   const description = wrapped(contractTexts[method.name] ?? `${method.rpc} of ${method.service}.`, 100);
   const usage = usageOf(shape);
-  const wanted = positionals.length === 0 ? "no arguments besides its options" : positionals.map((flag) => positionalName(flag, shape)).join(" ");
-  const wrongArguments = `${words} takes ${wanted}; gantry ${words} --help shows how`;
+  const wanted = positionals.length === 0 ? "no arguments, only options" : positionals.map((flag) => positionalName(flag, shape)).join(" ");
+  const wrongArguments = `${words} takes ${wanted}. Run gantry ${words} --help for usage`;
   const command = newCommand({ name, usage, description, notes: notesOf(words, shape), wrongArguments });
   // An update may have it from its file.
   for (const flag of positionals) {
@@ -263,8 +267,8 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
   for (const flag of flags) addFieldOption(draft, flag, shape);
   for (const { name: list } of listFlags(shape))
     for (const [word, text] of [
-      ["add", "add these to the list"],
-      ["remove", "take these from the list"],
+      ["add", "Add entries to the list"],
+      ["remove", "Remove entries from the list"],
     ] as const)
       draft.addOption(new Option(`--${word}-${list} <VALUE,…>`, text).argParser(collectValue));
   if (takesPresets(method)) addPresetOptions(draft);

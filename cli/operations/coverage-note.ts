@@ -22,8 +22,8 @@ export const coverageNote = (answer: JsonObject): string | undefined => {
   const { coverage: statement } = answer;
   if (!isObject(statement)) return undefined;
   const [images, unjudged] = [count(statement, "imageCount"), count(statement, "unjudgedImageCount")];
-  if (images === 0) return "coverage: there are no images";
-  if (unjudged === 0) return `coverage: sources judge all ${images} images`;
+  if (images === 0) return "coverage: no images";
+  if (unjudged === 0) return `coverage: sources cover all ${images} images`;
   const ecosystems = objectList(statement, "ecosystems");
   const further = ecosystems.length - namedMax + count(statement, "furtherEcosystemCount");
   const unread = objectList(statement, "images").some((image) => text(image, "reason") !== "UNJUDGED_REASON_ECOSYSTEMS");
@@ -32,5 +32,5 @@ export const coverageNote = (answer: JsonObject): string | undefined => {
     ...(further > 0 ? [`${further} more`] : []),
     ...(unread ? ["images without known packages"] : []),
   ];
-  return `coverage: ${unjudged} of ${images} images have something that no source judges: ${what.join(", ")}; gantry vulnerabilities coverage tells more`;
+  return `coverage: sources do not fully cover ${unjudged} of ${images} images: ${what.join(", ")}. Run gantry vulnerabilities coverage for details`;
 };

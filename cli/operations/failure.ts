@@ -87,8 +87,7 @@ const remarksOf = (thrown: unknown, context: FailureContext): string[] => {
   if (!(thrown instanceof ApiError)) return [];
   const { credential, server, serverOrigin } = context;
   const refused = thrown.code === "UNAUTHENTICATED" || thrown.code === "PERMISSION_DENIED";
-  const asked =
-    refused && credential !== undefined && server !== undefined ? [`${server} (${serverOrigin}) was asked with ${credential.replace(/,$/, "")}`] : [];
+  const asked = refused && credential !== undefined && server !== undefined ? [`sent to ${server} (${serverOrigin}) with ${credential.replace(/,$/, "")}`] : [];
   const again = thrown.retryDelayMs === undefined ? [] : [waitText(thrown.retryDelayMs)];
   return [...asked, ...again, ...(thrown.requestId === undefined ? [] : [`request ${thrown.requestId}`])];
 };
@@ -105,7 +104,7 @@ export const failureText = (thrown: unknown, context: FailureContext): string =>
   const required = [...missing].map(({ name }) => `--${name}`);
   const wrong = violations.filter(({ field }) => missingFlag(field, context) === undefined);
   // Each violation has its line, so that the first need not say one of them.
-  const first = wrong.length > 0 ? "the server does not take these values" : required.length > 0 ? requiredText(required) : message;
+  const first = wrong.length > 0 ? "the server rejected these values" : required.length > 0 ? requiredText(required) : message;
   const lines = [
     `gantry: ${onItsLines(first)}`,
     ...wrong.map(({ field, description }) => `  ${onOneLine(`${flagOfViolation(field, context)}: ${description}`)}`),

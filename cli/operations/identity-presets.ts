@@ -68,25 +68,25 @@ const withListed = (value: string, before: readonly string[] | undefined): reado
 /** The flags of `iam identities create` beside those of its fields. */
 export const addPresetOptions = (command: Command): void => {
   for (const [flags, says] of [
-    ["--github <OWNER/REPO>", "jobs of GitHub Actions of this repository; with the numbers, acme@4000001/shop@700000001,\nof no later one of its name"],
-    ["--gitlab <GROUP/PROJECT>", "jobs of GitLab CI of this project"],
-    ["--kubernetes <NAMESPACE/ACCOUNT>", "pods with this service account; needs --issuer, the cluster's"],
-    ["--jenkins <URL>", "builds of the Jenkins job at this address"],
-    ["--buildkite <ORG/PIPELINE>", "jobs of this Buildkite pipeline"],
-    ["--aws-role <ARN>", "whatever runs with this AWS role"],
-    ["--issuer <URL>", "who signs the tokens, where it is not the system's own address"],
-    ["--ref <REF>", "the branch: main or refs/heads/main; or the tag: refs/tags/v1"],
-    ["--ref-type <TYPE>", "GitLab: branch or tag (branch)"],
-    ["--environment <NAME>", "GitHub: jobs that name this environment"],
-    ["--event <NAME>", "GitHub: what has started the workflow; any: whatever it was (push, with --ref)"],
-    ["--project-id <NUMBER>", "GitLab: the project's number, which no later one of its name has"],
-    ["--pipeline-id <ID>", "Buildkite: the pipeline's id, which no later one of its name has"],
-    ["--organization-id <ID>", "Buildkite: the organization's id"],
-    ["--aws-role-id <ID>", "AWS: the role's id (AROA…), which no later one of its name has"],
+    ["--github <OWNER/REPO>", "GitHub Actions jobs of this repository; with IDs (acme@4000001/shop@700000001), of no other one"],
+    ["--gitlab <GROUP/PROJECT>", "GitLab CI jobs of this project"],
+    ["--kubernetes <NAMESPACE/ACCOUNT>", "Pods with this service account; requires --issuer, the cluster's issuer"],
+    ["--jenkins <URL>", "Builds of the Jenkins job at this URL"],
+    ["--buildkite <ORG/PIPELINE>", "Jobs of this Buildkite pipeline"],
+    ["--aws-role <ARN>", "Workloads with this AWS role"],
+    ["--issuer <URL>", "Issuer of the tokens (default: the system's own address)"],
+    ["--ref <REF>", "Branch (main or refs/heads/main) or tag (refs/tags/v1)"],
+    ["--ref-type <TYPE>", "GitLab: branch or tag (default: branch)"],
+    ["--environment <NAME>", "GitHub: jobs that use this environment"],
+    ["--event <NAME>", "GitHub: event that started the workflow, or any (default: push with --ref)"],
+    ["--project-id <NUMBER>", "GitLab: project ID, to exclude a later project with the same name"],
+    ["--pipeline-id <ID>", "Buildkite: pipeline ID, to exclude a later pipeline with the same name"],
+    ["--organization-id <ID>", "Buildkite: organization ID"],
+    ["--aws-role-id <ID>", "AWS: role ID (AROA…), to exclude a later role with the same name"],
   ] as const)
     command.option(flags, says);
-  command.option("--pull-request", "GitHub: jobs that run for a pull request");
-  command.addOption(new Option("--role <ROLE,…>", "binds the identity to these roles in its group, too").argParser(withListed));
+  command.option("--pull-request", "GitHub: jobs of pull requests");
+  command.addOption(new Option("--role <ROLE,…>", "Also bind the identity to these roles in its group").argParser(withListed));
 };
 
 /** What means itself in a pattern. */
@@ -105,7 +105,7 @@ const fullRef = (ref: string): string => (ref.startsWith("refs/") ? ref : `refs/
 
 const issuerOf = (issuer: string | undefined, otherwise: string): string => {
   const url = URL.parse(issuer ?? otherwise);
-  if (url?.protocol !== "https:" && url?.protocol !== "http:") throw wrongUsage(`--issuer must be the issuer's address, not ${JSON.stringify(issuer)}`);
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") throw wrongUsage(`--issuer must be an http or https URL, not ${JSON.stringify(issuer)}`);
   return issuer ?? otherwise;
 };
 
@@ -116,7 +116,7 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
     /^([\w.-]+)(?:@(\d+))?\/([\w.-]+)(?:@(\d+))?$/,
     "OWNER/REPO, or OWNER@NUMBER/REPO@NUMBER",
   );
-  if ((ownerId === undefined) !== (repoId === undefined)) throw wrongUsage("--github has one number of two: OWNER@NUMBER/REPO@NUMBER");
+  if ((ownerId === undefined) !== (repoId === undefined)) throw wrongUsage("--github must have both IDs or none: OWNER@NUMBER/REPO@NUMBER");
   const [job, where] =
     environment !== undefined
       ? [`environment:${environment}`, `environment ${environment}`]
@@ -125,8 +125,8 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
         : ref !== undefined
           ? [`ref:${fullRef(ref)}`, ref]
           : [undefined, undefined];
-  if (job === undefined) throw wrongUsage("--github needs --ref, --environment or --pull-request: which jobs of the repository");
-  if (pullRequest && (ref !== undefined || environment !== undefined)) throw wrongUsage("--pull-request stands without --ref and --environment");
+  if (job === undefined) throw wrongUsage("--github requires --ref, --environment or --pull-request, to select jobs of the repository");
+  if (pullRequest && (ref !== undefined || environment !== undefined)) throw wrongUsage("--pull-request cannot be used with --ref or --environment");
   const started = event === "any" ? undefined : (event ?? (environment === undefined && !pullRequest ? "push" : undefined));
   const claims = {
     ...(repoId === undefined || ownerId === undefined ? {} : { repository_id: repoId, repository_owner_id: ownerId }),
@@ -145,13 +145,13 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
     remarks: [
       ...(repoId === undefined
         ? [
-            `Whoever takes the names ${owner} and ${repo} after you would be let in, and a repository whose subjects have numbers is not. ` +
-              "With both numbers neither is so: " +
+            `A later owner of the names ${owner} and ${repo} could use this identity, and token subjects with IDs do not match. ` +
+              "To avoid both, pass the IDs: " +
               `gh api repos/${owner}/${repo} -q '"--github ${owner}@\\(.owner.id)/${repo}@\\(.id)"'`,
           ]
         : []),
       ...(environment !== undefined && ref === undefined
-        ? ["Every branch that the environment's own rules let in may use it; --ref matches one branch, too."]
+        ? ["Any branch that the environment's rules allow can use this identity. To match one branch, add --ref."]
         : []),
     ],
   };
@@ -159,7 +159,7 @@ const githubPreset = (repository: string, { issuer, ref, environment, pullReques
 
 const gitlabPreset = (project: string, { issuer, ref, refType = "branch", projectId }: PresetOptions): Preset => {
   parsed("--gitlab", project, /^[\w.-]+(?:\/[\w.-]+)+$/, "GROUP/PROJECT");
-  if (ref === undefined) throw wrongUsage("--gitlab needs --ref: which branch, or with --ref-type tag which tag");
+  if (ref === undefined) throw wrongUsage("--gitlab requires --ref: a branch, or a tag with --ref-type tag");
   if (refType !== "branch" && refType !== "tag") throw wrongUsage(`--ref-type must be branch or tag, not ${JSON.stringify(refType)}`);
   const name = ref.replace(/^refs\/(?:heads|tags)\//, "");
   return {
@@ -172,19 +172,19 @@ const gitlabPreset = (project: string, { issuer, ref, refType = "branch", projec
       },
     },
     remarks: [
-      `The ${refType} must be a protected one; --claim-match-claims ref_protected=false matches one that is not.`,
-      ...(projectId === undefined ? ["Whoever makes a project at this path after yours is gone would be let in; --project-id matches yours alone."] : []),
+      `The ${refType} must be protected. To match one that is not, add --claim-match-claims ref_protected=false.`,
+      ...(projectId === undefined ? ["A later project at this path could use this identity. To match only this project, add --project-id."] : []),
     ],
   };
 };
 
 const kubernetesPreset = (account: string, { issuer }: PresetOptions): Preset => {
   const [, namespace = "", name = ""] = parsed("--kubernetes", account, /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/, "NAMESPACE/SERVICEACCOUNT");
-  if (issuer === undefined) throw wrongUsage("--kubernetes needs --issuer: kubectl get --raw /.well-known/openid-configuration | jq -r .issuer");
+  if (issuer === undefined) throw wrongUsage("--kubernetes requires --issuer. To find it: kubectl get --raw /.well-known/openid-configuration | jq -r .issuer");
   return {
     name: `kubernetes ${account}`,
     match: { claimMatch: { issuer: issuerOf(issuer, ""), subject: `system:serviceaccount:${namespace}:${name}` } },
-    remarks: [`Whoever may make pods in the namespace ${namespace} may use it.`],
+    remarks: [`Every user who can create pods in the namespace ${namespace} can use this identity.`],
   };
 };
 
@@ -192,7 +192,7 @@ const jenkinsPreset = (job: string, { issuer }: PresetOptions): Preset => {
   const url = URL.parse(job);
   const at = url?.pathname.indexOf("/job/") ?? -1;
   if (url === null || !/^https?:$/.test(url.protocol) || at < 0 || url.search + url.hash !== "")
-    throw wrongUsage(`--jenkins must be the address of a job, such as https://jenkins.example.com/job/shop/, not ${JSON.stringify(job)}`);
+    throw wrongUsage(`--jenkins must be the URL of a job, such as https://jenkins.example.com/job/shop/, not ${JSON.stringify(job)}`);
   return {
     name: `jenkins ${decodeURI(url.pathname.slice(at + 1))
       .replaceAll(/\/?job\//g, "/")
@@ -210,7 +210,7 @@ const jenkinsPreset = (job: string, { issuer }: PresetOptions): Preset => {
 
 const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: PresetOptions): Preset => {
   const [, organization = "", slug = ""] = parsed("--buildkite", pipeline, /^([\w-]+)\/([\w-]+)$/, "ORG/PIPELINE");
-  if (ref === undefined) throw wrongUsage("--buildkite needs --ref: which branch");
+  if (ref === undefined) throw wrongUsage("--buildkite requires --ref: a branch");
   const branch = ref.replace(/^refs\/heads\//, "");
   const own = organizationId === undefined ? {} : { organization_id: organizationId };
   const issuer = "https://agent.buildkite.com";
@@ -219,7 +219,7 @@ const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: 
     return {
       name,
       match: { claimMatch: { issuer, subject: pipelineId, claims: { ...own, build_branch: branch } } },
-      remarks: [`The job asks for its token with --subject-claim pipeline_id${organizationId === undefined ? "" : " --claim organization_id"}.`],
+      remarks: [`The job must request its token with --subject-claim pipeline_id${organizationId === undefined ? "" : " --claim organization_id"}.`],
     };
   return {
     name,
@@ -231,7 +231,7 @@ const buildkitePreset = (pipeline: string, { ref, pipelineId, organizationId }: 
         claims: { organization_slug: organization, pipeline_slug: slug, ...own, build_branch: branch },
       },
     },
-    remarks: ["Whoever takes these names after you would be let in; --pipeline-id matches your pipeline alone."],
+    remarks: ["A later owner of these names could use this identity. To match only this pipeline, add --pipeline-id."],
   };
 };
 
@@ -242,7 +242,7 @@ const awsPreset = (arn: string, { awsRoleId }: PresetOptions): Preset => {
     /^arn:(aws[a-z-]*):iam::(\d{12}):role\/([\w+=,.@/-]+)$/,
     "the ARN of a role, such as arn:aws:iam::123456789012:role/deployer",
   );
-  if (awsRoleId !== undefined) parsed("--aws-role-id", awsRoleId, /^AROA[A-Z0-9]+$/, "the id of a role, AROA…");
+  if (awsRoleId !== undefined) parsed("--aws-role-id", awsRoleId, /^AROA[A-Z0-9]+$/, "a role ID such as AROA…");
   // Whoever assumes a role names the session; its path is in no caller's ARN.
   const role = path.split("/").at(-1) ?? "";
   const session = "[\\w+=,.@-]+";
@@ -255,7 +255,7 @@ const awsPreset = (arn: string, { awsRoleId }: PresetOptions): Preset => {
         userIdPattern: wholly(`${awsRoleId ?? "AROA[A-Z0-9]+"}:${session}`),
       },
     },
-    remarks: awsRoleId === undefined ? [`A role that is made anew under the name ${role} would be let in; --aws-role-id matches this one alone.`] : [],
+    remarks: awsRoleId === undefined ? [`A later role with the name ${role} could use this identity. To match only this role, add --aws-role-id.`] : [],
   };
 };
 
@@ -271,19 +271,17 @@ const presets: Readonly<Record<System, (value: string, options: PresetOptions) =
 /** What the flags ask for; undefined where they name no system. Throws for those that contradict each other. */
 export const readPreset = (options: PresetOptions): Preset | undefined => {
   const [system, another] = systems.filter((each) => options[each] !== undefined);
-  if (system !== undefined && another !== undefined) throw wrongUsage(`choose one of ${flagOf(system)} and ${flagOf(another)}`);
+  if (system !== undefined && another !== undefined) throw wrongUsage(`${flagOf(system)} and ${flagOf(another)} cannot be used together`);
   const known = system === undefined ? [] : optionsOf[system];
   const stray = [...new Set(Object.values(optionsOf).flat())].find((name) => options[name] !== undefined && !known.includes(name));
   if (stray !== undefined)
     throw wrongUsage(
-      `${flagOf(stray)} ${
-        system === undefined
-          ? `goes with ${systems
-              .filter((each) => optionsOf[each].includes(stray))
-              .map(flagOf)
-              .join(", ")}`
-          : `says nothing of ${flagOf(system)}`
-      }`,
+      system === undefined
+        ? `${flagOf(stray)} requires ${systems
+            .filter((each) => optionsOf[each].includes(stray))
+            .map(flagOf)
+            .join(" or ")}`
+        : `${flagOf(stray)} does not apply to ${flagOf(system)}`,
     );
   return system === undefined ? undefined : presets[system](options[system] ?? "", options);
 };
@@ -345,8 +343,8 @@ const bindRoles = async ({ client, signal, note, terminal }: Session, identity: 
     } catch (thrown) {
       signal.throwIfAborted();
       const missing = roles.slice(index);
-      note(`gantry: the identity ${identityUid} is made, and not bound: ${onOneLine(thrown instanceof Error ? thrown.message : String(thrown))}`);
-      note("This finishes it:");
+      note(`gantry: the identity ${identityUid} was created but not bound: ${onOneLine(thrown instanceof Error ? thrown.message : String(thrown))}`);
+      note("To finish, run:");
       for (const each of missing) note(`  gantry iam role-bindings create --parent ${parent} --identity-uid ${identityUid} --role-uid ${each}`);
       terminal.status = exitStatus.partly;
       return;
@@ -367,6 +365,6 @@ export const runCreateIdentity = async (
   const draft = part(request, "identity");
   const identity = preset === undefined ? draft : withPreset(draft, preset);
   const made = await runCall(session, shape, { request: { ...request, identity }, paths: [] }, write);
-  if (preset !== undefined) for (const line of ["It takes tokens of which", ...presetLines(identity), ...preset.remarks]) session.note(line);
+  if (preset !== undefined) for (const line of ["Tokens must match:", ...presetLines(identity), ...preset.remarks]) session.note(line);
   if (!write.dryRun) await bindRoles(session, made, text(request, "parent"), roles);
 };

@@ -19,7 +19,7 @@ export interface ListOptions {
 
 const readLimit = (limit: string | undefined): number => {
   if (limit === undefined) return Number.POSITIVE_INFINITY;
-  if (!/^\d{1,9}$/.test(limit) || Number(limit) === 0) throw wrongUsage(`--limit must be a number from 1 on, not ${JSON.stringify(limit)}`);
+  if (!/^\d{1,9}$/.test(limit) || Number(limit) === 0) throw wrongUsage(`--limit must be a number of at least 1, not ${JSON.stringify(limit)}`);
   return Number(limit);
 };
 
@@ -42,9 +42,9 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
   const { client, output, signal, note, terminal } = session;
   const { method, listed } = shape;
   const message: MessageFact | undefined = listed?.message;
-  if (listed === undefined || message === undefined) throw new Error(`${method.name} lists nothing`);
+  if (listed === undefined || message === undefined) throw new Error(`${method.name} is not a list`);
   const most = readLimit(limit);
-  if (watch && !["table", "wide", "jsonl"].includes(output.format)) throw wrongUsage("--watch goes on, so that it writes lines: -o table, wide or jsonl");
+  if (watch && !["table", "wide", "jsonl"].includes(output.format)) throw wrongUsage("--watch requires -o table, wide or jsonl");
   // From before the list was read: what changes meanwhile is told, and not missed.
   const changes = watch ? await watchChanges(session, shape, request) : undefined;
   const sorted = isByName(request, shape, output.format);
@@ -72,8 +72,8 @@ export const runList = async (session: Session, shape: CommandShape, request: Js
     bar.end();
   }
   await printer.end(besides(first ?? {}, listed.json));
-  if (isCut) note(total === undefined ? `${count}, and there are more` : `${count} of ${total}`);
-  if (count === 0 && terminal.err.isTTY && ["table", "wide", "tree"].includes(output.format)) note("there are none");
+  if (isCut) note(total === undefined ? `${count} shown, more available` : `${count} of ${total}`);
+  if (count === 0 && terminal.err.isTTY && ["table", "wide", "tree"].includes(output.format)) note("no results");
   const coverage = coverageNote(first ?? {});
   if (coverage !== undefined && !["json", "yaml"].includes(output.format)) note(coverage);
   await changes?.follow(message);

@@ -142,7 +142,7 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     const more = found.length > listedMax ? `\n  and ${found.length - listedMax} more` : "";
     return new Fault(
       "INVALID_ARGUMENT",
-      `${label(option)}${JSON.stringify(value)} is the name of ${found.length} ${nounOf(message)}s; say which by its uid:${lines.join("")}${more}`,
+      `${label(option)}${nounOf(message)} ${JSON.stringify(value)} is ambiguous: ${found.length} have this name. Use a uid:${lines.join("")}${more}`,
     );
   };
 

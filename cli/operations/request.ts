@@ -29,7 +29,7 @@ export const contentReader =
     let handle: FileHandle | undefined;
     try {
       handle = await open(file);
-      if ((await handle.stat()).size > limits.requestFileBytesMax) throw new Error(`it has more than ${limits.requestFileBytesMax} bytes`);
+      if ((await handle.stat()).size > limits.requestFileBytesMax) throw new Error(`the file is larger than ${limits.requestFileBytesMax} bytes`);
       return await handle.readFile("utf8");
     } catch (cause) {
       throw new Fault("FAILED_PRECONDITION", `${option}: ${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
@@ -150,7 +150,7 @@ export const buildRequest = async (building: Building): Promise<BuiltRequest> =>
   for (const [index, positional] of positionals.entries()) {
     const fromDocument = positional.path.length > 1 ? document[positional.path.at(-1) ?? ""] : undefined;
     const value = given.positionals[index] ?? (typeof fromDocument === "string" ? fromDocument : undefined);
-    if (value === undefined) throw wrongUsage(`${positional.name} is missing: name the resource, or let --file say it`);
+    if (value === undefined) throw wrongUsage(`${positional.name} is required. Name the resource, or pass a --file that has it`);
     setAt(request, positional.path, await resolved("", positional, value, building));
   }
   const paths = body?.message !== undefined && kind === "update" ? leafPaths(body.message, withoutOutput(body.message, document, true)) : [];

@@ -81,7 +81,7 @@ const clientFor = (method: MethodFact, context: FoundContext, timeoutMs: number 
 
 const formatOf = (options: SessionOptions, context: FoundContext | undefined): OutputFormat => {
   if (options.output !== undefined) return readFormat("--output", options.output);
-  return context?.output === undefined ? "table" : readFormat("the output of GANTRY_OUTPUT or of the context", context.output);
+  return context?.output === undefined ? "table" : readFormat("the output format of GANTRY_OUTPUT or the context", context.output);
 };
 
 /** What --output alone says, before anything else could be wrong. */

@@ -33,7 +33,7 @@ const readTime = (option: string, value: string, nowMs: number): string => {
 /** "90m", "30d", "5400s" as seconds. */
 const readSeconds = (option: string, value: string): string => {
   const [, count, unit = ""] = /^(\d{1,12}(?:\.\d{1,9})?)([smhdw])$/.exec(value) ?? [];
-  if (count === undefined) throw wrong(option, "a length of time such as 90m, 12h or 30d", value);
+  if (count === undefined) throw wrong(option, "a duration such as 90m, 12h or 30d", value);
   return unit === "s" ? `${count}s` : `${(Number(count) * (unitMs[unit] ?? 0)) / 1000}s`;
 };
 
@@ -44,7 +44,7 @@ const readEnum = (option: string, { enum: fact }: FieldFact, value: string): str
   for (const name of fact.numbers.keys()) if (written(shortValue(fact, name)) === wanted) return name;
   const known = shortValues(fact);
   const nearest = nearestOf(wanted, known);
-  const all = known.length > shownValuesMax ? "one of the values that the reference names" : `one of ${known.join(", ")}`;
+  const all = known.length > shownValuesMax ? "one of the values in the API reference" : `one of ${known.join(", ")}`;
   throw wrongUsage(`${option} must be ${all}, not ${JSON.stringify(value)}${nearest === undefined ? "" : ` (did you mean ${nearest}?)`}`);
 };
 
@@ -52,7 +52,7 @@ const readEnum = (option: string, { enum: fact }: FieldFact, value: string): str
 const readStructure = async (option: string, content: string): Promise<Json> => {
   const { parseStructured } = await import("../output/yaml.ts");
   const { value, problem } = parseStructured(content);
-  if (problem !== undefined || value === undefined) throw wrongUsage(`${option} must be JSON or YAML: ${problem ?? "there is nothing in it"}`);
+  if (problem !== undefined || value === undefined) throw wrongUsage(`${option} must be JSON or YAML: ${problem ?? "it is empty"}`);
   return value;
 };
 
@@ -136,6 +136,6 @@ export const readValue = async (option: string, field: FieldFact, values: readon
   if (field.shape === "list") return readListValue(option, field, values, reader);
   if (field.shape === "map") return readMapValue(option, field, values, reader);
   const [value = "", ...others] = values;
-  if (others.length > 0) throw wrongUsage(`${option} is given ${values.length} times, and holds one value`);
+  if (others.length > 0) throw wrongUsage(`${option} must be given once, not ${values.length} times`);
   return readEntry(option, field, value, reader);
 };

@@ -40,7 +40,7 @@ export const watchChanges = async (session: Session, shape: CommandShape, reques
   const takesUids = method.input.byName.get("uidp")?.message?.byName.has("ids") === true;
   const isEventList = listed?.message === messageByName("gantry.events.v1.Event");
   if (events === undefined || (!isEventList && (types.size === 0 || !takesUids)))
-    throw wrongUsage("--watch is not for this list: no events tell of what it lists");
+    throw wrongUsage("--watch does not apply to this list: its resources have no events");
   const filter: JsonObject = isEventList ? request : { types: [...types.keys()] };
   const place = text(part(request, "uidp"), "descendantsOf");
   const asked: JsonObject = place === "" || isEventList ? filter : { ...filter, uidp: { descendantsOf: place } };

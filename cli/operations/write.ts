@@ -32,7 +32,7 @@ export const runCall = async (session: Session, shape: CommandShape, { request }
   const { dryRun, ...rest } = options;
   const { ifMatch, idempotencyKey } = rest;
   const reply = await client.call(method, request, { signal, ifMatch, idempotencyKey, ...(dryRun ? { validateOnly: true } : {}) });
-  if (dryRun) note("tried, and not done");
+  if (dryRun) note("dry run: nothing was changed");
   if (answersNothing(method) && !isForPrograms(output.format)) {
     if (!dryRun && terminal.err.isTTY) note("done");
     return reply;
@@ -66,7 +66,7 @@ export const runUpdate = async (
 ): Promise<void> => {
   const { client, signal, output, note } = session;
   const { method, body, positionals } = shape;
-  if (paths.length === 0 && edits.length === 0) throw wrongUsage("there is nothing to change: give a field by its flag, or a file by --file");
+  if (paths.length === 0 && edits.length === 0) throw wrongUsage("no changes given. Pass the flag of a field, or --file");
   const message = body?.message;
   const reader = message === undefined ? undefined : readerOf(message);
   const uid = positionals[0] === undefined ? "" : text(valueAt(request, positionals[0].path), positionals[0].path.at(-1) ?? "");
@@ -89,7 +89,7 @@ export const runUpdate = async (
   const isForPeople = output.format === "table" || output.format === "wide";
   if (before === undefined || !isForPeople) await printResource(output, method.output, reply);
   else await output.write(changeReport(before.reply, reply) || "");
-  note("tried, and not done");
+  note("dry run: nothing was changed");
 };
 
 /** What a deletion takes along: by the contract, whose name is listed for people. */
@@ -115,15 +115,15 @@ const confirm = async (session: Session, message: MessageFact, uid: string, reso
   const name = shownName(resource);
   const where = `${context.server}${context.name === undefined ? "" : ` (context ${context.name})`}`;
   const what = `Delete the ${noun} ${name === "" ? onOneLine(uid) : `${name} (${onOneLine(uid)})`} at ${where}`;
-  const question = `${what}?${along.length > 0 ? `\n  What it has goes along: ${along.join(", ")}.` : ""}`;
+  const question = `${what}?${along.length > 0 ? `\n  This also deletes its ${along.join(", ")}.` : ""}`;
   // A whole organization goes with one letter too easily.
   if (isGroup(message) && name !== "") {
-    const typed = await askLine(terminal, `${question}\nType its name to delete it: `, signal);
-    if (typed !== text(resource, "name")) throw declined("that is not its name; nothing is deleted");
+    const typed = await askLine(terminal, `${question}\nType its name to confirm: `, signal);
+    if (typed !== text(resource, "name")) throw declined("the name does not match. Nothing was deleted");
     return;
   }
   const typed = await askLine(terminal, `${question}\n[y/N] `, signal);
-  if (!/^y(?:es)?$/i.test(typed)) throw declined("nothing is deleted");
+  if (!/^y(?:es)?$/i.test(typed)) throw declined("deletion declined. Nothing was deleted");
 };
 
 /** Deletes each of them. Of several some may fail: then the status says partly. */
@@ -138,8 +138,7 @@ export const runDelete = async (
   const { method, positionals } = shape;
   const message = resourceOf(shape);
   const reader = readerOf(message);
-  if (!options.yes && !options.dryRun && !asks)
-    throw declined(`a deletion has to be confirmed, and nobody is there to ask: give --yes to delete ${values.length === 1 ? "it" : "them"}`);
+  if (!options.yes && !options.dryRun && !asks) throw declined("confirmation required. Re-run with --yes");
   const deleteOne = async (value: string): Promise<void> => {
     try {
       const request = await build(value);
@@ -155,7 +154,7 @@ export const runDelete = async (
       else note(`${dryRun ? "would be deleted" : "deleted"}: ${onOneLine(value === uid ? uid : `${value} (${uid})`)}`);
     } catch (thrown) {
       if (!options.allowMissing || exitStatusOf(thrown) !== exitStatus.notFound) throw thrown;
-      note(`not there: ${onOneLine(value)}`);
+      note(`not found: ${onOneLine(value)}`);
     }
   };
   let failure: unknown;
@@ -190,7 +189,6 @@ export const runDelete = async (
 export const runFile = async (session: Session, { method }: CommandShape, request: JsonObject): Promise<void> => {
   const { client, signal, output } = session;
   const file = await client.file(method, request, { signal });
-  if (output.out.isTTY && !/^text\/|json|xml/.test(file.type))
-    throw wrongUsage(`this is a file of ${file.type}, which no terminal shows: write it into a file with > FILE`);
+  if (output.out.isTTY && !/^text\/|json|xml/.test(file.type)) throw wrongUsage(`a terminal cannot show a file of type ${file.type}. Redirect it with > FILE`);
   for await (const bytes of file.bytes) await output.write(bytes);
 };

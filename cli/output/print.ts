@@ -30,7 +30,8 @@ export interface Output {
 const chosenColumns = ({ format, columns }: Output, message: MessageFact): readonly Column[] => {
   if (columns === undefined) return columnsOf(message, format === "wide" || format === "csv");
   const { columns: found, unknown } = columnsByName(message, columns);
-  if (unknown.length > 0) throw wrongUsage(`--columns: there is no ${unknown.join(", ")}; there are ${message.fields.map(({ json }) => json).join(", ")}`);
+  if (unknown.length > 0)
+    throw wrongUsage(`--columns: unknown field ${unknown.join(", ")}. Known fields: ${message.fields.map(({ json }) => json).join(", ")}`);
   return found;
 };
 
@@ -39,7 +40,7 @@ const formsWithColumns: readonly OutputFormat[] = ["table", "wide", "csv"];
 /** Throws where columns are asked for that the form does not have, or the resource. */
 const checkColumns = (output: Output, message: MessageFact): void => {
   if (output.columns === undefined) return;
-  if (!formsWithColumns.includes(output.format)) throw wrongUsage(`--columns is for -o ${formsWithColumns.join(", ")}`);
+  if (!formsWithColumns.includes(output.format)) throw wrongUsage(`--columns requires -o ${formsWithColumns.join(" or ")}`);
   chosenColumns(output, message);
 };
 

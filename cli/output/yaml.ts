@@ -33,7 +33,7 @@ export const parseStructured = (content: string): ReadDocument => {
   try {
     // Keys are texts: `1: x` is no JSON.
     if (isMap(document.contents) && document.contents.items.some(({ key }) => isScalar(key) && typeof key.value !== "string"))
-      return { value: undefined, problem: "a key is no text" };
+      return { value: undefined, problem: "a key must be text" };
     return { value: document.toJS({ maxAliasCount: 0 }) as Json, problem: undefined };
   } catch (error) {
     return { value: undefined, problem: error instanceof Error ? error.message : String(error) };

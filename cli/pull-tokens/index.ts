@@ -135,10 +135,10 @@ export const listPullTokens = async (client: Api, server: string, group: string 
 
 /** Deletes the identity, and its bindings with it: the token counts no longer with the next request. */
 export const revokePullToken = async (client: Api, server: string, uid: string): Promise<PullToken> => {
-  if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `name a pull token by its uid, not ${JSON.stringify(uid)}`);
+  if (!isUid(uid)) throw new Fault("INVALID_ARGUMENT", `UID must be the uid of a pull token, not ${JSON.stringify(uid)}`);
   const identity = await client.call(`${iam}.IdentitiesService/GetIdentity`, { uid });
   if (!isPullToken(identity, server))
-    throw new Fault("FAILED_PRECONDITION", `${uid} (${text(identity, "name")}) is no pull token of ${server}; it is left as it is`);
+    throw new Fault("FAILED_PRECONDITION", `${uid} (${text(identity, "name")}) is not a pull token of ${server}. Nothing was changed`);
   await client.call(`${iam}.IdentitiesService/DeleteIdentity`, { uid });
   return pullTokenOf(identity);
 };

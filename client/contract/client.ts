@@ -35,7 +35,7 @@ const lazyGrpc = (server: string, answerBytesMax: number): Transport => {
   const load = async (): Promise<Pick<Transport, "call">> => (await import("./grpc.ts")).grpcTransport(server, answerBytesMax);
   return {
     call: async (attempt) => (await (loaded ??= load())).call(attempt),
-    file: () => Promise.reject(new ApiError("UNIMPLEMENTED", "files are given over HTTP alone")),
+    file: () => Promise.reject(new ApiError("UNIMPLEMENTED", "files are available over REST only")),
   };
 };
 

@@ -93,11 +93,11 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
   if (!hasAnswer) {
     if (signal.aborted) return signal.reason;
     if (error.code === ConnectCode.ResourceExhausted)
-      return new ApiError("RESOURCE_EXHAUSTED", `the answer is larger than ${answerBytesMax} bytes, which this client takes at most`, {
+      return new ApiError("RESOURCE_EXHAUSTED", `the response is larger than the client's limit of ${answerBytesMax} bytes`, {
         reason: "ANSWER_TOO_LARGE",
       });
     if (error.code === ConnectCode.DeadlineExceeded)
-      return new ApiError("DEADLINE_EXCEEDED", `${server} has not answered in time`, { reason: "TIME_LIMIT", cause: thrown });
+      return new ApiError("DEADLINE_EXCEEDED", `${server} did not respond in time`, { reason: "TIME_LIMIT", cause: thrown });
     if (error.code === ConnectCode.Unavailable || error.cause instanceof Error)
       return new ApiError("UNAVAILABLE", `${server} cannot be reached: ${error.rawMessage}`, { reason: "NO_CONNECTION", cause: thrown });
   }

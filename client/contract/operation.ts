@@ -13,7 +13,7 @@ const facts = new WeakMap<DescMethod, MethodFact>();
 const factOfName = async (name: string): Promise<MethodFact> => {
   const { methodByName } = await import("#contract/catalog.ts");
   const method = methodByName(name);
-  if (!method) throw new ApiError("UNIMPLEMENTED", `there is no operation ${name}`);
+  if (!method) throw new ApiError("UNIMPLEMENTED", `unknown operation ${name}`);
   return method;
 };
 

@@ -140,7 +140,7 @@ const tamperings: readonly Tampering[] = [
     title: "an entry that was moved to another organization",
     does: ({ world, one, other }) =>
       tamper(world, "update audit_entries set uid = $2 || right(uid, -40) where left(uid, 40) = $1 and sequence = 3", [one, other]),
-    says: /^\$ONE .*NOT WHOLE: entry 3 is missing$/,
+    says: /^\$ONE .*NOT INTACT: entry 3 is missing$/,
   },
   {
     title: "an entry that was changed, with the hashes of all behind it made anew",
@@ -148,12 +148,12 @@ const tamperings: readonly Tampering[] = [
       await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 3", [one]);
       await rehash(world, one);
     },
-    says: /^\$ONE .*NOT WHOLE: entry \d+ is not the one that was sealed$/,
+    says: /^\$ONE .*NOT INTACT: entry \d+ is not the one that was sealed$/,
   },
   {
     title: "an entry in the middle that was deleted",
     does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]),
-    says: /^\$ONE .*NOT WHOLE: entry 3 is missing$/,
+    says: /^\$ONE .*NOT INTACT: entry 3 is missing$/,
   },
   {
     title: "an entry in the middle that was deleted, with those behind it counted anew",
@@ -167,12 +167,12 @@ const tamperings: readonly Tampering[] = [
       );
       await rehash(world, one);
     },
-    says: /^\$ONE .*NOT WHOLE: entry \d+ is missing$/,
+    says: /^\$ONE .*NOT INTACT: entry \d+ is missing$/,
   },
   {
     title: "the last entries that were deleted",
     does: (ground) => deleteBehind(ground, ground.one, ground.early.last),
-    says: /^\$ONE .*NOT WHOLE: entries \d+ to \d+ are missing$/,
+    says: /^\$ONE .*NOT INTACT: entries \d+ to \d+ are missing$/,
   },
   {
     title: "the last entries that were deleted, with the seal from before them",
@@ -180,7 +180,7 @@ const tamperings: readonly Tampering[] = [
       await deleteBehind(ground, ground.one, ground.early.last);
       await putSealBack(ground, ground.one, ground.early);
     },
-    says: /^all logs together {2}NOT WHOLE: 3 entries that were sealed are in no chain$/,
+    says: /^all logs {2}NOT INTACT: 3 entries that were sealed are in no chain$/,
   },
   {
     title: "the last entries that were deleted, with a seal over all from a time at which the numbers fit",
@@ -190,12 +190,12 @@ const tamperings: readonly Tampering[] = [
       // Three were sealed after the middle too: as many as are missing.
       await putProgressBack(ground, ground.middle);
     },
-    says: /^all logs together {2}NOT WHOLE: .* not of the same time: some of them are older ones$/,
+    says: /^all logs {2}NOT INTACT: .* not of the same time: some of them are older ones$/,
   },
   {
     title: "an older seal before entries that are still there",
     does: (ground) => putSealBack(ground, ground.one, ground.early),
-    says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
+    says: /^\$ONE .*NOT INTACT: entry \d+ and those after it were never sealed$/,
   },
   {
     title: "a whole log that was deleted with its seal",
@@ -203,17 +203,17 @@ const tamperings: readonly Tampering[] = [
       await tamper(world, "delete from audit_entries where left(uid, 40) = $1", [other]);
       await tamper(world, "delete from audit_chains where root = $1", [other]);
     },
-    says: /^all logs together {2}NOT WHOLE: \d+ entries that were sealed are in no chain$/,
+    says: /^all logs {2}NOT INTACT: \d+ entries that were sealed are in no chain$/,
   },
   {
     title: "a seal that was deleted",
     does: ({ world, one }) => tamper(world, "delete from audit_chains where root = $1", [one]),
-    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing/,
+    says: /^\$ONE .*NOT INTACT: the chain's seal is missing/,
   },
   {
     title: "a seal that was damaged",
     does: ({ world, one }) => tamper(world, "update audit_chains set sealed = 'x' || sealed where root = $1", [one]),
-    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing, or cannot be opened/,
+    says: /^\$ONE .*NOT INTACT: the chain's seal is missing, or cannot be opened/,
   },
   {
     title: "an entry of their own at the end",
@@ -224,7 +224,7 @@ const tamperings: readonly Tampering[] = [
          from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`,
         [one],
       ),
-    says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
+    says: /^\$ONE .*NOT INTACT: entry \d+ and those after it were never sealed$/,
   },
   {
     title: "an entry of their own with the largest number that there is, and a seal that does not open",
@@ -237,7 +237,7 @@ const tamperings: readonly Tampering[] = [
       );
       await tamper(world, "update audit_chains set sealed = '' where root = $1", [one]);
     },
-    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing/,
+    says: /^\$ONE .*NOT INTACT: the chain's seal is missing/,
   },
   {
     title: "an entry of their own before the beginning",
@@ -248,7 +248,7 @@ const tamperings: readonly Tampering[] = [
          from audit_entries where left(uid, 40) = $1 limit 1`,
         [one],
       ),
-    says: /^\$ONE .*NOT WHOLE: entry 0 is there/,
+    says: /^\$ONE .*NOT INTACT: entry 0 is there/,
   },
   {
     title: "a second entry with the number of another",
@@ -260,7 +260,7 @@ const tamperings: readonly Tampering[] = [
          from audit_entries where left(uid, 40) = $1 and sequence = 3`,
         [one],
       ),
-    says: /^\$ONE .*NOT WHOLE: entry 3 occurs twice$/,
+    says: /^\$ONE .*NOT INTACT: entry 3 occurs twice$/,
   },
   {
     title: "entries of an organization that never was",
@@ -271,7 +271,7 @@ const tamperings: readonly Tampering[] = [
          from audit_entries where left(uid, 40) = $1`,
         [one],
       ),
-    says: /^f{40} .*NOT WHOLE: the chain's seal is missing/,
+    says: /^f{40} .*NOT INTACT: the chain's seal is missing/,
   },
   {
     title: "two organizations' seals that were swapped",
@@ -280,38 +280,38 @@ const tamperings: readonly Tampering[] = [
       await tamper(world, "update audit_chains set sealed = $2 where root = $1", [one, chains.get(other) ?? ""]);
       await tamper(world, "update audit_chains set sealed = $2 where root = $1", [other, chains.get(one) ?? ""]);
     },
-    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing, or cannot be opened/,
+    says: /^\$ONE .*NOT INTACT: the chain's seal is missing, or cannot be opened/,
   },
   {
     title: "a beginning that was deleted as if its time were over",
     does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence <= 2", [one]),
-    says: /^\$ONE .*NOT WHOLE: entry 1 is missing$/,
+    says: /^\$ONE .*NOT INTACT: entry 1 is missing$/,
   },
   {
     title: "a position that was raised, so that events would be passed over",
     does: ({ world }) => tamper(world, "update audit_progress set position = position + 1000000"),
-    says: /^all logs together {2}NOT WHOLE: events up to \d+ are marked as sealed, and it is those up to \d+ that are$/,
+    says: /^all logs {2}NOT INTACT: events up to \d+ are marked as sealed, and it is those up to \d+ that are$/,
     heals: true,
   },
   {
     title: "a seal over all that was put back to an older one",
     does: (ground) => putProgressBack(ground, ground.early),
-    says: /^all logs together {2}NOT WHOLE: 6 entries more are in the chains than the seal over all of them knows/,
+    says: /^all logs {2}NOT INTACT: 6 entries more are in the chains than the seal over all of them knows/,
   },
   {
     title: "a seal over all that was put back to the time before the first entry",
     does: ({ world }) => tamper(world, "update audit_progress set position = 0, sealed = ''"),
-    says: /^all logs together {2}NOT WHOLE: \d+ entries more are in the chains/,
+    says: /^all logs {2}NOT INTACT: \d+ entries more are in the chains/,
   },
   {
     title: "a seal over all that was damaged, with a raised position",
     does: ({ world }) => tamper(world, "update audit_progress set position = 1000000000, sealed = 'x'"),
-    says: /^all logs together {2}NOT WHOLE: the seal over all chains is missing, or cannot be opened/,
+    says: /^all logs {2}NOT INTACT: the seal over all chains is missing, or cannot be opened/,
   },
   {
     title: "a seal over all that was deleted",
     does: ({ world }) => tamper(world, "delete from audit_progress"),
-    says: /^all logs together {2}NOT WHOLE: the seal over all chains is missing/,
+    says: /^all logs {2}NOT INTACT: the seal over all chains is missing/,
   },
 ];
 
@@ -352,7 +352,7 @@ test("whoever has the database and not the key is found out: an entry of which a
     const { whole, lines } = await verifyLogs(world);
     assert.equal(whole, false, set);
     assert.ok(
-      lines.some((line) => line.startsWith(one) && /NOT WHOLE: entry 3 (?:\(\S+\) or the entry before it has been changed|is missing)/.test(line)),
+      lines.some((line) => line.startsWith(one) && /NOT INTACT: entry 3 (?:\(\S+\) or the entry before it has been changed|is missing)/.test(line)),
       `${set}: ${lines.join("\n")}`,
     );
     await tamper(world, "delete from audit_entries");
@@ -403,7 +403,7 @@ test("a clean log is whole, also where the other half of it is being sealed mean
   })();
   for (let turn = 0; turn < 25; turn++)
     assert.deepEqual(
-      (await verifyLogs(world)).lines.filter((line) => line.includes("NOT WHOLE")),
+      (await verifyLogs(world)).lines.filter((line) => line.includes("NOT INTACT")),
       [],
     );
   over = true;
@@ -422,13 +422,13 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
   const run = (...args: string[]) => gantryAnywhere(["audit", "verify", ...args], { env: environment });
   const clean = await run();
   assert.deepEqual([clean.code, clean.stderr], [0, ""]);
-  assert.match(clean.stdout, new RegExp(`^${world.organization} .*whole: 5 entries, the last is 5 with hash [0-9a-f]{64}$`, "m"));
+  assert.match(clean.stdout, new RegExp(`^${world.organization} .*intact: 5 entries, the last is 5 with hash [0-9a-f]{64}$`, "m"));
   await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 2", [world.organization]);
   const found = await run();
   assert.deepEqual([found.code, found.stderr], [1, ""]);
   assert.match(
     found.stdout,
-    new RegExp(`^${world.organization} .*NOT WHOLE: entry 2 \\(${world.organization}/\\S+/0{15}2\\) or the entry before it has been changed$`, "m"),
+    new RegExp(`^${world.organization} .*NOT INTACT: entry 2 \\(${world.organization}/\\S+/0{15}2\\) or the entry before it has been changed$`, "m"),
   );
   const one = await run("--group", world.organization, "--json");
   assert.equal(one.code, 1);
@@ -476,13 +476,13 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   assert.equal((await verifyLogs(world)).whole, true, "without what was kept elsewhere it cannot be told");
   const { code, stdout } = await gantryAnywhere(["audit", "verify", "--known", known], { env: environment });
   assert.equal(code, 1);
-  assert.match(stdout, new RegExp(`^${root} .*NOT WHOLE: the chain ends at entry 4, and entry 6 was known before$`, "m"));
+  assert.match(stdout, new RegExp(`^${root} .*NOT INTACT: the chain ends at entry 4, and entry 6 was known before$`, "m"));
   // Filled up again it is as long as it was, and another one.
   for (let step = 0; step < 3; step++) await change(world, root);
   await sealAudit(world);
   const filled = await verifyLogs(world, { known });
   assert.ok(
-    filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT WHOLE: entry 6 is not the one that was known before")),
+    filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT INTACT: entry 6 is not the one that was known before")),
     filled.lines.join("\n"),
   );
 });

@@ -92,7 +92,7 @@ test("attack 144: a context file that another user can write, or put in its plac
   refusals.push(["a link", await whoami()]);
   for (const [what, { code, stdout, stderr }] of refusals) {
     assert.deepEqual([code, stdout], [7, ""], what);
-    assert.match(stderr, /^gantry: \S+ is not read: other users can write \S+, and could have your token sent elsewhere; chmod go-w \S+\n$/, what);
+    assert.match(stderr, /^gantry: \S+ is not trusted: other users can write \S+ and redirect your token\. Run chmod go-w \S+\n$/, what);
   }
   assert.deepEqual(trap.tokens, []);
 });
@@ -128,7 +128,7 @@ test("attack 144: a token goes to the server that is named beside it or that it 
     assert.equal(code, 4, stderr);
     assert.match(
       stderr,
-      /^gantry: the (?:identity )?token of GANTRY_\w+.* is not for \S+, the server of the context acme,? and was not sent there\. Set GANTRY_SERVER/,
+      /^gantry: the (?:identity )?token in GANTRY_\w+.* is not for \S+, the server of the context acme,? and was not sent there\. Set GANTRY_SERVER/,
     );
   }
   assert.deepEqual([target.tokens, trap.tokens], [[], []]);
@@ -159,8 +159,8 @@ test("attack 144: a token for another audience is refused, and the refusal says 
   await storeSignIn(home, world.url, other);
   const [kept, given] = await Promise.all([gantryAnywhere(["whoami"], { env }), gantryAnywhere(["whoami"], { env: { ...env, GANTRY_TOKEN: other } })]);
   for (const { code, stdout } of [kept, given]) assert.deepEqual([code, stdout], [4, ""]);
-  assert.match(kept.stderr, /audience.*; refused was the sign-in of gantry login at \S+ \(context acme\)/);
-  assert.match(given.stderr, /audience.*; refused was the token of GANTRY_TOKEN, which comes before the sign-in of gantry login/);
+  assert.match(kept.stderr, /audience.*\. Rejected: the sign-in of gantry login at \S+ \(context acme\)/);
+  assert.match(given.stderr, /audience.*\. Rejected: the token in GANTRY_TOKEN, which takes precedence over gantry login/);
 });
 
 test("attack 145: what a hostile server says reaches the terminal without what a terminal obeys", async (t) => {
@@ -212,6 +212,6 @@ test("attack 145: what a hostile server says reaches the terminal without what a
   }
   assert.match(
     done[2]?.stderr ?? "",
-    new RegExp(`several identity providers to sign in with; name one with --idp:\\n(?:  idp .* at idp\\.example.* \\(${uid}\\)\\n){2}$`),
+    new RegExp(`several identity providers are available\\. Choose one with --idp:\\n(?:  idp .* at idp\\.example.* \\(${uid}\\)\\n){2}$`),
   );
 });

@@ -365,7 +365,7 @@ test("gantry vulnerabilities coverage lists it, and a list of nothing affected s
   assert.deepEqual((JSON.parse(json.out) as JsonObject).advisoryCoverage, []);
   const none = await run("registry", "affected-images", "list");
   assert.deepEqual([none.status, none.out], [0, ""]);
-  assert.match(none.err, /coverage: 1 of 1 images have something that no source judges: PyPI \(no source\)/);
+  assert.match(none.err, /coverage: sources do not fully cover 1 of 1 images: PyPI \(no source\)/);
   const whole = JSON.parse((await run("registry", "affected-images", "list", "-o", "json")).out) as JsonObject;
   assert.equal(part(whole, "coverage").unjudgedImageCount, 1);
 });

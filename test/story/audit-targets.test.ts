@@ -544,7 +544,7 @@ test("what is exported, by organization, number and time, is what the log holds,
     await writeFile(other, `${lines.join("\n")}\n`);
     const told: string[] = [];
     const whole = await reportAuditFile({ file: other, known, json: false, write: (line) => void told.push(line) });
-    return { whole, told: told.find((line) => line.includes("NOT WHOLE")) ?? "" };
+    return { whole, told: told.find((line) => line.includes("NOT INTACT")) ?? "" };
   };
   assert.deepEqual(await verify(await linesOf(file)), { whole: true, told: "" });
   const tried = async (change: (lines: string[]) => string[]): Promise<string> => {

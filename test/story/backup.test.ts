@@ -181,11 +181,11 @@ test("what was acknowledged before a backup began is there after everything is l
   assert.match(done(made), /^backup [0-9a-f]{32} of \S+: \d+ rows of \d+ tables, \d+ blobs \(\d+ bytes\)\n$/);
   assert.ok(writtenMeanwhile > acknowledgedBefore.length, "nobody wrote while the backup was made");
   assert.equal((await stat(path)).mode & 0o777, 0o600);
-  assert.match(done(await admin(["backup", "--verify", path])), /^whole: .*\nwritten with this secret key\n$/);
+  assert.match(done(await admin(["backup", "--verify", path])), /^intact: .*\nsealed with this secret key\n$/);
 
   const place = await emptyPlace();
   const restored = done(await admin(["restore", path], place));
-  assert.match(restored, /^restored the state of \S+: \d+ rows, \d+ blobs; positions go on behind \d{16}\n$/);
+  assert.match(restored, /^restored the state of \S+: \d+ rows, \d+ blobs; event positions continue after \d{16}\n$/);
   await holdsTogether(place.DATABASE_URL ?? "");
   const other = await openWorld(place);
   try {
@@ -433,7 +433,7 @@ test("who remembers a later state than the one that was restored is told, and mi
     assert.match(
       lines.join("\n"),
       new RegExp(
-        `${organization} .* whole: .*; entry ${rememberedEntry} was known before, and is gone: \\S+ the state of \\S+ was restored by .*, up to entry \\d+`,
+        `${organization} .* intact: .*; entry ${rememberedEntry} was known before, and is gone: \\S+ the state of \\S+ was restored by .*, up to entry \\d+`,
       ),
     );
     const since = await fileOf("since.jsonl", `${(await verifyLogs(other, { json: true })).lines.join("\n")}\n`);
@@ -456,7 +456,7 @@ test("who remembers a later state than the one that was restored is told, and mi
       await last.close();
     }
     // The same of what PostgreSQL's own means have brought back.
-    assert.match(done(await admin(["restore", "--recorded"], third)), /^recorded: the state of \S+; positions go on behind \d{16}\n$/);
+    assert.match(done(await admin(["restore", "--recorded"], third)), /^recorded: the state of \S+; event positions continue after \d{16}\n$/);
     const own = await openWorld(third);
     try {
       await sealAudit(own);
@@ -582,7 +582,7 @@ test("a blob that is broken is named and not believed: the backup is made withou
   assert.equal(status, 2);
   assert.match(err, new RegExp(`blob ${digestOf(cut)} has 2999 bytes, not 3000: it is not in the backup`));
   assert.match(err, new RegExp(`blob ${digestOf(changed)} does not match its digest: it is not in the backup`));
-  assert.match(done(await admin(["backup", "--verify", path])), /2 blobs were broken when it was made/);
+  assert.match(done(await admin(["backup", "--verify", path])), /2 blobs were corrupt at backup time/);
   const place = await emptyPlace();
   assert.equal((await admin(["restore", path], place)).status, 2);
   const other = await openWorld(place);

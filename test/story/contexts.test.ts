@@ -96,7 +96,7 @@ test("contexts are made, listed, switched and deleted, in one file for its owner
   assert.equal(await machine.ok("context", "list"), "");
   assert.match(
     await machine.ok("context", "set", "acme", "--server", "https://gantry.example.com/", "--organization", "acme"),
-    /^The context acme is set, and the current one\n$/,
+    /^Context acme saved\. It is the current context\n$/,
   );
   await machine.ok("context", "set", "here", "--server", world.url);
   assert.equal(
@@ -104,7 +104,7 @@ test("contexts are made, listed, switched and deleted, in one file for its owner
     `   NAME  SERVER${" ".repeat(22)}ORGANIZATION  IDENTITY\n*  acme  https://gantry.example.com  acme          -\n` +
       `   here  ${world.url.padEnd(26)}  -             -\n`,
   );
-  assert.equal(await machine.ok("context", "use", "here"), `The context is here (${world.url})\n`);
+  assert.equal(await machine.ok("context", "use", "here"), `Current context: here (${world.url})\n`);
   assert.deepEqual(JSON.parse(await machine.ok("context", "show", "-o", "json")).serverFrom, "the context here");
   assert.deepEqual([(await stat(contextFile(machine))).mode & 0o777, (await stat(join(contextFile(machine), ".."))).mode & 0o777], [0o600, 0o700]);
   await machine.ok("context", "set", "acme", "--unset", "organization");
@@ -152,7 +152,7 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   const said = await machine.ok("login", "--server", world.url, "--identity", identity, "--identity-token", `@${file}`);
   assert.match(
     said,
-    new RegExp(`^Signed in to ${world.url} as the identity ${identity}\\nThe token is in ${tokenPath(machine)}, good until .*\\nCommands mean it`),
+    new RegExp(`^Signed in to ${world.url} as the identity ${identity}\\nToken stored in ${tokenPath(machine)}, valid until .*\\nCurrent context: `),
   );
   assert.equal(claimsOf(await readFile(tokenPath(machine), "utf8")).sub, identity);
   const { contexts, current } = JSON.parse(await readFile(contextFile(machine), "utf8")) as { contexts: Record<string, unknown>; current: string };
@@ -177,7 +177,7 @@ test("a job signs in as an identity with a token of its issuer, and commands act
   await writeFile(tokenPath(machine), "ended");
   const refused = await machine.run(["whoami"]);
   assert.deepEqual([refused.code, refused.stdout], [5, ""]);
-  assert.match(refused.stderr, new RegExp(`^gantry: the identity token of ${file} was not exchanged: .*invalid "sub"`));
+  assert.match(refused.stderr, new RegExp(`^gantry: the identity token in ${file} cannot be exchanged: .*invalid "sub"`));
 
   await machine.ok("logout");
   await writeFile(file, await jobToken());
@@ -221,7 +221,7 @@ test("what the environment holds is exchanged or sent as it is, comes before the
   assert.equal(await subjectOf({ GANTRY_IDENTITY: other, GANTRY_IDENTITY_TOKEN_FILE: file }), other);
   const refused = await machine.run(["whoami"], { GANTRY_TOKEN: `${operator}x` });
   assert.equal(refused.code, 4);
-  assert.match(refused.stderr, /; refused was the token of GANTRY_TOKEN, which comes before the sign-in of gantry login\n/);
+  assert.match(refused.stderr, /\. Rejected: the token in GANTRY_TOKEN, which takes precedence over gantry login\n/);
 });
 
 test("two sign-ins at one server lie beside each other, each with its context, and the first where the platform's clients look", async () => {
@@ -240,7 +240,7 @@ test("two sign-ins at one server lie beside each other, each with its context, a
     await jobToken({ sub: "second" }),
   ]);
   assert.equal(said.code, 0, said.stderr);
-  assert.match(said.stdout, /as the context second \(before: first; gantry context use first goes back\)\n$/);
+  assert.match(said.stdout, /^Current context: second \(previous: first; to go back: gantry context use first\)\n$/m);
   assert.equal(claimsOf(await readFile(tokenPath(machine), "utf8")).sub, identity);
   assert.equal(claimsOf(await readFile(tokenPath(machine, "second"), "utf8")).sub, second);
   const whoIs = async (...args: string[]): Promise<unknown> => JSON.parse(await machine.ok("whoami", "-o", "json", ...args)).identity;
@@ -262,15 +262,15 @@ test("gantry token --login prints the signed-in token, or one made from it that 
   assert.deepEqual([sub, aud, capabilities, scopes], [identity, "registry.example.com", ["repo.list", "tag.list"], [world.organization]]);
   assert.ok(Number(claimsOf(narrow).exp) <= Number(claimsOf(own).exp));
   for (const [args, says] of [
-    [["--scope", world.organization], /--scope goes with --login/],
-    [["--login", "--identity", identity], /choose one of --login and --identity/],
+    [["--scope", world.organization], /--scope requires --login/],
+    [["--login", "--identity", identity], /--login and --identity cannot be used together/],
   ] as const) {
     const { code, stderr } = await machine.run(["token", ...args]);
     assert.equal(code, 64);
     assert.match(stderr, says);
   }
   const environment = await machine.run(["token", "--login"], { GANTRY_TOKEN: await world.token() });
-  assert.match(environment.stderr, /^This is the token of GANTRY_TOKEN, which comes before the sign-in of gantry login\.\n$/);
+  assert.match(environment.stderr, /^Using the token in GANTRY_TOKEN, which takes precedence over gantry login\.\n$/);
   const unknown = await machine.run(["token", "--login", "--capabilities", "repo.fly"]);
   assert.deepEqual([unknown.code, unknown.stdout], [8, ""]);
 });
@@ -296,7 +296,7 @@ test("gantry api calls any path, with fields, bodies, headers and pages, and a r
   // A path alone is read, as other clients have it; a word alone is none.
   assert.equal((await machine.run(["api", "/healthz", "--no-token"], { GANTRY_SERVER: world.url })).stdout, open.stdout);
   const alone = await machine.run(["api", "get"], { GANTRY_SERVER: world.url });
-  assert.match(alone.stderr, /^gantry: api needs a path, and a method before it/);
+  assert.match(alone.stderr, /^gantry: path required, after a method other than GET/);
   assert.equal(alone.code, 64);
   assert.equal(open.code, 0);
   const refusals = [
@@ -347,14 +347,14 @@ test("where there are several identity providers a person at a terminal chooses 
   const login = ["login", "--server", world.url, "--headless"];
   const none = await machine.run(login);
   assert.deepEqual([none.code, none.stdout], [3, ""]);
-  assert.match(none.stderr, /^gantry: there are several identity providers to sign in with; name one with --idp:\n/);
+  assert.match(none.stderr, /^gantry: several identity providers are available\. Choose one with --idp:\n/);
   for (const uid of uids) assert.match(none.stderr, new RegExp(`^  .+ at 127\\.0\\.0\\.1:\\d+ \\(${uid}\\)$`, "m"));
 
   const terminal = atTerminal(machine, [...login, "--invite-code", "a-code"]);
   let shown = "";
   const toType: (readonly [asked: RegExp, typed: string])[] = [
     [/Number \(1 to 2\): $/, "2\n"],
-    [/Waiting for you in the browser/, "\u0003"],
+    [/Waiting for the browser/, "\u0003"],
   ];
   terminal.stdout?.setEncoding("utf8");
   // A pseudo-terminal that hangs shall not hang the test.
@@ -371,7 +371,7 @@ test("where there are several identity providers a person at a terminal chooses 
   assert.ok(uids.includes(second), shown);
   const address = new URL(/^ {4}(http\S+)/m.exec(shown)?.[1] ?? "");
   assert.deepEqual([address.searchParams.get("idp_id"), address.searchParams.get("invite")], [second, "a-code"]);
-  assert.match(shown, /Stopped\. Nobody has been signed in\./);
+  assert.match(shown, /Sign-in canceled\./);
 
   const silent = atTerminal(machine, [...login, "--no-input"]);
   const [status] = (await once(silent, "close")) as [number];

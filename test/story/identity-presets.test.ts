@@ -67,7 +67,7 @@ test("--github with numbers takes the branch's jobs in both forms of a subject, 
     [{ sub, ...own, event_name: "pull_request_target" }, "event_name"],
   ];
   for (const [claims, wanted] of cases) assert.equal(await outcome(identity, claims), wanted, JSON.stringify(claims));
-  assert.match(said, /^It takes tokens of which\n {2}issuer is http.*\n/m);
+  assert.match(said, /^Tokens must match:\n {2}issuer is http.*\n/m);
   assert.match(said, /^ {2}repository_id is 700000001$/m);
   assert.equal(text(identity, "name"), "github acme-shop.js main");
 });
@@ -79,7 +79,7 @@ test("--github with names alone matches exactly, and says what that leaves open"
   assert.equal(await outcome(identity, { ...claims, ref: "refs/heads/other" }), "ref");
   assert.equal(await outcome(identity, { ...claims, sub: "repo:acme/shop:environment:production2" }), "sub");
   assert.equal(text(identity, "name"), "deploy");
-  assert.match(said, /^Whoever takes the names acme and shop after you would be let in.*gh api repos\/acme\/shop /m);
+  assert.match(said, /^A later owner of the names acme and shop could use this identity.*gh api repos\/acme\/shop /m);
 });
 
 test("--gitlab, --kubernetes, --jenkins and --buildkite take the jobs that are named, and none beside", async () => {
@@ -158,19 +158,19 @@ test("--role binds; a role that is none makes nothing, and a binding that fails 
   const half = await create("--github", "acme/half", "--ref", "main", "--role", "0".repeat(40), "-o", "json");
   assert.equal(half.code, 2, half.stderr);
   const uid = text(JSON.parse(half.stdout) as JsonObject, "uid");
-  assert.match(half.stderr, new RegExp(`^gantry: the identity ${uid} is made, and not bound: `, "m"));
+  assert.match(half.stderr, new RegExp(`^gantry: the identity ${uid} was created but not bound: `, "m"));
   assert.match(half.stderr, new RegExp(`^  gantry iam role-bindings create --parent ${world.organization} --identity-uid ${uid} --role-uid 0{40}$`, "m"));
 });
 
 test("flags that contradict each other, or say nothing of the system, are wrong usage and make nothing", async () => {
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
-    [["--github", "acme/shop"], /--github needs --ref, --environment or --pull-request/],
+    [["--github", "acme/shop"], /--github requires --ref, --environment or --pull-request/],
     [["--github", "acme"], /--github must be OWNER\/REPO/],
-    [["--github", "acme@1/shop", "--ref", "main"], /one number of two/],
-    [["--github", "acme/shop", "--gitlab", "acme/shop", "--ref", "main"], /choose one of --github and --gitlab/],
-    [["--ref", "main"], /--ref goes with --github, --gitlab, --buildkite/],
-    [["--jenkins", "https://jenkins.example.com/"], /--jenkins must be the address of a job/],
-    [["--kubernetes", "shop/deployer"], /--kubernetes needs --issuer/],
+    [["--github", "acme@1/shop", "--ref", "main"], /must have both IDs or none/],
+    [["--github", "acme/shop", "--gitlab", "acme/shop", "--ref", "main"], /--github and --gitlab cannot be used together/],
+    [["--ref", "main"], /--ref requires --github or --gitlab or --buildkite/],
+    [["--jenkins", "https://jenkins.example.com/"], /--jenkins must be the URL of a job/],
+    [["--kubernetes", "shop/deployer"], /--kubernetes requires --issuer/],
     [["--aws-role", "deployer"], /--aws-role must be the ARN of a role/],
   ];
   const done = await Promise.all(wrong.map(([args]) => create(...args)));

@@ -442,7 +442,7 @@ test("the command imports beside a running server, says what it did, and ends wi
   assert.match(second.stderr, /^refused misplaced\.yaml:1: is a CVE record of JSON 5, which import vulnerabilities takes$/m);
   const both = await gantry(["import", "advisories", path, "--public", "--private"], { env });
   assert.equal(both.code, 1);
-  assert.match(both.stderr, /give --public or --private, not both/);
+  assert.match(both.stderr, /--public and --private cannot be used together/);
   const third = await gantry(["import", "advisories", join(path, "nowhere")], { env });
   assert.equal(third.code, 1);
   assert.match(third.stderr, /file or directory not found/);

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -91,7 +91,7 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   const terminal = login("device", ["--idp", idp]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const [, code = ""] = await terminal.says(/^ {4}([A-Z]{4}-[A-Z]{4})$/m);
-  await terminal.says(/Waiting for you in the browser, 15:00 left/);
+  await terminal.says(/Waiting for the browser, 15:00 left/);
   const page = await open(address);
   assert.equal(await page.getByLabel("Code").inputValue(), code);
   await page.getByRole("button", { name: "Continue" }).click();
@@ -105,8 +105,8 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
     stdout,
     new RegExp(
       `^Signed in to ${world.url} as Ada Lovelace \\(ada@example\\.com\\)\\n` +
-        `The token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n` +
-        `Commands mean it from now on, as the context 127\\.0\\.0\\.1-\\d+\\n$`,
+        `Token stored in ${kept("device", "oidc-token")}, valid until .*, renewed automatically\\n` +
+        `Current context: 127\\.0\\.0\\.1-\\d+\\n$`,
     ),
   );
 
@@ -126,7 +126,7 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
 
   const out = await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } });
   assert.deepEqual([out.code, await isKept("device")], [0, false]);
-  assert.match((await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } })).stdout, /^There were no tokens for/);
+  assert.match((await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } })).stdout, /^No tokens for/);
 });
 
 test("with --browser the program opens this machine's browser, which brings the tokens back and keeps none in its address", async () => {
@@ -145,6 +145,23 @@ test("with --browser the program opens this machine's browser, which brings the 
   assert.equal(await readFile(opened, "utf8"), address);
   assert.equal(claimsOf(await readFile(kept("browser", "oidc-token"), "utf8")).aud, world.url);
   assert.ok((await readFile(kept("browser", "refresh-token"), "utf8")).length > 0);
+});
+
+test("with --no-browser, also beside --headless, the program prints an address and opens no browser", async () => {
+  const opened = join(folder, "not-opened");
+  const programs = join(folder, "programs");
+  await mkdir(programs);
+  await writeFile(join(programs, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > "${opened}"\n`, { mode: 0o755 });
+  const env = { PATH: `${programs}${delimiter}${process.env.PATH ?? ""}` };
+  const [device, headless] = [login("no-browser", ["--idp", idp, "--no-browser"], env), login("nowhere", ["--idp", idp, "--no-browser", "--headless"], env)];
+  await device.says(/^ {4}[A-Z]{4}-[A-Z]{4}$/m);
+  for (const terminal of [device, headless]) {
+    await terminal.says(/^ {4}http\S+$/m);
+    await terminal.says(/Waiting for the browser/);
+    terminal.signal("SIGINT");
+    assert.equal((await terminal.ended).code, 130);
+  }
+  await assert.rejects(stat(opened), /ENOENT/);
 });
 
 test("the port of --browser takes a token from nobody who does not know the state", async () => {
@@ -181,26 +198,26 @@ test("whoever refuses in the browser is told so in the terminal, and nothing is 
   await page.getByRole("heading", { name: "Refused" }).waitFor();
   const { code, stdout, stderr } = await terminal.ended;
   assert.deepEqual([code, stdout], [5, ""]);
-  assert.match(stderr, /\ngantry: not signed in: refused in the browser\n$/);
+  assert.match(stderr, /\ngantry: sign-in failed: refused in the browser\n$/);
   assert.equal(await isKept("refused"), false);
 });
 
 test("Ctrl-C ends the waiting at once, with a line and without a trace", async () => {
   const terminal = login("stopped", []);
-  await terminal.says(/Waiting for you/);
+  await terminal.says(/Waiting for the browser/);
   terminal.signal("SIGINT");
   const { code, signal, stderr } = await terminal.ended;
   assert.deepEqual([code, signal], [130, null]);
-  assert.match(stderr, /\nStopped\. Nobody has been signed in\.\n$/);
+  assert.match(stderr, /\nSign-in canceled\.\n$/);
   assert.equal(await isKept("stopped"), false);
 });
 
 test("what cannot work is said in one line", async () => {
   const wrong: readonly (readonly [values: Readonly<Record<string, string | boolean>>, says: RegExp])[] = [
-    [{ browser: true, headless: true }, /^choose one of --browser and --headless$/],
+    [{ browser: true, headless: true }, /^--browser and --headless cannot be used together$/],
     [{ issuer: "gantry.example.com" }, /^--server must be the server's address, such as https:\/\/gantry\.example\.com, not "gantry\.example\.com"$/],
-    [{ issuer: "http://127.0.0.1:65530" }, /^nothing listens at 127\.0\.0\.1:65530: is Gantry running there\?$/],
-    [{ issuer: "http://nowhere.invalid" }, /^(?:there is no host nowhere\.invalid|nowhere\.invalid cannot be reached: .*)$/],
+    [{ issuer: "http://127.0.0.1:65530" }, /^127\.0\.0\.1:65530 refused the connection\. Check that Gantry is running there$/],
+    [{ issuer: "http://nowhere.invalid" }, /^(?:host nowhere\.invalid not found|nowhere\.invalid cannot be reached: .*)$/],
     [
       { issuer: world.url.replace("127.0.0.1", "localhost") },
       new RegExp(`^the public URL of the server at http://localhost:\\d+ is ${world.url}. Sign in with --server ${world.url}$`),
@@ -222,7 +239,7 @@ test("what cannot work is said in one line", async () => {
     await assert.rejects(runCommand(["login", ...options], terminal), { name: "Fault", message: says });
   }
   const { code, stdout, stderr } = await gantry(["login", "--issuer", "http://127.0.0.1:65530"]);
-  assert.deepEqual([code, stdout, stderr], [9, "", "gantry: nothing listens at 127.0.0.1:65530: is Gantry running there?\n"]);
+  assert.deepEqual([code, stdout, stderr], [9, "", "gantry: 127.0.0.1:65530 refused the connection. Check that Gantry is running there\n"]);
 });
 
 test("what needs no server starts without one: nothing of it but the settings is loaded, no contract, no package but the command line's parser", async () => {

@@ -132,6 +132,6 @@ test("gantry version tells both versions, and which server does not answer; gant
   const { client, server, address } = JSON.parse(await run(["version", "-o", "json"])) as JsonObject;
   assert.deepEqual([server, address], [client, world.url]);
   assert.match(await run(["version"]), new RegExp(`^client  (\\S+)\nserver  \\1 at ${world.url}\n$`));
-  assert.match(await run(["version", "--server", "http://127.0.0.1:9"]), /\nserver {2}no answer from http:\/\/127\.0\.0\.1:9\n$/);
+  assert.match(await run(["version", "--server", "http://127.0.0.1:9"]), /\nserver {2}no response from http:\/\/127\.0\.0\.1:9\n$/);
   assert.equal(await run(["open", "--no-browser"]), `${world.url}/\n`);
 });

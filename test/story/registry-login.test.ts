@@ -108,7 +108,7 @@ test("with --docker the token is in docker's and podman's file for its owner alo
   assert.match(
     stdout,
     new RegExp(
-      `^docker, podman, skopeo and their like are signed in at ${host} until \\d\\d:\\d\\d.*, then sign in again \\(.*config\\.json.*auth\\.json\\)$`,
+      `^docker, podman, skopeo and similar tools are signed in to ${host} until \\d\\d:\\d\\d.*, then sign in again \\(.*config\\.json.*auth\\.json\\)$`,
       "m",
     ),
   );
@@ -146,19 +146,23 @@ test("what cannot be merged is left alone and said before anybody signs in", asy
   await mkdir(dirname(dockerFile(env)), { recursive: true });
   const terminal = { environment: env, log: silent, out: process.stdout, err: process.stderr, status: 0 };
   const cases: readonly (readonly [content: string, option: string, says: RegExp])[] = [
-    ['{"auths":', "--docker", /config\.json is not JSON; it is left alone$/],
-    ['["auths"]', "--docker", /config\.json is not in docker's form; it is left alone$/],
-    ['{"auths":[]}', "--docker-helper", /config\.json is not in docker's form; it is left alone$/],
-    ['{"credsStore":"desktop"}', "--docker", /kept by docker-credential-desktop; gantry login --docker-helper makes docker ask Gantry's own helper/],
-    [JSON.stringify({ credHelpers: { [host]: "vault" } }), "--docker-helper", /has credentials for \S+ kept by docker-credential-vault$/],
+    ['{"auths":', "--docker", /config\.json was not changed: it is not valid JSON$/],
+    ['["auths"]', "--docker", /config\.json was not changed: it is not in docker's format$/],
+    ['{"auths":[]}', "--docker-helper", /config\.json was not changed: it is not in docker's format$/],
+    ['{"credsStore":"desktop"}', "--docker", /with docker-credential-desktop\. To use Gantry's helper for this host, run gantry login --docker-helper$/],
+    [JSON.stringify({ credHelpers: { [host]: "vault" } }), "--docker-helper", /stores the credentials of \S+ with docker-credential-vault$/],
   ];
   for (const [content, option, message] of cases) {
     await writeFile(dockerFile(env), content);
     await assert.rejects(runCommand(["login", "--issuer", world.url, option], terminal), { name: "Fault", message });
     assert.equal(await readFile(dockerFile(env), "utf8"), content);
   }
-  await assert.rejects(runCommand(["login", "--issuer", world.url, "--docker", "--docker-helper"], terminal), { message: /^choose one of --docker and/ });
-  await assert.rejects(runCommand(["login", "--issuer", world.url, "--docker", "--audience", "x"], terminal), { message: /leave --audience out$/ });
+  await assert.rejects(runCommand(["login", "--issuer", world.url, "--docker", "--docker-helper"], terminal), {
+    message: /^--docker and --docker-helper cannot be used together$/,
+  });
+  await assert.rejects(runCommand(["login", "--issuer", world.url, "--docker", "--audience", "x"], terminal), {
+    message: /^--audience cannot be used with --docker/,
+  });
 });
 
 test("with --docker-helper no token is in the files, and the helper gives the one of the sign-in to clients that ask for this host", async () => {
@@ -166,7 +170,7 @@ test("with --docker-helper no token is in the files, and the helper gives the on
   writeRegistryLogin(env, host, { by: "token", token: "of before" });
   const { code, stdout, stderr } = await logIn(env, ["--docker-helper"]);
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /for as long as you are signed in: docker-credential-gantry renews the token/);
+  assert.match(stdout, /while your sign-in lasts: docker-credential-gantry renews the token/);
   for (const file of [dockerFile(env), podmanFile(env)]) assert.deepEqual(await readJson(file), { credHelpers: { [host]: "gantry" } });
   const token = await readFile(cached(env, "oidc-token"), "utf8");
   for (const server of [host, `http://${host}`, `https://${host}/v2/`, `${host}\n`]) {
@@ -178,7 +182,7 @@ test("with --docker-helper no token is in the files, and the helper gives the on
   const stored = { ServerURL: host, Username: "_token", Secret: token };
   assert.deepEqual([(await helper(env, "store", JSON.stringify(stored))).code, await readFile(cached(env, "oidc-token"), "utf8")], [0, token]);
   const refused = await helper(env, "store", JSON.stringify({ ...stored, Username: "ada" }));
-  assert.deepEqual([refused.code, /keeps no passwords/.test(refused.stdout)], [1, true]);
+  assert.deepEqual([refused.code, /does not store passwords/.test(refused.stdout)], [1, true]);
   assert.equal((await helper(env, "erase", `https://${host}`)).code, 0);
   assert.deepEqual([(await helper(env, "get", host)).stdout, await helper(env, "list").then(({ stdout }) => stdout)], [notFound, "{}\n"]);
 });
@@ -192,7 +196,7 @@ test("the helper refuses in the words that clients compare", async () => {
     ["erase", " \n", "no credentials server URL\n"],
     ["store", '{"Username":"a","Secret":"b"}', "no credentials server URL\n"],
     ["store", '{"ServerURL":"a","Secret":"b"}', "no credentials username\n"],
-    ["store", "{", "the credentials are not JSON\n"],
+    ["store", "{", "the credentials must be JSON\n"],
     ["fetch", "", "docker-credential-gantry: unknown action: fetch\n"],
   ];
   for (const [action, input, out] of cases) {
@@ -230,7 +234,7 @@ test("a sign-in that the server takes no longer is not found, says why, and is n
   await writeFile(cached(env, "oidc-token"), expired);
   const first = await helper(env, "get", host);
   assert.deepEqual([first.code, first.stdout], [1, notFound]);
-  assert.match(first.stderr, new RegExp(`^docker-credential-gantry: the sign-in at ${world.url} has ended: .*sign in again\n$`));
+  assert.match(first.stderr, new RegExp(`^docker-credential-gantry: the sign-in at ${world.url} has expired: .*sign in again\n$`));
   await assert.rejects(stat(cached(env, "refresh-token")), { code: "ENOENT" });
   assert.match((await helper(env, "get", host)).stderr, /authentication required at \S+\. Run gantry login --server \S+\n$/);
 });
@@ -294,10 +298,10 @@ test("a pull token is an identity with a key, its binding to registry.pull and a
   const organization = text(await world.ok("iam.GroupsService/GetGroup", { uid: world.organization }), "name");
   assert.deepEqual(await pullTokens(env, ["list", "--group", organization]), await pullTokens(env, ["list", "--group", world.organization]));
   const listed = await pullTokens(env, ["list"]);
-  assert.match(listed.stdout, new RegExp(`^UID +NAME +MADE +ENDS +LAST USED +DESCRIPTION\\n${uid} +ci +\\d{4}-\\S+ +\\d{4}-\\S+ +\\S+ +the builds\\n$`));
+  assert.match(listed.stdout, new RegExp(`^UID +NAME +CREATED +EXPIRES +LAST USED +DESCRIPTION\\n${uid} +ci +\\d{4}-\\S+ +\\d{4}-\\S+ +\\S+ +the builds\\n$`));
   assert.ok(!listed.stdout.includes(password));
   const revoked = await pullTokens(env, ["revoke", uid]);
-  assert.deepEqual([revoked.code, revoked.stdout], [0, `The pull token ci (${uid}) is revoked\n`]);
+  assert.deepEqual([revoked.code, revoked.stdout], [0, `Revoked pull token ci (${uid})\n`]);
   assert.equal((await exchange()).status, 403);
   assert.equal((await world.call("registry.ReposService/ListRepos", {}, { token })).code, 16);
   assert.deepEqual((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid })).roleBindings, []);
@@ -330,7 +334,7 @@ test("pull tokens are made by way of the API with the rights of who is signed in
   const left = await world.ok("iam.IdentitiesService/ListIdentities", { name: "halfway" });
   assert.deepEqual(left.identities, []);
   const foreign = await pullTokens({ GANTRY_TOKEN: await world.token() }, ["revoke", text(identity, "uid")]);
-  assert.match(foreign.stderr, /\(maker\) is no pull token of \S+; it is left as it is/);
+  assert.match(foreign.stderr, /\(maker\) is not a pull token of \S+\. Nothing was changed/);
   assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: identity.uid ?? "" })).code, 0);
 });
 
@@ -341,8 +345,8 @@ test("what cannot be made is said in one line", async () => {
     [["create", "--ttl", "366d"], /^gantry: --ttl must be at most 365d, not 366d\n$/],
     [["create", "--group", "here"], /^gantry: --group: group "here" not found\n$/, 6],
     [["create", "--name", "Not Allowed"], /^gantry: .*\n {2}name: name must match/],
-    [["revoke", "ci"], /^gantry: name a pull token by its uid, not "ci"\n$/],
-    [["revoke"], /^gantry: name the pull token by its uid/, 64],
+    [["revoke", "ci"], /^gantry: UID must be the uid of a pull token, not "ci"\n$/],
+    [["revoke"], /^gantry: uid of a pull token required/, 64],
   ] as const) {
     const { code, stdout, stderr } = await pullTokens(env, args);
     assert.deepEqual([code, stdout], [status, ""], args.join(" "));

@@ -302,7 +302,7 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
   const command = (...args: string[]) => gantryAnywhere(args, { env: home.environment });
   const [told, lines] = await Promise.all([command("explain", who, "repo.list", place), command("who-can", "repo.list", place, "--json")]);
   assert.deepEqual([told.code, lines.code], [0, 0], told.stderr + lines.stderr);
-  assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +terminal ${place} +never +${binding}\\n$`));
+  assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: granted\\n.*BINDING.*\\n +grants it +viewer +terminal ${place} +never +${binding}\\n$`));
   const holders = lines.stdout
     .trim()
     .split("\n")
@@ -324,7 +324,7 @@ test("a place, and the group of an import, is named by its path of names too; wh
   ]);
   assert.match(told.stdout, /^allowed\n/);
   assert.match(lines.stdout, new RegExp(`^${who} +named bot`, "m"));
-  assert.deepEqual([missing.code, missing.stderr], [1, `gantry: PLACE: group "${organization}/nowhere" not found\n`]);
+  assert.deepEqual([missing.code, missing.stderr], [1, `gantry: GROUP: group "${organization}/nowhere" not found\n`]);
   await world.ok("iam.GroupsService/CreateGroup", { group: { name: "twins" } });
   const folder = join(import.meta.dirname, "../fixtures/registry");
   const [unnamed, named] = [await command("import", "registry", folder), await command("import", "registry", folder, "--group", organization)];

@@ -330,7 +330,7 @@ test("the embedded database belongs to the server as a whole: it stays when a wo
   const env = { GANTRY_WORKERS: "2", GANTRY_DATA: join(folder, "embedded"), GANTRY_LISTEN: `127.0.0.1:${port}` };
   const embedded = start(gantryFile, ["serve"], { env });
   await embedded.says(/Gantry serves/);
-  assert.match(embedded.stderr(), /Made a first organization: /);
+  assert.match(embedded.stderr(), /Created a first organization: /);
   const token = (await gantry(["token"], { env })).stdout.trim();
   const connections = await connectToEach(`http://127.0.0.1:${port}`, embedded, 2);
   for (const connection of connections) assert.equal((await connection.ask("GET", "/iam/v2/groups", { token })).status, 200);

@@ -8,7 +8,7 @@ export const client: readonly Mutant[] = [
   {
     attack: 322,
     file: "client/webhook.ts",
-    find: 'throw new WebhookError("SIGNATURE_MISMATCH", "no signature of the request is of this secret and body");',
+    find: 'throw new WebhookError("SIGNATURE_MISMATCH", "no signature matches the secret and the body");',
     replace: "void 0;",
   },
   {
