@@ -100,7 +100,7 @@ test("attack 143: whoever names a group as somebody else's is makes a command fa
   ]) {
     const { status, out, err } = await runGantry(args, { environment });
     assert.deepEqual([status, out], [8, ""], args.join(" "));
-    assert.match(err, /is the name of 2 /);
+    assert.match(err, /is ambiguous: 2 have this name/);
   }
   assert.equal(text(await world.ok("registry.ReposService/GetRepo", { uid: repo }), "description"), "");
 });
