@@ -136,7 +136,7 @@ test("what is no policy is refused in a line, and nothing is kept of it", async 
   for (const [pattern, endDate, says] of [
     ["(", "2026-01-01", /"\(" is not a valid RE2 pattern/],
     ["(?=a)", "2026-01-01", /is not a valid RE2 pattern/],
-    ["a", "tomorrow", /^the day must have the form YYYY-MM-DD (for example 2026-04-30), not "tomorrow"$/],
+    ["a", "tomorrow", /^the day must have the form YYYY-MM-DD \(for example 2026-04-30\), not "tomorrow"$/],
     ["a", "2026-13-01", /^the day must have the form/],
   ] as const)
     await assert.rejects(setTagPolicy(kernel(), { organization: undefined, pattern, endDate }), { code: "INVALID_ARGUMENT", message: says });
