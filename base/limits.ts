@@ -503,6 +503,10 @@ export const limits = {
   matchedChanges: 50_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
+  /** Events of one authored advisory: all of them are read with each change. */
+  authoredEventsMax: 1000,
+  /** Advisories of other sources that the approval of a false positive notes; what is beyond is not suppressed. */
+  suppressedAdvisoriesMax: 10_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses

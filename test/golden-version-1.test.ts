@@ -39,7 +39,6 @@ const publicServices = (list: string): Service[] => {
 
 const noBuilds = "needs a build service";
 const unreadCharts = "charts that were pushed are stored, and not read";
-const imported = "advisories come with imports";
 
 /** Declared, and answered: a shape of what version 2 has, or by a method of its own. */
 const isAnswered = (name: string): boolean => {
@@ -57,12 +56,6 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.registry.Registry/ListChartsByImageRepo": unreadCharts,
   "chainguard.platform.registry.Registry/GetBuildStatus": noBuilds,
   "chainguard.platform.registry.Registry/GetUpdateStatus": noBuilds,
-  "chainguard.platform.vulnerabilities.v1.Advisories/Create": imported,
-  "chainguard.platform.vulnerabilities.v1.Advisories/Update": imported,
-  "chainguard.platform.vulnerabilities.v1.Advisories/Delete": imported,
-  "chainguard.platform.vulnerabilities.v1.Advisories/CreateAdvisoryEvent": imported,
-  "chainguard.platform.vulnerabilities.v1.Advisories/UpdateAdvisoryEvent": imported,
-  "chainguard.platform.vulnerabilities.v1.Advisories/ListAdvisoryEvents": "List shows each advisory with its events",
   "chainguard.platform.libraries.Entitlements": "entitlements to the vendor's catalog: an organization owns its images here",
 };
 

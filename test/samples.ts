@@ -69,6 +69,9 @@ const textOf = (field: FieldFact, variant: number): string => {
   return found;
 };
 
+/** Fields whose other values are decided by somebody else than the author of the row: their first value alone. */
+export const decidedByOthers: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisoryEvent.review_state"]);
+
 const enumOf = (field: FieldFact, variant: number): string => {
   const names = [...(field.enum?.numbers ?? [])].filter(([, number]) => number !== 0).map(([name]) => name);
   return names[variant % names.length] ?? "";
@@ -92,7 +95,7 @@ const singleValueOf = async (field: FieldFact, owner: MessageFact, sampling: Sam
     case "bytes":
       return btoa(`bytes ${variant}`);
     case "enum":
-      return enumOf(field, variant);
+      return enumOf(field, decidedByOthers.has(`${owner.name}.${field.name}`) ? 0 : variant);
     case "timestamp":
       return new Date(nowMs + (variant + 1) * 3_600_000).toISOString();
     case "duration":

@@ -62,6 +62,8 @@ const weightOf = (field: FieldFact, isNamed: boolean): number => {
   if (field.sortable && field.kind !== "timestamp") return 6;
   if (field.kind === "timestamp") return field.name === "update_time" ? 0 : 3;
   if (field.uid) return 0;
+  // A flag of ours is set of few, and left out while it is not.
+  if (field.additive && field.kind === "bool") return 1;
   return isText(field) ? 2 : 4;
 };
 

@@ -40,7 +40,8 @@ const architectures: ReadonlyMap<string, string> = new Map([
   ["ppc64el", "ppc64le"],
 ]);
 
-const architectureOf = (name: string): string => architectures.get(name) ?? name;
+/** An architecture as images name it. */
+export const architectureOf = (name: string): string => architectures.get(name) ?? name;
 /** Packages of no machine in particular. */
 const isForEvery = (architecture: string): boolean => ["", "noarch", "all", "any"].includes(architecture);
 

@@ -4,7 +4,7 @@
 // fails, or is cut off, is made up for by the next import. One that finds nothing new writes nothing.
 
 import { operatorUid } from "#authz";
-import type { Json, JsonObject } from "#base/json.ts";
+import { type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";
 import { packageNameKeyOfType } from "#base/versions/package-name.ts";
@@ -26,6 +26,10 @@ import {
   findImageEcosystems,
   findImageRepos,
   findReposChangedSince,
+  findFingerprintsOf,
+  findSuppressors,
+  type HeldRow,
+  type Suppressor,
   findImageRoots,
   findInstalledVersions,
   findMatchable,
@@ -43,12 +47,15 @@ import {
   type Write,
 } from "#store";
 import { writeOwnReports } from "./reports/own-reports.ts";
+import { isDistributionType } from "./formats/distribution.ts";
+import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
 /** What tells of them. */
 const affectedMessage = "gantry.images.v1.ImagesAffected";
+const suppressedMessage = "gantry.images.v1.ImagesSuppressed";
 
 // ---- what has changed -------------------------------------------------------------------------------------------
 
@@ -117,6 +124,8 @@ const isAdvisoryFor = (owner: string, { uid, isPublic }: MatchableAdvisory): boo
 interface Affecting {
   readonly advisory: MatchableAdvisory;
   readonly verdict: PackageVerdict;
+  /** False positives of the organization about it. */
+  readonly suppressors: readonly Suppressor[];
 }
 
 const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
@@ -132,13 +141,15 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
     }
   }
   const groups = new Set([...held.values()].flatMap(({ versions }) => [...versions.values()].flatMap((owners) => [...owners].flatMap(ancestry))));
+  const suppressorsFor = await openSuppressors(rows, root);
   const found = new Map<string, Affecting[]>();
   const names = [...byName.keys()];
   for (let from = 0; from < names.length; from += limits.matchedNames) {
     const advisories = await findMatchable(rows, root, [...groups], names.slice(from, from + limits.matchedNames));
     for await (const [advisory, judge] of judgesOf(rows, advisories)) {
-      for (const { installed, versions } of byName.get(advisory.artifactName) ?? []) {
+      for (const { installed, names: own, versions } of byName.get(advisory.artifactName) ?? []) {
         if (installed.type !== advisory.artifactType) continue;
+        const suppressors = suppressorsFor(advisory, installed, own);
         for (const [version, owners] of versions) {
           const verdict = judge(installed, version);
           if (!verdict) continue;
@@ -146,8 +157,9 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
             if (!isAdvisoryFor(owner, advisory)) continue;
             const key = versionKey(owner, installed.label, version);
             const known = found.get(key);
-            if (known) known.push({ advisory, verdict });
-            else found.set(key, [{ advisory, verdict }]);
+            const affecting = { advisory, verdict, suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };
+            if (known) known.push(affecting);
+            else found.set(key, [affecting]);
           }
         }
       }
@@ -155,6 +167,49 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
   }
   return found;
 };
+
+// ---- false positives of the organization ------------------------------------------------------------------------
+
+/** Whether an authored advisory is about the package in an image. */
+const isAboutPackage = ({ artifactName, artifactType, distribution }: Suppressor, installed: InstalledPackage, names: readonly string[]): boolean => {
+  if (artifactType !== installed.type || !names.some((name) => name === artifactName || name === packageNameKeyOfType(artifactType, artifactName)))
+    return false;
+  if (!isDistributionType(artifactType)) return true;
+  // As records in the form of Wolfi are judged (judge-advisory.ts).
+  const own = ["wolfi", "chainguard"].includes(distribution) ? ["", "wolfi", "chainguard"] : [distribution];
+  return own.includes(installed.distribution);
+};
+
+const basisOf = ({ suppression = {} }: Suppressor): JsonObject => part(suppression, "basis");
+
+/** Finds the false positives about an advisory in a package: those whose reviewers saw the advisory as it is now. */
+const openSuppressors = async (rows: Write, root: string) => {
+  const all = await findSuppressors(rows, root);
+  const seen = all.flatMap((each) => Object.keys(basisOf(each)));
+  const now = seen.length === 0 ? new Map<string, string>() : await findFingerprintsOf(rows, [...new Set(seen)]);
+  return ({ uid, advisoryId, aliases }: MatchableAdvisory, installed: InstalledPackage, names: readonly string[]): readonly Suppressor[] => {
+    const fingerprint = now.get(uid);
+    if (fingerprint === undefined) return none;
+    const numbers = new Set([advisoryId, ...aliases]);
+    return all.filter(
+      (each) => basisOf(each)[uid] === fingerprint && each.aliases.some((alias) => numbers.has(alias)) && isAboutPackage(each, installed, names),
+    );
+  };
+};
+
+const none: readonly Suppressor[] = [];
+
+const isForMachine = (architecture: string, machine: string): boolean => architecture === "" || architectureOf(architecture) === machine;
+
+const suppressionMessage = ({ uid, advisoryId, suppression = {} }: Suppressor): JsonObject => ({
+  advisoryUid: uid,
+  advisoryId,
+  eventUid: text(suppression, "eventUid"),
+  author: text(suppression, "author"),
+  reviewer: text(suppression, "reviewer"),
+  type: text(suppression, "type"),
+  ...(text(suppression, "note") === "" ? {} : { note: text(suppression, "note") }),
+});
 
 // ---- rows -------------------------------------------------------------------------------------------------------
 
@@ -191,9 +246,12 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
   const drafts = new Map<string, AffectedImageDraft>();
   for (const { image, identity, name, version, tags, architectures } of packages) {
     const { owner, repo, repoUid, digest } = image;
-    for (const { advisory, verdict } of affecting.get(versionKey(owner, name, version)) ?? []) {
+    for (const { advisory, verdict, suppressors } of affecting.get(versionKey(owner, name, version)) ?? []) {
       const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
       if (machines.length === 0) continue;
+      // One that is about a single architecture says nothing of the others.
+      const suppressor = suppressors.find(({ artifactArchitecture }) => machines.every((each) => isForMachine(artifactArchitecture, each)));
+      const state = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
       const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
       drafts.set(uid, {
         uid,
@@ -209,7 +267,8 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
         advisoryId: advisory.advisoryId,
         aliases: advisory.aliases,
         advisoryUid: advisory.uid,
-        state: verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION",
+        state: suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : state,
+        suppression: suppressor ? JSON.stringify(suppressionMessage(suppressor)) : "",
       });
     }
   }
@@ -231,24 +290,35 @@ const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]>
   if (chunk.length > 0) yield chunk;
 };
 
-/** Images that became affected, by advisory. */
+/** Images that became affected, or that a false positive suppresses from now on, by advisory and false positive. */
 class Newly {
-  readonly byAdvisory = new Map<string, { readonly aliases: readonly string[]; readonly images: Map<string, AffectedImageDraft>; count: number }>();
+  readonly groups = new Map<
+    string,
+    {
+      readonly advisoryId: string;
+      readonly aliases: readonly string[];
+      readonly suppression: string;
+      readonly images: Map<string, AffectedImageDraft>;
+      count: number;
+    }
+  >();
 
-  /** All that became affected of some repos; never again of these. */
+  /** All that is new of some repos; never again of these. */
   add(drafts: readonly AffectedImageDraft[]): void {
     const images = new Map<string, Map<string, AffectedImageDraft>>();
     for (const draft of drafts) {
-      const of = images.get(draft.advisoryId) ?? new Map<string, AffectedImageDraft>();
-      images.set(draft.advisoryId, of);
+      const { advisoryId, aliases, suppression } = draft;
+      const key = JSON.stringify([advisoryId, suppression]);
+      const of = images.get(key) ?? new Map<string, AffectedImageDraft>();
+      images.set(key, of);
       of.set(JSON.stringify([draft.owner, draft.repo, draft.digest, draft.tags]), draft);
-      if (!this.byAdvisory.has(draft.advisoryId)) this.byAdvisory.set(draft.advisoryId, { aliases: draft.aliases, images: new Map(), count: 0 });
+      if (!this.groups.has(key)) this.groups.set(key, { advisoryId, aliases, suppression, images: new Map(), count: 0 });
     }
-    for (const [advisoryId, found] of images) {
-      const known = this.byAdvisory.get(advisoryId);
+    for (const [key, found] of images) {
+      const known = this.groups.get(key);
       if (!known) continue;
       known.count += found.size;
-      for (const [key, draft] of found) if (known.images.size < limits.toldDigestsMax) known.images.set(key, draft);
+      for (const [image, draft] of found) if (known.images.size < limits.toldDigestsMax) known.images.set(image, draft);
     }
   }
 }
@@ -266,7 +336,7 @@ const matchHeld = async (
   root: string,
   repos: readonly SizedRepo[],
   held: ReadonlyMap<string, Held>,
-  before: Map<string, ImageRepo>,
+  before: Map<string, HeldRow>,
   nowMs: number,
   newly: Newly,
 ): Promise<void> => {
@@ -277,7 +347,8 @@ const matchHeld = async (
   for (const chunk of chunksOf(repos)) {
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
     const drafts = draftsOf(packagesOf(images, affecting), affecting);
-    newly.add(drafts.filter(({ uid }) => !before.delete(uid)));
+    newly.add(drafts.filter(({ uid, suppression }) => before.get(uid)?.isSuppressed !== (suppression !== "")));
+    for (const { uid } of drafts) before.delete(uid);
     for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, nowMs);
   }
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
@@ -338,7 +409,7 @@ interface Telling {
 }
 
 /** One event for each advisory, to the organization alone. */
-const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { byAdvisory }: Newly): Promise<void> => {
+const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
   const cause: Cause = {
     operation,
     requestId,
@@ -346,7 +417,7 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
     bindings: () => [],
     origin: () => ({ address: "", userAgent: "gantry import" }),
   };
-  for (const [advisoryId, { aliases, images, count }] of byAdvisory) {
+  for (const { advisoryId, aliases, suppression, images, count } of groups.values()) {
     const body: JsonObject = {
       organizationUid: root,
       advisoryId,
@@ -354,8 +425,9 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
       images: [...images.values()].map(({ repo, repoUid, digest, tags }): Json => ({ repo, repoUid, digest, tags: [...tags] })),
       imageCount: count,
       furtherCount: Math.max(0, count - limits.toldDigestsMax),
+      ...(suppression === "" ? {} : { suppression: JSON.parse(suppression) as JsonObject }),
     };
-    await record(rows, toldEvent(services, affectedMessage, body, cause, count));
+    await record(rows, toldEvent(services, suppression === "" ? affectedMessage : suppressedMessage, body, cause, count));
   }
 };
 

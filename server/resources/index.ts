@@ -51,6 +51,8 @@ import { scimUser } from "./scim/scim-user.ts";
 import { session } from "./sessions/session.ts";
 import { advisoryCoverage } from "./vulnerabilities/advisory-coverage.ts";
 import { advisory } from "./vulnerabilities/advisory.ts";
+import { authoredAdvisoryEvent } from "./vulnerabilities/authored-advisory-event.ts";
+import { authoredAdvisory } from "./vulnerabilities/authored-advisory.ts";
 
 export const resources = [
   access,
@@ -104,4 +106,6 @@ export const resources = [
   session,
   advisoryCoverage,
   advisory,
+  authoredAdvisoryEvent,
+  authoredAdvisory,
 ];

@@ -20,6 +20,8 @@ interface AdvisoryDraft {
   /** The document that tells it, and its form. */
   readonly documentId: string;
   readonly form: string;
+  /** Events that have uids of their own, and what filters ask of all of them; absent: as the record says. */
+  readonly own?: { readonly events: readonly AdvisoryEvent[]; readonly facet: AdvisoryFacet };
 }
 
 const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
@@ -45,8 +47,8 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
   const now = new Date(target.nowMs).toISOString();
   const facets = new Map<string, AdvisoryFacet>();
   const full = drafts.map((draft) => {
-    const events = advisoryEventsOf(draft.record, draft.uid);
-    const facet = facetOf(draft.record, events);
+    const events = draft.own?.events ?? advisoryEventsOf(draft.record, draft.uid);
+    const facet = draft.own?.facet ?? facetOf(draft.record, events);
     const facetDigest = recordDigestOf(Object.values(facet));
     facets.set(facetDigest, facet);
     return { ...draft, events, facetDigest };
@@ -161,6 +163,35 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
     else counts.changed++;
   }
   return counts;
+};
+
+/** An advisory that an organization wrote itself, as its row says it. */
+export interface AuthoredRecord {
+  readonly uid: string;
+  readonly record: Omit<AdvisoryRecord, "events" | "key">;
+  /** The approved events, in the order of their approval, and all of them. */
+  readonly approved: readonly AdvisoryEvent[];
+  readonly all: readonly AdvisoryEvent[];
+}
+
+/** The source of what organizations write themselves. */
+const authoredFeed = "authored";
+/** Of an advisory without an approved event: no output and no matching reads it. */
+const draftForm = "draft";
+
+/** Writes the approved state of an authored advisory, and what lists filter by. What is only pending changes nothing else. */
+export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
+  const full: AdvisoryRecord = { ...record, key: uid, events: [] };
+  const facet = facetOf(full, all);
+  const form = approved.length > 0 ? "wolfi" : draftForm;
+  const digest = recordDigestOf([form, full, approved]);
+  const target = { group: uid.slice(0, -17), public: false, feed: authoredFeed, nowMs };
+  const written = await upsertAdvisories(rows, target, [
+    { uid, record: full, digest, isPublic: false, documentId: "", form, own: { events: approved, facet } },
+  ]);
+  if (written.has(uid)) return;
+  const ids = await addFacets(rows, new Map([[recordDigestOf(Object.values(facet)), facet]]));
+  await rows.query("update advisories set facet = $2 where uid = $1 and facet <> $2", [uid, [...ids.values()][0] ?? ""]);
 };
 
 /** Withdraws these, which nobody tells any longer. Their digest goes, so that one that comes back is written anew. */
@@ -588,7 +619,7 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
     `select ${advisoryRow.list} from advisories where ${published} and origin = any($1)
      union
      select ${advisoryRow.list} from advisories
-     where delete_time is null and left(uid, 40) in (select root from access_versions) and artifact_name = any($1)
+     where delete_time is null and form <> '${draftForm}' and left(uid, 40) in (select root from access_versions) and artifact_name = any($1)
        and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where uid >= low and uid < high)`,
     [names, paths, ends],
     { rows: names.length, wide: true },
@@ -620,6 +651,32 @@ const matchableAdvisory = columns<MatchableAdvisory>({
   events: text,
   isPublic: expression("public", flag),
 });
+
+/** A number that changes whenever anything of the advisory or of its document does. */
+const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
+  select concat_ws(' ', document.digest, document.change_time) from source_documents as document where document.id = document_id)))`;
+
+const seenAdvisory = columns({ uid: text, fingerprint: expression(fingerprintText, text) });
+
+/** Fingerprints of the advisories of other sources that have one of these numbers and that an organization sees, by uid. */
+export const findFingerprints = async (rows: Read, root: string, type: string, numbers: readonly string[], limit: number): Promise<Record<string, string>> => {
+  const isSeen = `(public or left(uid, 40) = $1) and feed <> '${authoredFeed}' and delete_time is null and artifact_type = $2`;
+  const found = await seenAdvisory.find(
+    rows,
+    `select ${seenAdvisory.list} from advisories where ${isSeen} and aliases ?| $3::text[]
+     union select ${seenAdvisory.list} from advisories where public and ${isSeen} and advisory_id = any($3)
+     union select ${seenAdvisory.list} from advisories where left(uid, 40) = $1 and ${isSeen} and advisory_id = any($3) limit $4`,
+    [root, type, numbers, limit],
+    { rows: limit, wide: true },
+  );
+  return Object.fromEntries(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
+};
+
+/** The fingerprints of these advisories as they are now, by uid. */
+export const findFingerprintsOf = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> => {
+  const found = await seenAdvisory.find(rows, `select ${seenAdvisory.list} from advisories where uid = any($1)`, [uids], { rows: uids.length, wide: true });
+  return new Map(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
+};
 
 /** The advisories on artifacts of these names that are published or lie in one of these groups of an organization. */
 export const findMatchable = (rows: Read, root: string, groups: readonly string[], names: readonly string[]): Promise<MatchableAdvisory[]> =>

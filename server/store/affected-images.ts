@@ -2,7 +2,7 @@
 // step behind imports, an organization at a time. What is resolved is kept for as long as reports reach back.
 
 import { hash } from "node:crypto";
-import { columns, expression, number, text, textList } from "./columns.ts";
+import { columns, expression, flag, number, text, textList } from "./columns.ts";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
@@ -152,7 +152,9 @@ export interface AffectedImageDraft extends ImageRepo {
   readonly advisoryId: string;
   readonly aliases: readonly string[];
   readonly advisoryUid: string;
-  readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
+  readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
+  /** What suppresses it, as JSON; "" for nothing. */
+  readonly suppression: string;
 }
 
 /**
@@ -165,38 +167,49 @@ export const affectedImageUid = (owner: string, repo: string, image: string, nam
   return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
 
-const affectedRepo = columns<ImageRepo & { readonly uid: string }>({ uid: text, owner: expression("left(uid, -17)", text), repo: text });
+/** Of what repo a row is, and whether a false positive suppresses it. */
+export interface HeldRow extends ImageRepo {
+  readonly isSuppressed: boolean;
+}
 
-const affectedRow = columns<ImageRepo & { readonly uid: string }>({
+const affectedRepo = columns<HeldRow & { readonly uid: string }>({
+  uid: text,
+  owner: expression("left(uid, -17)", text),
+  repo: text,
+  isSuppressed: expression("suppression is not null", flag),
+});
+
+const affectedRow = columns<HeldRow & { readonly uid: string }>({
   uid: expression("held.uid", text),
   owner: expression("left(held.uid, -17)", text),
   repo: expression("held.repo", text),
+  isSuppressed: expression("held.suppression is not null", flag),
 });
 
-const byUid = (found: readonly (ImageRepo & { readonly uid: string })[]): Map<string, ImageRepo> =>
-  new Map(found.map(({ uid, owner, repo }) => [uid, { owner, repo }]));
+const byUid = (found: readonly (HeldRow & { readonly uid: string })[]): Map<string, HeldRow> =>
+  new Map(found.map(({ uid, owner, repo, isSuppressed }) => [uid, { owner, repo, isSuppressed }]));
 
 /** What is affected in an organization of these packages, by uid: which repo it is of. */
-export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, ImageRepo>> =>
+export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
       rows,
       // Each package's range of its index alone: without statistics of what was just written the planner would read all rows.
       `select ${affectedRow.list} from unnest($2::text[]) as given(name)
        cross join lateral (
-         select uid, repo from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
+         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
       [root, names],
     ),
   );
 
 /** What is affected of these repos of an organization, by uid. */
-export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, ImageRepo>> =>
+export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
       rows,
       `select ${affectedRow.list} from unnest($2::text[], $3::text[]) as given(owner, repo)
        cross join lateral (
-         select uid, repo from affected_images where left(uid, 40) = $1 and end_time is null
+         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and end_time is null
            and (repo, uid) > (given.repo, given.owner || '/') and (repo, uid) < (given.repo, given.owner || '0')
            and left(uid, -17) = given.owner offset 0) as held`,
       [root, ...repoColumns(repos)],
@@ -204,8 +217,8 @@ export const findAffectedByRepos = async (rows: Read, root: string, repos: reado
   );
 
 /** All that is affected in an organization, by uid: which repo it is of. */
-export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, ImageRepo>> => {
-  const found = new Map<string, ImageRepo>();
+export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, HeldRow>> => {
+  const found = new Map<string, HeldRow>();
   for (let after = `${root}/`; ; ) {
     // Step by step in the order of the primary key: without statistics of what was just written the planner is wrong of all others.
     const step = await affectedRepo.find(
@@ -214,7 +227,7 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
        where uid > $1 and uid < $2 and end_time is null order by uid limit ${stepRows}`,
       [after, `${root}0`],
     );
-    for (const { uid, owner, repo } of step) found.set(uid, { owner, repo });
+    for (const { uid, owner, repo, isSuppressed } of step) found.set(uid, { owner, repo, isSuppressed });
     const last = step.at(-1);
     if (!last || step.length < stepRows) return found;
     after = last.uid;
@@ -225,23 +238,24 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
 export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
-       advisory_id, aliases, advisory_ids, advisory_uid, state, start_time, create_time, update_time)
+       advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, start_time, create_time, update_time)
      select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
-       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, $14::timestamptz, $14::timestamptz, $14::timestamptz
+       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb, $14::timestamptz, $14::timestamptz, $14::timestamptz
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-       $11::text[], $12::text[], $13::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version,
-       fixed_version, advisory_id, aliases, advisory_uid, state)
+       $11::text[], $12::text[], $13::text[], $15::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
+       installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression)
      on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
        architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
-       aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state, end_time = null,
+       aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state,
+       suppression = excluded.suppression, end_time = null,
        start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
        update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
        left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
          select coalesce(jsonb_object_agg(name, $14), '{}') from jsonb_array_elements_text(held.tags) as name
          where not excluded.tags ? name) end)
-     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases, held.state, held.end_time)
+     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases, held.state, held.suppression, held.end_time)
        is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
-         excluded.aliases, excluded.state, null)`,
+         excluded.aliases, excluded.state, excluded.suppression, null)`,
     [
       columnOf(drafts, ({ uid }) => uid),
       columnOf(drafts, ({ repo }) => repo),
@@ -257,6 +271,7 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
       columnOf(drafts, ({ advisoryUid }) => advisoryUid),
       columnOf(drafts, ({ state }) => state),
       new Date(nowMs).toISOString(),
+      columnOf(drafts, ({ suppression }) => suppression),
     ],
   );
 };
@@ -264,7 +279,7 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
 /** Resolves these: they are affected no longer. */
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(
-    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', end_time = $2::timestamptz,
+    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, end_time = $2::timestamptz,
        update_time = greatest($2::timestamptz, update_time + interval '1 ms'),
        left_tags = left_tags || (select coalesce(jsonb_object_agg(name, $2), '{}') from jsonb_array_elements_text(held.tags) as name)
      where uid = any($1)`,

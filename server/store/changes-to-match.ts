@@ -29,6 +29,11 @@ export const addOrganizationToMatch = async (rows: Write, root: string, ofTags: 
   await rows.query("insert into changes_to_match (root, of_tag) values ($1, $2)", [root, ofTags]);
 };
 
+/** What an organization's own advisories say of this package is to be matched now, and not only behind the next import. */
+export const addPackageToMatch = async (rows: Write, root: string, name: string): Promise<void> => {
+  await rows.query("insert into changes_to_match (root, name, of_tag) values ($1, $2, true)", [root, name]);
+};
+
 /** What these advisories say is to be matched: their documents changed, and their rows perhaps not. */
 export const addAdvisoriesToMatch = async (rows: Write, uids: readonly string[]): Promise<void> => {
   if (uids.length === 0) return;

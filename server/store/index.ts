@@ -51,7 +51,25 @@ export {
   markAdvisoriesPublic,
   type ToldRow,
   withdrawAdvisories,
+  findFingerprints,
+  findFingerprintsOf,
+  writeAuthoredRecord,
 } from "./advisories.ts";
+export {
+  type AuthoredAdvisory,
+  type AuthoredEvent,
+  findAuthorApproval,
+  findAuthoredEvents,
+  findOrganizationName,
+  findSuppressors,
+  lockAuthoredAdvisory,
+  nextAdvisoryNumber,
+  noteAuthor,
+  noteBasis,
+  noteSuppression,
+  reservePrefix,
+  type Suppressor,
+} from "./authored-advisories.ts";
 export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
 export {
   type CsafDocument,
@@ -292,6 +310,7 @@ export {
 } from "./feed-reversals.ts";
 export {
   type AffectedImageDraft,
+  type HeldRow,
   affectedImageUid,
   countImagesOf,
   endAffectedImages,
@@ -359,7 +378,14 @@ export {
   writeTagPolicy,
 } from "./tag-policies.ts";
 export { appendTagHistory, findTagHistory, findTagName, type TagHistoryEntry } from "./tag-history.ts";
-export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
+export {
+  addAdvisoriesToMatch,
+  addPackageToMatch,
+  addOrganizationToMatch,
+  type ChangeToMatch,
+  deleteChangesToMatch,
+  findChangesToMatch,
+} from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
   claimSbom,

@@ -121,7 +121,7 @@ const restCall = (
 
 /** A list of version 1. One that is no longer than a page of version 2 may be is sent at once. */
 const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts: readonly Uint8Array[], release: () => void): HttpResponse => {
-  const name = method.output.fields[0]?.json ?? "";
+  const name = method.output.fields.find(({ shape }) => shape === "list")?.json ?? "";
   const isShort = parts.reduce((sum, { length }) => sum + length, 0) <= limits.listAtOnceBytesMax;
   if (isShort || verb === "HEAD") release();
   return { status: 200, headers: jsonHeaders(requestId), body: isShort ? joinedBytes(name, parts) : joinedJson(name, parts, release) };

@@ -221,7 +221,8 @@ for (const method of bodied) {
     for (const { path, name } of levels) {
       // Something inside that level, so that the level itself is there.
       const inside = spots.find((spot) => path.length > 0 && spot.path.length === path.length + 1 && path.every((step, index) => spot.path[index] === step));
-      const root = inside ? await placed(body, message, inside.path, await valueOf(inside.field, inside.owner, stage.sampling(place))) : body;
+      const value = inside ? await valueOf(inside.field, inside.owner, stage.sampling(place)) : {};
+      const root = path.length > 0 ? await placed(body, message, inside?.path ?? path, value) : body;
       for (const key of strange) {
         const added = (value: Json, [first, ...rest]: readonly string[]): Json => {
           if (first !== undefined) {

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, type Protocol } from "../client.ts";
-import { bodyField, bodyOf, withoutImmutable, rivalsOf, withoutInputOnly, nonEmpty, subjectOf, valueOf, writable } from "../samples.ts";
+import { bodyField, bodyOf, decidedByOthers, withoutImmutable, rivalsOf, withoutInputOnly, nonEmpty, subjectOf, valueOf, writable } from "../samples.ts";
 import { protocols, folder, groupMessage, unusedUid, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
@@ -139,7 +139,7 @@ const refusedOn = (answer: Answer, field: string): void => {
 for (const subject of updates.map(subjectOfUpdate)) {
   const { method, message } = subject;
   const fields = nonEmpty(
-    writable(message).filter(({ inputOnly }) => !inputOnly),
+    writable(message).filter(({ inputOnly, name }) => !inputOnly && !decidedByOthers.has(`${message.name}.${name}`)),
     `writable field of ${message.short}`,
   );
 

@@ -5,4 +5,5 @@ import { testGuide } from "./test-guide.ts";
 testGuide("README.md", ["skopeo", "tar"]);
 testGuide("registry.md", ["skopeo", "tar"]);
 testGuide("advisories.md");
+testGuide("../how-to/author-advisories.md");
 testGuide("events.md");

@@ -2,6 +2,7 @@
 // image with what it is made of and what a scanner says of it, a deployment, the lifecycle of a product and a tag of it, documents that
 // were accepted, a person of an identity provider.
 
+import { parentOf } from "#base/uid.ts";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -194,6 +195,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "chainguard.platform.registry.Registry/ListEolTags": async () => ({ uidp: { childrenOf: lantern } }),
     "chainguard.platform.registry.Vulnerabilities/ListCumulativeVulnCountReports": async () => ({ repo: "lantern", tag: "1.1" }),
     "chainguard.platform.registry.Vulnerabilities/ListVulnCountReports": async () => ({ repo: "lantern", tag: "1.1" }),
+    "chainguard.platform.vulnerabilities.v1.Advisories/ListAdvisoryEvents": async () => {
+      const event = await stage.make("gantry.vulnerabilities.v1.AuthoredAdvisoryEvent");
+      return { parentId: parentOf(text(event, "uid")) };
+    },
     "chainguard.platform.registry.Registry/GetDeployment": async () => {
       const repoId = await newRepo();
       const charts = [{ repo: "oci://charts.example.com/harbour", source: "https://example.com/harbour" }];

@@ -27,8 +27,12 @@ const inherit = async (draft: JsonObject, { rows, parent }: RuleContext): Promis
 };
 
 const folderViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
-  const foreign = { verified: draft.verified === true, kind: kindOf(draft) !== kindless && kindOf(draft) !== kindOf(before) };
-  return (["verified", "kind"] as const).flatMap((field) =>
+  const foreign = {
+    verified: draft.verified === true,
+    kind: kindOf(draft) !== kindless && kindOf(draft) !== kindOf(before),
+    authorApproval: draft.authorApproval === true,
+  };
+  return (["verified", "kind", "authorApproval"] as const).flatMap((field) =>
     foreign[field] ? [{ field, description: `${field} belongs to organizations, not to the groups below them` }] : [],
   );
 };
@@ -50,6 +54,8 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const uid = text(draft, "uid");
   // One that was suspended when it was deleted comes back so.
   if (!context.isUndelete) draft.status = before?.status ?? "ORG_STATUS_READY";
+  const optedOut = draft.authorApproval === true;
+  if (isRoot(uid) && optedOut !== (before?.authorApproval === true) && !context.isUndelete) context.require(["advisories.approve"], before ? uid : EVERYWHERE);
   if (!isRoot(uid)) {
     const violations = [...folderViolations(draft, before), ...(await undeletedNameViolations(draft, context))];
     if (violations.length === 0 && !before) await inherit(draft, context);

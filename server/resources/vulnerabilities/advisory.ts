@@ -1,9 +1,11 @@
-// What is known about a vulnerability in an artifact, event by event. Filled by imports; no client writes it.
+// What is known about a vulnerability in an artifact, event by event. Filled by imports, and by what organizations write themselves
+// (authored-advisory.ts).
 
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { type ReadContext, resource } from "#kernel";
 import { type Condition, containingPattern, type FacetFilter, findFacets, findSubpackages, hasTrigram } from "#store";
+import { withAuthoredEvents } from "./rules/authoring.ts";
 import { withSeverities } from "./rules/severities.ts";
 import { withWithdrawals } from "./rules/withdrawals.ts";
 
@@ -70,6 +72,6 @@ export const advisory = resource({
   conditions,
   computedFields: {
     names: ["severities", "withdrawnTime", "withdrawnBy"],
-    compute: async (rows, advisories) => withWithdrawals(rows, await withSeverities(rows, advisories)),
+    compute: async (rows, advisories) => withWithdrawals(rows, await withSeverities(rows, await withAuthoredEvents(rows, advisories))),
   },
 });
