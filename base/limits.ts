@@ -473,6 +473,23 @@ export const limits = {
   shownSbomsWaiting: 64,
   shownSbomsWaitingEach: 16,
   shownSbomsWaitMs: 20_000,
+  /**
+   * A pushed chart that version 1 shows. Helm itself refuses archives of more than 100 MiB unpacked and files of more than 5 MiB; the
+   * largest known has 2 MiB packed. Read in a thread with a time and a memory of its own; the waiting is that of SBOMs.
+   */
+  chartBytesMax: 20 * 1024 * 1024,
+  chartFileBytesMax: 4 * 1024 * 1024,
+  chartEntriesMax: 10_000,
+  chartReadMs: 10_000,
+  chartMemoryMb: 512,
+  shownChartsWaiting: 64,
+  shownChartsWaitingEach: 16,
+  shownChartsWaitMs: 20_000,
+  /** Of a chart's configuration, and of its list of images: one image takes about 100 characters. */
+  chartConfigBytesMax: 256 * 1024,
+  chartImagesLengthMax: 64 * 1024,
+  /** Repos with charts, of one organization, of which the latest is read for one response. */
+  chartReposMax: 200,
   /** Images of one question for their packages, and packages of its answer: what clients take in one message, of 300 bytes each. */
   manifestMetadataItemsMax: 200,
   manifestMetadataPackagesMax: 200_000,

@@ -91,9 +91,21 @@ interface Reference {
   readonly resource: JsonObject;
 }
 
+/**
+ * The list of the caller's own answers to organizations, of which one of this operation is; undefined for every other operation. The
+ * caller may see no group of an organization before answering it, so that its name is found in that list alone.
+ */
+const ownAnswersOf = ({ personal, input, output, service }: MethodFact): MethodFact | undefined =>
+  personal && input.byName.get("group")?.refersTo === groupName && output.byName.has("organization_name")
+    ? methods.find((each) => each.service === service && each.output.fields.some(({ message, shape }) => message === output && shape === "list"))
+    : undefined;
+
 export interface Names {
-  /** The uid that is meant. `option` stands in errors; "" for what is no option. Throws NOT_FOUND for none, INVALID_ARGUMENT for several. */
-  readonly resolve: (option: string, message: MessageFact, value: string) => Promise<string>;
+  /**
+   * The uid that is meant. `option` stands in errors; "" for what is no option. `method` is the operation that is to be called.
+   * Throws NOT_FOUND for none, INVALID_ARGUMENT for several.
+   */
+  readonly resolve: (option: string, message: MessageFact, value: string, method?: MethodFact) => Promise<string>;
 }
 
 export const openNames = (client: Client, signal?: AbortSignal): Names => {
@@ -155,11 +167,30 @@ export const openNames = (client: Client, signal?: AbortSignal): Names => {
     return only.uid;
   };
 
+  /** The organization of this name among those that the caller has not accepted. */
+  const findUnaccepted = async (list: MethodFact, option: string, message: MessageFact, value: string): Promise<string> => {
+    const [name, found] = [value.replace(/^name:/, ""), new Map<string, Reference>()];
+    const entries = list.output.fields.find(({ shape }) => shape === "list");
+    for await (const page of client.pages(list, { pageSize: 200 }, { signal })) {
+      for (const resource of objectList(page, entries?.json ?? "")) {
+        const uid = text(resource, "organizationUid");
+        if (text(resource, "organizationName") === name && resource.accepted !== true) found.set(uid, { uid, resource });
+      }
+    }
+    const [only, ...others] = [...found.values()];
+    if (only === undefined)
+      throw new Fault("NOT_FOUND", `${label(option)}no organization ${JSON.stringify(name)} among your pending memberships: see gantry iam memberships list`);
+    if (others.length > 0) throw ambiguous(option, message, value, [...found.values()]);
+    return only.uid;
+  };
+
   return {
-    async resolve(option, message, value) {
+    async resolve(option, message, value, method) {
       if (value.startsWith("uid:")) return value.slice("uid:".length);
       // Without an operation that finds it by its name, the server says what is wrong with the value.
       if (value === "" || isUid(value) || listerOf(message) === undefined) return value;
+      const answers = method && ownAnswersOf(method);
+      if (answers) return findUnaccepted(answers, option, message, value);
       const key = `${message.name} ${value}`;
       const held = known.get(key) ?? look(option, message, value);
       known.set(key, held);

@@ -127,9 +127,9 @@ export interface Building {
 const resolved = async (option: string, flag: FieldFlag, value: Json, { shape, names }: Building): Promise<Json> => {
   const message = messageReferredTo(flag, shape);
   if (message === undefined) return value;
-  if (typeof value === "string") return names.resolve(option, message, value);
+  if (typeof value === "string") return names.resolve(option, message, value, shape.method);
   if (!Array.isArray(value)) return value;
-  return Promise.all(value.map((entry) => (typeof entry === "string" ? names.resolve(option, message, entry) : entry)));
+  return Promise.all(value.map((entry) => (typeof entry === "string" ? names.resolve(option, message, entry, shape.method) : entry)));
 };
 
 const isParent = ({ path, field }: FieldFlag): boolean => path.length === 1 && field.name === "parent" && field.required;

@@ -9,6 +9,7 @@ import type { Schedule, ScheduledFeed, ScheduleOptions } from "./schedule.ts";
 
 export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { readFeedFile } from "./feed-files.ts";
+export type { ChartImage } from "./charts/read-chart.ts";
 export { openDocuments, withdrawalHeaders } from "./documents/index.ts";
 export {
   type Coverage,
@@ -34,6 +35,7 @@ export type { ReportImport, ReportImportSummary } from "./reports/import-reports
 export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
 export type { OpenDocument } from "./sbom/document-queue.ts";
 export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
+export { openShownCharts, type ShownCharts } from "./charts/shown-charts.ts";
 export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";

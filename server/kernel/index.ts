@@ -2,7 +2,7 @@
 
 export { type Admit, makeAdmit } from "./admit.ts";
 export { answerPage } from "./page-request.ts";
-export { withoutOutputOnly } from "./field-behavior.ts";
+export { checkMessage, withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type ReplyFile, type Serve, type UnreadCall } from "./call.ts";
 export type { Cause, ChangeContext, Context, FindPlace, Gift, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
 export { eventOf, registrySource, toldEvent } from "./event.ts";

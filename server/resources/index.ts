@@ -18,6 +18,7 @@ import { group } from "./iam/group.ts";
 import { identityLookup } from "./iam/identity-lookup.ts";
 import { identityProvider } from "./iam/identity-provider.ts";
 import { identity } from "./iam/identity.ts";
+import { invitedGroup } from "./iam/invited-group.ts";
 import { roleBinding } from "./iam/role-binding.ts";
 import { role } from "./iam/role.ts";
 import { terms } from "./iam/terms.ts";
@@ -28,6 +29,7 @@ import { requestGroup } from "./libraries/request-group.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { chart } from "./registry/chart.ts";
 import { deployment } from "./registry/deployment.ts";
 import { distribution } from "./registry/distribution.ts";
 import { eolTag } from "./registry/eol-tag.ts";
@@ -73,6 +75,7 @@ export const resources = [
   identityLookup,
   identityProvider,
   identity,
+  invitedGroup,
   roleBinding,
   role,
   terms,
@@ -83,6 +86,7 @@ export const resources = [
   membership,
   securityToken,
   ping,
+  chart,
   deployment,
   distribution,
   eolTag,

@@ -119,10 +119,12 @@ export {
 } from "./blobs.ts";
 export {
   type AskedManifest,
+  type ChartManifest,
   countManifestDigests,
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
+  findLatestCharts,
   findManifestByTag,
   findManifestPage,
   findManifestsKeptBy,

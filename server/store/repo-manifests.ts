@@ -204,6 +204,28 @@ export const findReferrers = (rows: Read, repo: string, digest: string, artifact
     { rows: count, wide: false },
   );
 
+/** The manifest of a chart, as it is found for an image. */
+export interface ChartManifest {
+  readonly repo: string;
+  readonly sha256: string;
+  readonly content: string;
+}
+
+const chartManifest = columns<ChartManifest>({ repo: expression("repo_uid", text), sha256: text, content: text });
+
+/** Of each repo of an organization, at or below these places, the chart that was pushed last among those that a tag names. */
+export const findLatestCharts = (rows: Read, root: string, places: readonly string[], limit: number): Promise<ChartManifest[]> =>
+  chartManifest.find(
+    rows,
+    `select distinct on (left(repo_uid, 40), repo_uid) ${chartManifest.list} from repo_manifests
+     where artifact_type = 'application/vnd.cncf.helm.config.v1+json' and left(repo_uid, 40) = $1
+       and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where repo_uid >= place.low and repo_uid < place.high)
+       and exists (select from tags where left(tags.uid, 40) = $1 and tags.digest = sha256 and left(tags.uid, -17) = repo_uid)
+     order by left(repo_uid, 40), repo_uid, create_time desc, sha256 limit $4`,
+    [root, places, places.map((path) => (path === "" ? "~" : `${path}0`)), limit],
+    { rows: limit, wide: false },
+  );
+
 /** A manifest as verification reads it. */
 export interface PageManifest {
   readonly repo: string;

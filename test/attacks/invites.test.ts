@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { everyRow } from "../database.ts";
 import { databaseContents, findRole, openInstallation, type Installation } from "../story/installation.ts";
@@ -306,3 +306,47 @@ test("attack 63: an issuer that the operator lists is believed about the domains
     assert.equal((await join(text(made.reply, "code"), await person(`listed-${email}`, { email }))).code, expected, email);
   }
 });
+
+const createWithGroup = "chainguard.platform.iam.GroupInvites/CreateWithGroup";
+
+for (const protocol of protocols) {
+  test(`the operator creates an organization for a person, who owns it by the invite, over ${protocol}`, async () => {
+    const { world } = installation;
+    const name = `invited-${protocol}`;
+    const made = await world.ok(createWithGroup, { group: name, ttl: "3600s", singleUse: true }, { protocol });
+    const [uid = ""] = text(made, "id").split("/");
+    assert.deepEqual([(await world.ok("iam.GroupsService/GetGroup", { uid })).name, part(made, "role").name], [name, "owner"]);
+    assert.equal(await count(`select count(*) from role_bindings where uid like '${uid}/%'`), 0, "nobody owns it yet");
+    const types = (await world.events()).filter(({ subject }) => subject.startsWith(uid)).map(({ type }) => type);
+    assert.deepEqual(types, ["dev.chainguard.api.iam.group.created.v1", "dev.chainguard.api.iam.group_invite.created.v1"]);
+    const token = await person(`founder-${protocol}`);
+    assert.equal((await join(text(made, "code"), token, protocol)).code, 0);
+    assert.equal((await join(text(made, "code"), await person(`late-${protocol}`), protocol)).code, codes.NOT_FOUND, "it is used up");
+    assert.equal(await count(`select count(*) from role_bindings where uid like '${uid}/%' and role_uid = '${owner}'`), 1);
+  });
+
+  test(`attack 331: nobody but the operator creates an organization for others, and only for an owner of it, over ${protocol}`, async () => {
+    const { world } = installation;
+    const identity = text(
+      await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: `own-${protocol}`, claimMatch } }),
+      "uid",
+    );
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: owner } });
+    const before = await count("select count(*) from groups");
+    const wanted = { group: `planted-${protocol}`, ttl: "3600s" };
+    const asked = (request: JsonObject, options = {}) => world.call(createWithGroup, { ...wanted, ...request }, { protocol, ...options });
+    assert.equal((await asked({}, { token: await world.token(identity) })).code, codes.PERMISSION_DENIED);
+    for (const [request, field] of [
+      [{ role: viewer }, "role"],
+      [{ group: "" }, "group"],
+      [{ group: "a/b" }, "group"],
+      [{ ttl: "9999999s" }, "ttl"],
+      [{ email: "nobody" }, "email"],
+    ] as const) {
+      const answer = await asked(request);
+      assert.deepEqual([answer.code, answer.message.includes(`${field}:`)], [codes.INVALID_ARGUMENT, true], answer.message);
+    }
+    assert.equal((await asked({ group: "first-organization" })).code, codes.ALREADY_EXISTS);
+    assert.equal(await count("select count(*) from groups"), before);
+  });
+}

@@ -6,12 +6,14 @@ import { parentOf } from "#base/uid.ts";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { importReports } from "#feeds";
 import { csafDocument } from "../csaf-documents.ts";
-import { configType } from "../registry.ts";
+import { pushChart } from "../charts.ts";
+import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { groupMessage, type Stage } from "../conformance/stage.ts";
 import { runImport } from "../story/import.ts";
@@ -129,6 +131,9 @@ export interface Filled {
 /** An identity is found by who may list it, although everybody may ask. */
 const seenByOwner = "chainguard.platform.iam.Identities/Lookup";
 
+/** Only the operator may call this operation. */
+const byOperator = "chainguard.platform.iam.GroupInvites/CreateWithGroup";
+
 /** Imports and pushes what operations find that are asked then. */
 export const fillStage = async (stage: Stage): Promise<Filled> => {
   const { world } = stage;
@@ -142,6 +147,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
   await world.server.sboms.turn();
   const ofImage: JsonObject = { repoId: repo, digest: image.digest };
+  const charts = await newRepoCalled("charts");
+  const images = `- {name: app, image: "${new URL(world.url).host}/${repo}@${image.digest}", requirement: required}`;
+  const files = { "harbour/values.yaml": "replicas: 2\n", "harbour/CHANGELOG.md": "# 1.2.3\n" };
+  const chartDigest = await pushChart(openRegistry(world.url, `Bearer ${await stage.owner()}`), charts, { name: "harbour", images, files });
   // A tag that says which release of the product it is.
   const lantern = await newRepoCalled("lantern");
   await world.ok("registry.TagsService/CreateTag", { parent: lantern, tag: { name: "1.1", digest: image.digest } });
@@ -205,6 +214,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
       await world.ok("chainguard.platform.registry.Registry/CreateDeployment", { parentId: repoId, charts });
       return { repoId };
     },
+    "chainguard.platform.registry.Registry/GetChart": async () => ({ repoId: charts, digest: chartDigest }),
+    "chainguard.platform.registry.Registry/GetHelm": async () => ofImage,
+    "chainguard.platform.registry.Registry/ListChartsByImageRepo": async () => ({ repoId: repo }),
+    [byOperator]: async () => ({ group: `invited-${stage.next()}`, role: builtInRoleUid("owner"), ttl: "3600s" }),
     "chainguard.platform.registry.Registry/GetImageConfig": async () => ofImage,
     "chainguard.platform.registry.Registry/GetRawSbom": async () => ofImage,
     "chainguard.platform.registry.Registry/GetSbom": async () => ofImage,
@@ -214,6 +227,6 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   };
   return {
     requestOf: async ({ name }, path = 0) => requestsOfImported[name]?.[path] ?? (await requestsOfMade[name]?.()) ?? {},
-    tokenFor: async ({ name }) => (name === seenByOwner ? stage.owner() : undefined),
+    tokenFor: async ({ name }) => (name === seenByOwner ? stage.owner() : name === byOperator ? stage.operator() : undefined),
   };
 };

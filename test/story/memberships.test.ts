@@ -2,6 +2,9 @@
 // way to it, what the organization sees from then on, and the end of it.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 
@@ -9,6 +12,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { entriesOf } from "../audit.ts";
 import type { Protocol } from "../client.ts";
+import { runGantry } from "../command-line.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { openWorld, type World } from "../world.ts";
 import { bind, createIdentity } from "./installation.ts";
@@ -216,4 +220,27 @@ test("the list of one's organizations is paged in order, both ways, and narrowed
   assert.deepEqual(await narrowed({ ancestorsOf: `${second}/0123456789abcdef` }), [second]);
   assert.deepEqual(await narrowed({ ancestorsOf: second }), []);
   assert.deepEqual(await narrowed({ inRoot: true }), every);
+});
+
+test("on the command line, a pending organization is accepted and declined by its name, and no other is found by it", async () => {
+  const { uid, token } = await newPerson();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-memberships-"));
+  const run = (...args: string[]) =>
+    runGantry(["iam", "memberships", ...args], { environment: { GANTRY_SERVER: world.url, GANTRY_TOKEN: token, XDG_CONFIG_HOME: folder } });
+  try {
+    const stranger = await run("accept", "first-organization");
+    assert.deepEqual([stranger.status, stranger.err.includes("no organization")], [6, true], "an organization that has not asked is found by nobody");
+    await bindByOwner(uid);
+    const declined = await run("decline", "first-organization");
+    assert.equal(declined.status, 0, declined.err);
+    assert.equal((await membershipsOf(token))[0]?.state, "MEMBERSHIP_STATE_DECLINED");
+    const accepted = await run("accept", "first-organization");
+    assert.equal(accepted.status, 0, accepted.err);
+    assert.deepEqual(
+      (await membershipsOf(token)).map(({ organizationUid, state }) => [organizationUid, state]),
+      [[world.organization, "MEMBERSHIP_STATE_ACCEPTED"]],
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

@@ -6,6 +6,7 @@ import { limits } from "#base/limits.ts";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 import { findManifestByDigest, findRepoBlob } from "#store";
 import { findPlatformDigest, noSuchImage } from "./images/platform-manifest.ts";
+import { readBlob } from "./images/read-blob.ts";
 
 const parse = (bytes: string): JsonObject => {
   try {
@@ -22,22 +23,17 @@ const keysOnly = (value: Json | undefined): JsonObject => (isObject(value) ? Obj
 const textValues = (value: Json | undefined): JsonObject =>
   isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each === "string")) : {};
 
-const readConfig = async ({ services, rows, request }: ReadContext, digest: string): Promise<JsonObject> => {
+const readConfig = async (context: ReadContext, digest: string): Promise<JsonObject> => {
+  const { rows, request } = context;
   const repo = text(request, "repoId");
   const manifest = await findManifestByDigest(rows, repo, digest);
   const blob = manifest && (await findRepoBlob(rows, repo, text(part(parse(manifest.content), "config"), "digest")));
   if (!blob) throw missing("registry", "Image", digest);
   if (blob.sizeBytes > limits.imageConfigBytesMax)
     throw blocked("CONFIG_TOO_LARGE", "", [`the configuration has ${blob.sizeBytes} bytes; at most ${limits.imageConfigBytesMax} are read: pull its blob`]);
-  const content = await services.blobs.read(blob.key);
-  if (!content) {
-    services.log("blobs.missing", { digest: blob.sha256, key: blob.key });
-    throw missing("registry", "Image", digest);
-  }
-  const chunks: Uint8Array[] = [];
-  // A piece is good until the next one is asked for.
-  for await (const chunk of content) chunks.push(Uint8Array.from(chunk));
-  return parse(Buffer.concat(chunks).toString("utf8"));
+  const content = await readBlob(context, blob);
+  if (!content) throw missing("registry", "Image", digest);
+  return parse(content.toString("utf8"));
 };
 
 const getImageConfig = async (context: ReadContext): Promise<Outcome> => {

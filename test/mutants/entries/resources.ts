@@ -5,6 +5,10 @@ import type { Mutant } from "../mutant.ts";
 const provider = "server/resources/iam/identity-provider.ts";
 
 export const resources: readonly Mutant[] = [
+  { attack: 329, file: "server/feeds/charts/read-chart.ts", find: 'if (type !== "file" && type !== "directory") refuse(', replace: "if (false) refuse(" },
+  { attack: 329, file: "server/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
+  { attack: 330, file: "server/resources/registry/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
+  { attack: 331, file: "server/resources/iam/invited-group.ts", find: "if (!rights.grants.some(", replace: "if (rights.grants.every(" },
   { attack: 5, file: "server/resources/iam/rules/grant.ts", find: "(!isRoot(role) && covers(parentOf(role), place))", replace: "!isRoot(role)" },
   {
     attack: 39,
