@@ -346,6 +346,12 @@ export interface AdvisoryEventAnalysisNotPlanned {
   note: string;
 }
 
+/** The vulnerability will not be analysed, as when its package is out of support. */
+export interface AdvisoryEventAnalysisNotPlannedInput {
+  /** Remark of the author. */
+  note?: string | undefined;
+}
+
 /** The vulnerability was detected. */
 export interface AdvisoryEventDetection {
   /** By a search in the National Vulnerability Database. */
@@ -356,8 +362,22 @@ export interface AdvisoryEventDetection {
   scanv1?: AdvisoryEventDetectionScanV1;
 }
 
+/** The vulnerability was detected. */
+export interface AdvisoryEventDetectionInput {
+  /** By a search in the National Vulnerability Database. */
+  nvdapi?: AdvisoryEventDetectionNVDAPIInput | undefined;
+  /** By a person. */
+  manual?: AdvisoryEventDetectionManualInput | undefined;
+  /** By a scanner. */
+  scanv1?: AdvisoryEventDetectionScanV1Input | undefined;
+}
+
 /** A person found it; nothing more is said. */
 export interface AdvisoryEventDetectionManual {
+}
+
+/** A person found it; nothing more is said. */
+export interface AdvisoryEventDetectionManualInput {
 }
 
 /** A search in the National Vulnerability Database. */
@@ -366,6 +386,14 @@ export interface AdvisoryEventDetectionNVDAPI {
   cpeSearched: string;
   /** Name (CPE) that the database has. */
   cpeFound: string;
+}
+
+/** A search in the National Vulnerability Database. */
+export interface AdvisoryEventDetectionNVDAPIInput {
+  /** Name (CPE) that the database was searched for. */
+  cpeSearched?: string | undefined;
+  /** Name (CPE) that the database has. */
+  cpeFound?: string | undefined;
 }
 
 /** A report of a scanner. */
@@ -394,12 +422,46 @@ export interface AdvisoryEventDetectionScanV1 {
   grypeDbChecksum: string;
 }
 
+/** A report of a scanner. */
+export interface AdvisoryEventDetectionScanV1Input {
+  /** Name of the scanner. */
+  scanner?: string | undefined;
+  /** Subpackage in which it was found. */
+  subpackage?: string | undefined;
+  /** Identifier that the scanner gave the component. */
+  componentId?: string | undefined;
+  /** Component in which it was found. */
+  component?: string | undefined;
+  /** Version of the component. */
+  componentVersion?: string | undefined;
+  /** Type of the component, such as `apk` or `go-module`. */
+  componentType?: string | undefined;
+  /** Path of the component in the artifact. */
+  componentLocation?: string | undefined;
+  /** Version of the artifact that was scanned. */
+  artifactVersion?: string | undefined;
+  /** Version of the scanner. */
+  scannerVersion?: string | undefined;
+  /** When the scanner's vulnerability database was built, as the scanner writes it. */
+  grypeDbBuilt?: string | undefined;
+  /** Checksum of the scanner's database. */
+  grypeDbChecksum?: string | undefined;
+}
+
 /** The vulnerability does not apply. */
 export interface AdvisoryEventFalsePositiveDetermination {
   /** Why it does not apply. */
   type: AdvisoryEventFalsePositiveDeterminationType;
   /** Remark of the author. */
   note: string;
+}
+
+/** The vulnerability does not apply. */
+export interface AdvisoryEventFalsePositiveDeterminationInput {
+  /** Why it does not apply. */
+  type?: AdvisoryEventFalsePositiveDeterminationType | undefined;
+  /** Remark of the author. */
+  note?: string | undefined;
 }
 
 /**
@@ -432,6 +494,12 @@ export interface AdvisoryEventFixNotPlanned {
   note: string;
 }
 
+/** The vulnerability will not be fixed. */
+export interface AdvisoryEventFixNotPlannedInput {
+  /** Remark of the author. */
+  note?: string | undefined;
+}
+
 /** A version without the vulnerability was published. */
 export interface AdvisoryEventFixed {
   /** First version without the vulnerability. */
@@ -446,6 +514,20 @@ export interface AdvisoryEventFixed {
   grypeDbChecksum: string;
 }
 
+/** A version without the vulnerability was published. */
+export interface AdvisoryEventFixedInput {
+  /** First version without the vulnerability. */
+  fixedVersion?: string | undefined;
+  /** Remark of the author. */
+  note?: string | undefined;
+  /** Version of the scanner. */
+  scannerVersion?: string | undefined;
+  /** When the scanner's vulnerability database was built, as the scanner writes it. */
+  grypeDbBuilt?: string | undefined;
+  /** Checksum of the scanner's database. */
+  grypeDbChecksum?: string | undefined;
+}
+
 /** The vulnerability was patched without a new upstream version. */
 export interface AdvisoryEventPatched {
   /** Versions that carry the patch. */
@@ -454,16 +536,36 @@ export interface AdvisoryEventPatched {
   note: string;
 }
 
+/** The vulnerability was patched without a new upstream version. */
+export interface AdvisoryEventPatchedInput {
+  /** Versions that carry the patch. */
+  patchedVersions?: readonly string[] | undefined;
+  /** Remark of the author. */
+  note?: string | undefined;
+}
+
 /** A fix by the upstream project is awaited. */
 export interface AdvisoryEventPendingUpstreamFix {
   /** Remark of the author. */
   note: string;
 }
 
+/** A fix by the upstream project is awaited. */
+export interface AdvisoryEventPendingUpstreamFixInput {
+  /** Remark of the author. */
+  note?: string | undefined;
+}
+
 /** The vulnerability does apply. */
 export interface AdvisoryEventTruePositiveDetermination {
   /** Remark of the author. */
   note: string;
+}
+
+/** The vulnerability does apply. */
+export interface AdvisoryEventTruePositiveDeterminationInput {
+  /** Remark of the author. */
+  note?: string | undefined;
 }
 
 /** A package of an image, and an advisory on it. */
@@ -507,6 +609,8 @@ export interface AffectedImage {
   updateTime: string;
   /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved one. */
   unjudged: UnjudgedEcosystem[];
+  /** The false positive that suppresses it; absent unless it is SUPPRESSED. */
+  suppression?: Suppression;
 }
 
 /**
@@ -518,12 +622,15 @@ export interface AffectedImage {
  * does not say yet whether it applies.
  * - `AFFECTED_IMAGE_STATE_RESOLVED`: It was affected. The advisory says otherwise now, or no tag has the image
  * any longer.
+ * - `AFFECTED_IMAGE_STATE_SUPPRESSED`: The advisory says that it is affected or may be, and an approved false
+ * positive of the organization says that it is not.
  */
 export type AffectedImageState =
   | "AFFECTED_IMAGE_STATE_UNSPECIFIED"
   | "AFFECTED_IMAGE_STATE_AFFECTED"
   | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION"
-  | "AFFECTED_IMAGE_STATE_RESOLVED";
+  | "AFFECTED_IMAGE_STATE_RESOLVED"
+  | "AFFECTED_IMAGE_STATE_SUPPRESSED";
 
 /** The vulnerability will not be analysed, as when its package is out of support. */
 export interface AnalysisNotPlanned {
@@ -626,6 +733,262 @@ export interface AuditEntry {
   hash: string;
   /** Uids of what a batch made or removed; empty for anything else, of which `subject` says it. */
   resourceUids: string[];
+}
+
+/**
+ * An advisory that an organization writes about one of its own artifacts. It has an effect once one of its events
+ * is approved.
+ */
+export interface AuthoredAdvisory {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /**
+   * Its public number, allocated by the server: the prefix of the organization, `-ADV-`, and a number that is never
+   * used again.
+   */
+  advisoryId: string;
+  /** When it was created. */
+  createTime: string;
+  /** When it was last changed. Changes of its events are not counted. */
+  updateTime: string;
+  /** Always absent: a deleted advisory is kept by ListAdvisories alone. */
+  deleteTime?: string;
+  /** Uid of the identity that wrote it, or that last changed what it is about. */
+  author: string;
+  /** Name of the artifact: a package as images name it. */
+  artifactName: string;
+  /** Type of the artifact: the type of its package URLs, such as `apk`, `deb`, `pypi` or `golang`. */
+  artifactType: string;
+  /** Architecture of the artifact, such as `x86_64`; empty if it is about all. */
+  artifactArchitecture: string;
+  /** Component of the artifact that has the vulnerability. */
+  componentName: string;
+  /** Path of the component in the artifact. */
+  componentLocation: string;
+  /** Type of the component, such as `go-module`. */
+  componentType: string;
+  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  aliases: string[];
+  /** What happened, the oldest first, approved or not. CreateAuthoredAdvisoryEvent adds to it. */
+  events: AdvisoryEvent[];
+  /** Always absent: it never had another number. */
+  legacyAdvisoryId?: string;
+  /**
+   * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
+   * Packages of other types have none, and it means nothing for them.
+   */
+  distribution: string;
+}
+
+/** One thing that was found out or decided, for review. Only an approved event has any effect. */
+export interface AuthoredAdvisoryEvent {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** When it was created. */
+  createTime: string;
+  /** Raw findings behind the event. */
+  findings: string;
+  /** Uid of the identity that wrote it, or that last changed it. */
+  author: string;
+  /** Uid of the identity that reviewed it: that approved or rejected it, or requested changes. */
+  reviewer: string;
+  /**
+   * How far the review is: pending on create. `APPROVED` and `REJECTED` are final. A review needs
+   * `advisories.approve` and another identity than the author, unless the organization has `author_approval`.
+   */
+  reviewState: ReviewState;
+  /** Issue in which the event is tracked, as a number or an address. */
+  issue?: string;
+  /** The vulnerability was detected. */
+  detection?: AdvisoryEventDetection;
+  /** A version without it was published. */
+  fixed?: AdvisoryEventFixed;
+  /** It does not apply. */
+  falsePositiveDetermination?: AdvisoryEventFalsePositiveDetermination;
+  /** It will not be analysed. */
+  analysisNotPlanned?: AdvisoryEventAnalysisNotPlanned;
+  /** It will not be fixed. */
+  fixNotPlanned?: AdvisoryEventFixNotPlanned;
+  /** A fix by the upstream project is awaited. */
+  pendingUpstreamFix?: AdvisoryEventPendingUpstreamFix;
+  /** It does apply. */
+  truePositiveDetermination?: AdvisoryEventTruePositiveDetermination;
+  /** It was patched without a new upstream version. */
+  patched?: AdvisoryEventPatched;
+  /** When it was last changed. */
+  updateTime: string;
+  /** When it was reviewed; absent while it is pending. */
+  reviewTime?: string;
+}
+
+/** One thing that was found out or decided, for review. Only an approved event has any effect. */
+export interface AuthoredAdvisoryEventInput {
+  /** Raw findings behind the event. */
+  findings?: string | undefined;
+  /**
+   * How far the review is: pending on create. `APPROVED` and `REJECTED` are final. A review needs
+   * `advisories.approve` and another identity than the author, unless the organization has `author_approval`.
+   */
+  reviewState: ReviewState;
+  /** Issue in which the event is tracked, as a number or an address. */
+  issue?: string | undefined;
+  /** The vulnerability was detected. */
+  detection?: AdvisoryEventDetectionInput | undefined;
+  /** A version without it was published. */
+  fixed?: AdvisoryEventFixedInput | undefined;
+  /** It does not apply. */
+  falsePositiveDetermination?: AdvisoryEventFalsePositiveDeterminationInput | undefined;
+  /** It will not be analysed. */
+  analysisNotPlanned?: AdvisoryEventAnalysisNotPlannedInput | undefined;
+  /** It will not be fixed. */
+  fixNotPlanned?: AdvisoryEventFixNotPlannedInput | undefined;
+  /** A fix by the upstream project is awaited. */
+  pendingUpstreamFix?: AdvisoryEventPendingUpstreamFixInput | undefined;
+  /** It does apply. */
+  truePositiveDetermination?: AdvisoryEventTruePositiveDeterminationInput | undefined;
+  /** It was patched without a new upstream version. */
+  patched?: AdvisoryEventPatchedInput | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type AuthoredAdvisoryEventPath =
+  | "*"
+  | "findings"
+  | "reviewState"
+  | "issue"
+  | "detection"
+  | "detection.nvdapi"
+  | "detection.nvdapi.cpeSearched"
+  | "detection.nvdapi.cpeFound"
+  | "detection.manual"
+  | "detection.scanv1"
+  | "detection.scanv1.scanner"
+  | "detection.scanv1.subpackage"
+  | "detection.scanv1.componentId"
+  | "detection.scanv1.component"
+  | "detection.scanv1.componentVersion"
+  | "detection.scanv1.componentType"
+  | "detection.scanv1.componentLocation"
+  | "detection.scanv1.artifactVersion"
+  | "detection.scanv1.scannerVersion"
+  | "detection.scanv1.grypeDbBuilt"
+  | "detection.scanv1.grypeDbChecksum"
+  | "fixed"
+  | "fixed.fixedVersion"
+  | "fixed.note"
+  | "fixed.scannerVersion"
+  | "fixed.grypeDbBuilt"
+  | "fixed.grypeDbChecksum"
+  | "falsePositiveDetermination"
+  | "falsePositiveDetermination.type"
+  | "falsePositiveDetermination.note"
+  | "analysisNotPlanned"
+  | "analysisNotPlanned.note"
+  | "fixNotPlanned"
+  | "fixNotPlanned.note"
+  | "pendingUpstreamFix"
+  | "pendingUpstreamFix.note"
+  | "truePositiveDetermination"
+  | "truePositiveDetermination.note"
+  | "patched"
+  | "patched.patchedVersions"
+  | "patched.note";
+
+/** One thing that was found out or decided, for review. Only an approved event has any effect. */
+export interface AuthoredAdvisoryEventUpdate {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Raw findings behind the event. */
+  findings?: string | undefined;
+  /**
+   * How far the review is: pending on create. `APPROVED` and `REJECTED` are final. A review needs
+   * `advisories.approve` and another identity than the author, unless the organization has `author_approval`.
+   */
+  reviewState?: ReviewState | undefined;
+  /** Issue in which the event is tracked, as a number or an address. */
+  issue?: string | undefined;
+  /** The vulnerability was detected. */
+  detection?: AdvisoryEventDetectionInput | undefined;
+  /** A version without it was published. */
+  fixed?: AdvisoryEventFixedInput | undefined;
+  /** It does not apply. */
+  falsePositiveDetermination?: AdvisoryEventFalsePositiveDeterminationInput | undefined;
+  /** It will not be analysed. */
+  analysisNotPlanned?: AdvisoryEventAnalysisNotPlannedInput | undefined;
+  /** It will not be fixed. */
+  fixNotPlanned?: AdvisoryEventFixNotPlannedInput | undefined;
+  /** A fix by the upstream project is awaited. */
+  pendingUpstreamFix?: AdvisoryEventPendingUpstreamFixInput | undefined;
+  /** It does apply. */
+  truePositiveDetermination?: AdvisoryEventTruePositiveDeterminationInput | undefined;
+  /** It was patched without a new upstream version. */
+  patched?: AdvisoryEventPatchedInput | undefined;
+}
+
+/**
+ * An advisory that an organization writes about one of its own artifacts. It has an effect once one of its events
+ * is approved.
+ */
+export interface AuthoredAdvisoryInput {
+  /** Name of the artifact: a package as images name it. */
+  artifactName: string;
+  /** Type of the artifact: the type of its package URLs, such as `apk`, `deb`, `pypi` or `golang`. */
+  artifactType: string;
+  /** Architecture of the artifact, such as `x86_64`; empty if it is about all. */
+  artifactArchitecture?: string | undefined;
+  /** Component of the artifact that has the vulnerability. */
+  componentName?: string | undefined;
+  /** Path of the component in the artifact. */
+  componentLocation?: string | undefined;
+  /** Type of the component, such as `go-module`. */
+  componentType?: string | undefined;
+  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  aliases?: readonly string[] | undefined;
+  /**
+   * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
+   * Packages of other types have none, and it means nothing for them.
+   */
+  distribution?: string | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type AuthoredAdvisoryPath =
+  | "*"
+  | "artifactName"
+  | "artifactType"
+  | "artifactArchitecture"
+  | "componentName"
+  | "componentLocation"
+  | "componentType"
+  | "aliases"
+  | "distribution";
+
+/**
+ * An advisory that an organization writes about one of its own artifacts. It has an effect once one of its events
+ * is approved.
+ */
+export interface AuthoredAdvisoryUpdate {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the artifact: a package as images name it. */
+  artifactName?: string | undefined;
+  /** Type of the artifact: the type of its package URLs, such as `apk`, `deb`, `pypi` or `golang`. */
+  artifactType?: string | undefined;
+  /** Architecture of the artifact, such as `x86_64`; empty if it is about all. */
+  artifactArchitecture?: string | undefined;
+  /** Component of the artifact that has the vulnerability. */
+  componentName?: string | undefined;
+  /** Path of the component in the artifact. */
+  componentLocation?: string | undefined;
+  /** Type of the component, such as `go-module`. */
+  componentType?: string | undefined;
+  /** Numbers that others have given the vulnerability, such as CVE and GHSA numbers; at least one. */
+  aliases?: readonly string[] | undefined;
+  /**
+   * Distribution of an `apk`, `deb` or `rpm` package, such as `wolfi` or `debian`. Absent: `wolfi` for `apk`.
+   * Packages of other types have none, and it means nothing for them.
+   */
+  distribution?: string | undefined;
 }
 
 /**
@@ -1119,7 +1482,10 @@ export interface Chart {
   dependencies: ChartDependency[];
   /** Annotations of Chart.yaml by name. */
   annotations: Record<string, string>;
-  /** Images that it starts. */
+  /**
+   * Images that it starts: those of its annotation `images`, a list of `name`, `image` and optionally `requirement`
+   * as YAML.
+   */
   images: ChartImage[];
   /** Chart.yaml as it is. */
   raw: string;
@@ -1151,7 +1517,7 @@ export interface ChartImage {
 
 /** A chart and an image that it starts. */
 export interface ChartImageBinding {
-  /** The repo of the chart. */
+  /** Uid of the repo of the chart. */
   chartRepo: string;
   /** Whether the chart needs the image in every installation. */
   requirement: ChartImageRequirement;
@@ -1312,6 +1678,22 @@ export interface CreateAccountAssociationRequest {
   parent: string;
   /** The account association. */
   accountAssociation: AccountAssociationInput;
+}
+
+/** The event to create, and where. */
+export interface CreateAuthoredAdvisoryEventRequest {
+  /** Advisory to add it to. */
+  parent: string;
+  /** The event. */
+  authoredAdvisoryEvent: AuthoredAdvisoryEventInput;
+}
+
+/** The advisory to create, and where. */
+export interface CreateAuthoredAdvisoryRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The advisory. */
+  authoredAdvisory: AuthoredAdvisoryInput;
 }
 
 /** The charts to record for a repo. */
@@ -1644,6 +2026,18 @@ export interface DeclineMembershipRequest {
 /** Which account association to delete. */
 export interface DeleteAccountAssociationRequest {
   /** Uid of the group. */
+  uid: string;
+}
+
+/** Which event to delete. */
+export interface DeleteAuthoredAdvisoryEventRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which advisory to delete. */
+export interface DeleteAuthoredAdvisoryRequest {
+  /** Its uid. */
   uid: string;
 }
 
@@ -2435,6 +2829,18 @@ export interface GetAuditEntryRequest {
   uid: string;
 }
 
+/** Which event to get. */
+export interface GetAuthoredAdvisoryEventRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which advisory to get. */
+export interface GetAuthoredAdvisoryRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 export interface GetChartRequest {
   repoId: string;
   /** Digest of the chart: `sha256:` and 64 hex characters. */
@@ -2656,6 +3062,11 @@ export interface Group {
   kind: OrgKind;
   /** Whether the organization can be used. Folders have the status of their organization. */
   status: OrgStatus;
+  /**
+   * True: authors may approve their own advisories in the organization, if they have `advisories.approve`. Only of
+   * organizations; a change needs `advisories.approve` too. Additive: not part of the public message.
+   */
+  authorApproval: boolean;
 }
 
 /**
@@ -2690,6 +3101,11 @@ export interface GroupInput {
    * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    */
   kind?: OrgKind | undefined;
+  /**
+   * True: authors may approve their own advisories in the organization, if they have `advisories.approve`. Only of
+   * organizations; a change needs `advisories.approve` too. Additive: not part of the public message.
+   */
+  authorApproval?: boolean | undefined;
 }
 
 /** An invitation to a group: a user who redeems its code receives the role there. It cannot be changed. */
@@ -2747,6 +3163,14 @@ export interface GroupInviteInput {
   expireTime?: string | undefined;
 }
 
+export interface GroupInviteRequest {
+  group?: string | undefined;
+  ttl?: string | undefined;
+  role?: string | undefined;
+  email?: string | undefined;
+  singleUse?: boolean | undefined;
+}
+
 /** The role of an invite, in short. */
 export interface GroupInviteRole {
   /** Uid of the role. */
@@ -2759,13 +3183,22 @@ export interface GroupInviteRole {
   capabilities: Capability[];
 }
 
+export interface GroupInviteV1 {
+  id: string;
+  expiration?: string;
+  keyId: string;
+  role?: WhoAmIRole;
+  code: string;
+}
+
 /** A field that an update may change; "*" for all of them. */
 export type GroupPath =
   | "*"
   | "name"
   | "description"
   | "verified"
-  | "kind";
+  | "kind"
+  | "authorApproval";
 
 /** An organization or a folder in one. */
 export interface GroupUpdate {
@@ -2790,6 +3223,11 @@ export interface GroupUpdate {
    * given to no other. Folders have the kind of their organization. An update with the mask `*` cannot change it.
    */
   kind?: OrgKind | undefined;
+  /**
+   * True: authors may approve their own advisories in the organization, if they have `advisories.approve`. Only of
+   * organizations; a change needs `advisories.approve` too. Additive: not part of the public message.
+   */
+  authorApproval?: boolean | undefined;
 }
 
 /** A token that only one reader can decrypt. */
@@ -3822,6 +4260,68 @@ export interface ListAuditEntriesResponse {
   skipped: number;
 }
 
+/** Which to list; all when nothing is set. */
+export interface ListAuthoredAdvisoriesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only advisories with exactly one of these numbers. */
+  advisoryIds?: readonly string[] | undefined;
+  /** Only advisories on artifacts with one of these names, exactly. */
+  artifactNames?: readonly string[] | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of results. */
+export interface ListAuthoredAdvisoriesResponse {
+  /** The results of this page. */
+  authoredAdvisories: AuthoredAdvisory[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which to list; all when nothing is set. */
+export interface ListAuthoredAdvisoryEventsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only events in one of these states of review. */
+  reviewStates?: readonly ReviewState[] | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of results. */
+export interface ListAuthoredAdvisoryEventsResponse {
+  /** The results of this page. */
+  authoredAdvisoryEvents: AuthoredAdvisoryEvent[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 export interface ListChartsByImageRepoRequest {
   repoId: string;
 }
@@ -3830,6 +4330,11 @@ export interface ListChartsByImageRepoRequest {
 export interface ListChartsByImageRepoResponse {
   /** One entry for each chart. */
   chartImageBindings: ChartImageBinding[];
+  /**
+   * Uids of repos whose latest chart cannot be read: it may start images of the repo, too. Additive: not part of
+   * the public message.
+   */
+  unreadChartRepos: string[];
 }
 
 /** Which deletions to list; all that the caller may see when nothing is set. */
@@ -6484,6 +6989,27 @@ export interface SubscriptionInput {
   eventTypes?: readonly string[] | undefined;
 }
 
+/**
+ * An approved false positive of the organization (AuthoredAdvisory), which suppresses a match until the advisory
+ * of the match changes.
+ */
+export interface Suppression {
+  /** Uid of the authored advisory. */
+  advisoryUid: string;
+  /** Its public number. */
+  advisoryId: string;
+  /** Uid of the event that was approved. */
+  eventUid: string;
+  /** Uid of the identity that wrote it. */
+  author: string;
+  /** Uid of the identity that approved it. */
+  reviewer: string;
+  /** Why the vulnerability does not apply. */
+  type: AdvisoryEventFalsePositiveDeterminationType;
+  /** Remark of the author. */
+  note: string;
+}
+
 /** Declares a repo to be the same as another one. Stored; this server copies nothing. */
 export interface SyncConfig {
   /** Uid of the repo to copy, which the caller may read (`repo.list`). A name or an image reference is refused. */
@@ -6802,6 +7328,22 @@ export interface UpdateAccountAssociationRequest {
   accountAssociation: AccountAssociationUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly AccountAssociationPath[] | undefined;
+}
+
+/** The event to change. */
+export interface UpdateAuthoredAdvisoryEventRequest {
+  /** The event with its new values; its uid says which. */
+  authoredAdvisoryEvent: AuthoredAdvisoryEventUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly AuthoredAdvisoryEventPath[] | undefined;
+}
+
+/** The advisory to change. */
+export interface UpdateAuthoredAdvisoryRequest {
+  /** The advisory with its new values; its uid says which. */
+  authoredAdvisory: AuthoredAdvisoryUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly AuthoredAdvisoryPath[] | undefined;
 }
 
 /** The charts to record for a repo in place of those before. */

@@ -17,6 +17,8 @@ import type {
   Artifact,
   ArtifactVersion,
   AuditEntry,
+  AuthoredAdvisory,
+  AuthoredAdvisoryEvent,
   BatchCreateRoleBindingsRequest,
   BatchCreateRoleBindingsResponse,
   BatchDeleteExternalGroupRoleMappingsRequest,
@@ -30,6 +32,8 @@ import type {
   CheckEligibilityRequest,
   CheckEligibilityResponse,
   CreateAccountAssociationRequest,
+  CreateAuthoredAdvisoryEventRequest,
+  CreateAuthoredAdvisoryRequest,
   CreateDeploymentRequest,
   CreateExternalGroupRoleMappingRequest,
   CreateGroupInviteRequest,
@@ -46,6 +50,8 @@ import type {
   CreateTagRequest,
   DeclineMembershipRequest,
   DeleteAccountAssociationRequest,
+  DeleteAuthoredAdvisoryEventRequest,
+  DeleteAuthoredAdvisoryRequest,
   DeleteExternalGroupRoleMappingRequest,
   DeleteGroupInviteRequest,
   DeleteGroupRequest,
@@ -86,6 +92,8 @@ import type {
   GetArtifactCountRequest,
   GetArtifactCountResponse,
   GetAuditEntryRequest,
+  GetAuthoredAdvisoryEventRequest,
+  GetAuthoredAdvisoryRequest,
   GetChartRequest,
   GetDeletionRequest,
   GetDeliveryRequest,
@@ -114,6 +122,8 @@ import type {
   GetTagRequest,
   Group,
   GroupInvite,
+  GroupInviteRequest,
+  GroupInviteV1,
   HeadlessSession,
   Helm,
   HelmRequest,
@@ -138,6 +148,10 @@ import type {
   ListArtifactsResponse,
   ListAuditEntriesRequest,
   ListAuditEntriesResponse,
+  ListAuthoredAdvisoriesRequest,
+  ListAuthoredAdvisoriesResponse,
+  ListAuthoredAdvisoryEventsRequest,
+  ListAuthoredAdvisoryEventsResponse,
   ListChartsByImageRepoRequest,
   ListChartsByImageRepoResponse,
   ListDeletionsRequest,
@@ -284,6 +298,8 @@ import type {
   TokenPair,
   UndeleteDeletionRequest,
   UpdateAccountAssociationRequest,
+  UpdateAuthoredAdvisoryEventRequest,
+  UpdateAuthoredAdvisoryRequest,
   UpdateDeploymentRequest,
   UpdateGroupRequest,
   UpdateIdentityMetadataRequest,
@@ -1237,6 +1253,22 @@ export class IamGroupInvitesApi {
    */
   list(request: ListGroupInvitesRequest = {}, options?: ListOptions): List<GroupInvite, ListGroupInvitesResponse> {
     return this.#client.list(operations.iamGroupInvitesList, request, options);
+  }
+
+  /**
+   * Creates an organization and an invite for its owner. The caller does not become its owner. `group` is the name
+   * of the organization; `role` is the built-in role owner, which an empty one stands for. Only the operator may
+   * call this. To create an organization for yourself, use Groups/Create.
+   *
+   * Needs `group_invites.create`, `role_bindings.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.iam.groupInvites.createWithGroup();
+   * ```
+   */
+  createWithGroup(request: GroupInviteRequest = {}, options?: RequestOptions): ApiCall<GroupInviteV1> {
+    return this.#client.one(operations.iamGroupInvitesCreateWithGroup, request, options);
   }
 }
 
@@ -2470,8 +2502,9 @@ export class RegistryReposApi {
   }
 
   /**
-   * Get the values of the Helm chart that deploys an image. Answers UNIMPLEMENTED (501): charts that were pushed
-   * are stored, and not read.
+   * Get the default values of the Helm chart that starts an image: of a pushed chart that names the image, by its
+   * digest or by a tag that has it, among its images. Only the latest charts of the organization that the caller
+   * may read are considered. The digest of a chart gets that chart's values. NOT_FOUND if no chart names the image.
    *
    * Needs `repo.list`, `tag.list`.
    *
@@ -2485,8 +2518,9 @@ export class RegistryReposApi {
   }
 
   /**
-   * Get the content of a Helm chart: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were
-   * pushed are stored, and not read.
+   * Get a pushed Helm chart: its metadata, values, changelog and images, from the archive that was pushed.
+   * FAILED_PRECONDITION if the archive has more than 20 MiB, more than 64 MiB unpacked, a file of more than 4 MiB
+   * among those, more than 10,000 entries, or cannot be read.
    *
    * Needs `repo.list`, `manifest.list`.
    *
@@ -2500,8 +2534,9 @@ export class RegistryReposApi {
   }
 
   /**
-   * List the Helm charts that use the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are
-   * stored, and not read.
+   * List the Helm charts that use images of a repo: of each repo of the organization that the caller may see, the
+   * chart that was pushed last and has a tag, if its annotation `images` names the repo at this server's address.
+   * FAILED_PRECONDITION if more than 200 repos have charts.
    *
    * Needs `repo.list`.
    *
@@ -3353,6 +3388,168 @@ export class VulnerabilitiesAdvisoryCoverageApi {
   }
 }
 
+/** Advisories of the caller's own organization, and the events of each. */
+export class VulnerabilitiesAuthoredAdvisoriesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Creates an advisory, without events: it has no effect. The number is allocated by the server, and the author is
+   * the caller.
+   *
+   * Needs `advisories.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisories.create({ parent: "GROUP_UID", authoredAdvisory: { artifactName: "openssl", artifactType: "apk" } });
+   * ```
+   */
+  create(request: CreateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesCreate, request, options);
+  }
+
+  /**
+   * Get one advisory by its uid, with all of its events.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisories.get({ uid: "AUTHOREDADVISORY_UID" });
+   * ```
+   */
+  get(request: GetAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesGet, request, options);
+  }
+
+  /**
+   * List the advisories that were written in the groups in which the caller may list them, approved or not.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const authoredAdvisory of gantry.vulnerabilities.authoredAdvisories.list()) console.log(authoredAdvisory.uid);
+   * ```
+   */
+  list(request: ListAuthoredAdvisoriesRequest = {}, options?: ListOptions): List<AuthoredAdvisory, ListAuthoredAdvisoriesResponse> {
+    return this.#client.list(operations.vulnerabilitiesAuthoredAdvisoriesList, request, options);
+  }
+
+  /**
+   * Update an advisory: only the fields that the mask names. FAILED_PRECONDITION once an event of it is approved.
+   *
+   * Needs `advisories.update`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisories.update({ authoredAdvisory: { uid: "AUTHOREDADVISORY_UID", artifactName: "openssl" }, updateMask: ["artifactName"] });
+   * ```
+   */
+  update(request: UpdateAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<AuthoredAdvisory> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesUpdate, request, options);
+  }
+
+  /**
+   * Delete an advisory with its events. It is withdrawn from every output, and what it suppressed counts again. Its
+   * number is never used again.
+   *
+   * Needs `advisories.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.vulnerabilities.authoredAdvisories.delete({ uid: "AUTHOREDADVISORY_UID" });
+   * ```
+   */
+  delete(request: DeleteAuthoredAdvisoryRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoriesDelete, request, options);
+  }
+}
+
+/** Events of these advisories. */
+export class VulnerabilitiesAuthoredAdvisoryEventsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Adds an event to an advisory, for review. The author is the caller.
+   *
+   * Needs `advisories.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.create({ parent: "GROUP_UID", authoredAdvisoryEvent: { reviewState: "REVIEW_STATE_PENDING" } });
+   * ```
+   */
+  create(request: CreateAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsCreate, request, options);
+  }
+
+  /**
+   * Get one event by its uid.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.get({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * ```
+   */
+  get(request: GetAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsGet, request, options);
+  }
+
+  /**
+   * List the events of the advisories in which the caller may list them. `uidp.children_of` names an advisory.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const authoredAdvisoryEvent of gantry.vulnerabilities.authoredAdvisoryEvents.list()) console.log(authoredAdvisoryEvent.uid);
+   * ```
+   */
+  list(request: ListAuthoredAdvisoryEventsRequest = {}, options?: ListOptions): List<AuthoredAdvisoryEvent, ListAuthoredAdvisoryEventsResponse> {
+    return this.#client.list(operations.vulnerabilitiesAuthoredAdvisoryEventsList, request, options);
+  }
+
+  /**
+   * Update an event, or reviews it: only the fields that the mask names. Changed content is pending again, and its
+   * author is the caller. A review changes `review_state` alone. FAILED_PRECONDITION for an event that is approved
+   * or rejected.
+   *
+   * Needs `advisories.update`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.vulnerabilities.authoredAdvisoryEvents.update({ authoredAdvisoryEvent: { uid: "AUTHOREDADVISORYEVENT_UID", issue: "SEC-1" }, updateMask: ["issue"] });
+   * ```
+   */
+  update(request: UpdateAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<AuthoredAdvisoryEvent> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsUpdate, request, options);
+  }
+
+  /**
+   * Delete an event. FAILED_PRECONDITION for one that is approved: a later event overrules it.
+   *
+   * Needs `advisories.delete`.
+   *
+   * @example
+   * ```ts
+   * await gantry.vulnerabilities.authoredAdvisoryEvents.delete({ uid: "AUTHOREDADVISORYEVENT_UID" });
+   * ```
+   */
+  delete(request: DeleteAuthoredAdvisoryEventRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.vulnerabilitiesAuthoredAdvisoryEventsDelete, request, options);
+  }
+}
+
 /** The operations of `gantry vulnerabilities`. */
 export class VulnerabilitiesApi {
   /**
@@ -3362,10 +3559,16 @@ export class VulnerabilitiesApi {
   readonly advisories: VulnerabilitiesAdvisoriesApi;
   /** Coverage of the ecosystems that images have packages of. */
   readonly advisoryCoverage: VulnerabilitiesAdvisoryCoverageApi;
+  /** Advisories of the caller's own organization, and the events of each. */
+  readonly authoredAdvisories: VulnerabilitiesAuthoredAdvisoriesApi;
+  /** Events of these advisories. */
+  readonly authoredAdvisoryEvents: VulnerabilitiesAuthoredAdvisoryEventsApi;
 
   constructor(client: TypedClient) {
     this.advisories = new VulnerabilitiesAdvisoriesApi(client);
     this.advisoryCoverage = new VulnerabilitiesAdvisoryCoverageApi(client);
+    this.authoredAdvisories = new VulnerabilitiesAuthoredAdvisoriesApi(client);
+    this.authoredAdvisoryEvents = new VulnerabilitiesAuthoredAdvisoryEventsApi(client);
   }
 }
 

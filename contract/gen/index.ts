@@ -59,6 +59,7 @@ import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_hi
 import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
 import { file_gantry_sessions_v1_sessions } from "./gantry/sessions/v1/sessions_pb.js";
 import { file_gantry_vulnerabilities_v1_advisory_coverage } from "./gantry/vulnerabilities/v1/advisory_coverage_pb.js";
+import { file_gantry_vulnerabilities_v1_authored_advisories } from "./gantry/vulnerabilities/v1/authored_advisories_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -120,4 +121,5 @@ export const files = [
   file_gantry_scim_v1_scim,
   file_gantry_sessions_v1_sessions,
   file_gantry_vulnerabilities_v1_advisory_coverage,
+  file_gantry_vulnerabilities_v1_authored_advisories,
 ];

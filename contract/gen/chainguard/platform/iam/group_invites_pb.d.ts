@@ -343,6 +343,18 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
+   * Creates an organization and an invite for its owner. The caller does not become its owner. `group` is the name of the
+   * organization; `role` is the built-in role owner, which an empty one stands for. Only the operator may call this. To create an
+   * organization for yourself, use Groups/Create.
+   *
+   * @generated from rpc chainguard.platform.iam.GroupInvites.CreateWithGroup
+   */
+  createWithGroup: {
+    methodKind: "unary";
+    input: typeof GroupInviteRequestSchema;
+    output: typeof GroupInviteSchema;
+  },
+  /**
    * @generated from rpc chainguard.platform.iam.GroupInvites.List
    */
   list: {

@@ -3922,7 +3922,7 @@ export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
   annotations: { [key: string]: string };
 
   /**
-   * Images that it starts.
+   * Images that it starts: those of its annotation `images`, a list of `name`, `image` and optionally `requirement` as YAML.
    *
    * @generated from field: repeated chainguard.platform.registry.ChartImage images = 100;
    */
@@ -3999,7 +3999,7 @@ export declare type ChartJson = {
   annotations?: { [key: string]: string };
 
   /**
-   * Images that it starts.
+   * Images that it starts: those of its annotation `images`, a list of `name`, `image` and optionally `requirement` as YAML.
    *
    * @generated from field: repeated chainguard.platform.registry.ChartImage images = 100;
    */
@@ -4195,6 +4195,13 @@ export declare type ListChartsByImageRepoResponse = Message<"chainguard.platform
    * @generated from field: repeated chainguard.platform.registry.ChartImageBinding chart_image_bindings = 1;
    */
   chartImageBindings: ChartImageBinding[];
+
+  /**
+   * Uids of repos whose latest chart cannot be read: it may start images of the repo, too. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string unread_chart_repos = 1000;
+   */
+  unreadChartRepos: string[];
 };
 
 /**
@@ -4209,6 +4216,13 @@ export declare type ListChartsByImageRepoResponseJson = {
    * @generated from field: repeated chainguard.platform.registry.ChartImageBinding chart_image_bindings = 1;
    */
   chartImageBindings?: ChartImageBindingJson[];
+
+  /**
+   * Uids of repos whose latest chart cannot be read: it may start images of the repo, too. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string unread_chart_repos = 1000;
+   */
+  unreadChartRepos?: string[];
 };
 
 /**
@@ -4224,7 +4238,7 @@ export declare const ListChartsByImageRepoResponseSchema: GenMessage<ListChartsB
  */
 export declare type ChartImageBinding = Message<"chainguard.platform.registry.ChartImageBinding"> & {
   /**
-   * The repo of the chart.
+   * Uid of the repo of the chart.
    *
    * @generated from field: string chart_repo = 1;
    */
@@ -4245,7 +4259,7 @@ export declare type ChartImageBinding = Message<"chainguard.platform.registry.Ch
  */
 export declare type ChartImageBindingJson = {
   /**
-   * The repo of the chart.
+   * Uid of the repo of the chart.
    *
    * @generated from field: string chart_repo = 1;
    */
@@ -4888,8 +4902,9 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Get the values of the Helm chart that deploys an image. Answers UNIMPLEMENTED (501): charts that were pushed are
-   * stored, and not read.
+   * Get the default values of the Helm chart that starts an image: of a pushed chart that names the image, by its digest or by a
+   * tag that has it, among its images. Only the latest charts of the organization that the caller may read are considered. The
+   * digest of a chart gets that chart's values. NOT_FOUND if no chart names the image.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -4899,8 +4914,9 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * Get the content of a Helm chart: its metadata, values and images. Answers UNIMPLEMENTED (501): charts that were
-   * pushed are stored, and not read.
+   * Get a pushed Helm chart: its metadata, values, changelog and images, from the archive that was pushed. FAILED_PRECONDITION if
+   * the archive has more than 20 MiB, more than 64 MiB unpacked, a file of more than 4 MiB among those, more than 10,000 entries,
+   * or cannot be read.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -4910,8 +4926,9 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * List the Helm charts that use the images of a repo. Answers UNIMPLEMENTED (501): charts that were pushed are
-   * stored, and not read.
+   * List the Helm charts that use images of a repo: of each repo of the organization that the caller may see, the chart that was
+   * pushed last and has a tag, if its annotation `images` names the repo at this server's address. FAILED_PRECONDITION if more than
+   * 200 repos have charts.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */

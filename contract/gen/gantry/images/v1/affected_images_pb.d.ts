@@ -9,6 +9,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
+import type { AdvisoryEvent_FalsePositiveDetermination_Type, AdvisoryEvent_FalsePositiveDetermination_TypeJson } from "../../../chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -148,6 +149,13 @@ export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & 
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 18;
    */
   unjudged: UnjudgedEcosystem[];
+
+  /**
+   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   *
+   * @generated from field: gantry.images.v1.Suppression suppression = 19;
+   */
+  suppression?: Suppression | undefined;
 };
 
 /**
@@ -282,6 +290,13 @@ export declare type AffectedImageJson = {
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 18;
    */
   unjudged?: UnjudgedEcosystemJson[];
+
+  /**
+   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   *
+   * @generated from field: gantry.images.v1.Suppression suppression = 19;
+   */
+  suppression?: SuppressionJson;
 };
 
 /**
@@ -289,6 +304,124 @@ export declare type AffectedImageJson = {
  * Use `create(AffectedImageSchema)` to create a new message.
  */
 export declare const AffectedImageSchema: GenMessage<AffectedImage, {jsonType: AffectedImageJson}>;
+
+/**
+ * An approved false positive of the organization (AuthoredAdvisory), which suppresses a match until the advisory of the match changes.
+ *
+ * @generated from message gantry.images.v1.Suppression
+ */
+export declare type Suppression = Message<"gantry.images.v1.Suppression"> & {
+  /**
+   * Uid of the authored advisory.
+   *
+   * @generated from field: string advisory_uid = 1;
+   */
+  advisoryUid: string;
+
+  /**
+   * Its public number.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId: string;
+
+  /**
+   * Uid of the event that was approved.
+   *
+   * @generated from field: string event_uid = 3;
+   */
+  eventUid: string;
+
+  /**
+   * Uid of the identity that wrote it.
+   *
+   * @generated from field: string author = 4;
+   */
+  author: string;
+
+  /**
+   * Uid of the identity that approved it.
+   *
+   * @generated from field: string reviewer = 5;
+   */
+  reviewer: string;
+
+  /**
+   * Why the vulnerability does not apply.
+   *
+   * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type type = 6;
+   */
+  type: AdvisoryEvent_FalsePositiveDetermination_Type;
+
+  /**
+   * Remark of the author.
+   *
+   * @generated from field: string note = 7;
+   */
+  note: string;
+};
+
+/**
+ * An approved false positive of the organization (AuthoredAdvisory), which suppresses a match until the advisory of the match changes.
+ *
+ * @generated from message gantry.images.v1.Suppression
+ */
+export declare type SuppressionJson = {
+  /**
+   * Uid of the authored advisory.
+   *
+   * @generated from field: string advisory_uid = 1;
+   */
+  advisoryUid?: string;
+
+  /**
+   * Its public number.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId?: string;
+
+  /**
+   * Uid of the event that was approved.
+   *
+   * @generated from field: string event_uid = 3;
+   */
+  eventUid?: string;
+
+  /**
+   * Uid of the identity that wrote it.
+   *
+   * @generated from field: string author = 4;
+   */
+  author?: string;
+
+  /**
+   * Uid of the identity that approved it.
+   *
+   * @generated from field: string reviewer = 5;
+   */
+  reviewer?: string;
+
+  /**
+   * Why the vulnerability does not apply.
+   *
+   * @generated from field: chainguard.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type type = 6;
+   */
+  type?: AdvisoryEvent_FalsePositiveDetermination_TypeJson;
+
+  /**
+   * Remark of the author.
+   *
+   * @generated from field: string note = 7;
+   */
+  note?: string;
+};
+
+/**
+ * Describes the message gantry.images.v1.Suppression.
+ * Use `create(SuppressionSchema)` to create a new message.
+ */
+export declare const SuppressionSchema: GenMessage<Suppression, {jsonType: SuppressionJson}>;
 
 /**
  * Images of one organization that became affected by an advisory: the body of the event, one for each advisory and
@@ -395,6 +528,126 @@ export declare type ImagesAffectedJson = {
  * Use `create(ImagesAffectedSchema)` to create a new message.
  */
 export declare const ImagesAffectedSchema: GenMessage<ImagesAffected, {jsonType: ImagesAffectedJson}>;
+
+/**
+ * Images of one organization in which a false positive suppresses an advisory: the body of the event, one for each
+ * advisory and organization. Its return is an ImagesAffected.
+ *
+ * @generated from message gantry.images.v1.ImagesSuppressed
+ */
+export declare type ImagesSuppressed = Message<"gantry.images.v1.ImagesSuppressed"> & {
+  /**
+   * Uid of the organization of the images.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid: string;
+
+  /**
+   * Public number of the advisory that is suppressed.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId: string;
+
+  /**
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases: string[];
+
+  /**
+   * The images in which it is suppressed; 1,000 at most.
+   *
+   * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
+   */
+  images: ToldImage[];
+
+  /**
+   * How many images there are in all.
+   *
+   * @generated from field: int32 image_count = 5;
+   */
+  imageCount: number;
+
+  /**
+   * How many of them are not among `images`.
+   *
+   * @generated from field: int32 further_count = 6;
+   */
+  furtherCount: number;
+
+  /**
+   * The false positive.
+   *
+   * @generated from field: gantry.images.v1.Suppression suppression = 7;
+   */
+  suppression?: Suppression | undefined;
+};
+
+/**
+ * Images of one organization in which a false positive suppresses an advisory: the body of the event, one for each
+ * advisory and organization. Its return is an ImagesAffected.
+ *
+ * @generated from message gantry.images.v1.ImagesSuppressed
+ */
+export declare type ImagesSuppressedJson = {
+  /**
+   * Uid of the organization of the images.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid?: string;
+
+  /**
+   * Public number of the advisory that is suppressed.
+   *
+   * @generated from field: string advisory_id = 2;
+   */
+  advisoryId?: string;
+
+  /**
+   * Numbers that others have given the vulnerability, such as CVE and GHSA numbers.
+   *
+   * @generated from field: repeated string aliases = 3;
+   */
+  aliases?: string[];
+
+  /**
+   * The images in which it is suppressed; 1,000 at most.
+   *
+   * @generated from field: repeated gantry.images.v1.ToldImage images = 4;
+   */
+  images?: ToldImageJson[];
+
+  /**
+   * How many images there are in all.
+   *
+   * @generated from field: int32 image_count = 5;
+   */
+  imageCount?: number;
+
+  /**
+   * How many of them are not among `images`.
+   *
+   * @generated from field: int32 further_count = 6;
+   */
+  furtherCount?: number;
+
+  /**
+   * The false positive.
+   *
+   * @generated from field: gantry.images.v1.Suppression suppression = 7;
+   */
+  suppression?: SuppressionJson;
+};
+
+/**
+ * Describes the message gantry.images.v1.ImagesSuppressed.
+ * Use `create(ImagesSuppressedSchema)` to create a new message.
+ */
+export declare const ImagesSuppressedSchema: GenMessage<ImagesSuppressed, {jsonType: ImagesSuppressedJson}>;
 
 /**
  * An image as an event names it.
@@ -715,6 +968,13 @@ export enum AffectedImageState {
    * @generated from enum value: AFFECTED_IMAGE_STATE_RESOLVED = 3;
    */
   RESOLVED = 3,
+
+  /**
+   * The advisory says that it is affected or may be, and an approved false positive of the organization says that it is not.
+   *
+   * @generated from enum value: AFFECTED_IMAGE_STATE_SUPPRESSED = 4;
+   */
+  SUPPRESSED = 4,
 }
 
 /**
@@ -722,7 +982,7 @@ export enum AffectedImageState {
  *
  * @generated from enum gantry.images.v1.AffectedImageState
  */
-export declare type AffectedImageStateJson = "AFFECTED_IMAGE_STATE_UNSPECIFIED" | "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_RESOLVED";
+export declare type AffectedImageStateJson = "AFFECTED_IMAGE_STATE_UNSPECIFIED" | "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_RESOLVED" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
 
 /**
  * Describes the enum gantry.images.v1.AffectedImageState.

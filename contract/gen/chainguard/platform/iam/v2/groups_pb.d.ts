@@ -85,6 +85,14 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
   status: OrgStatus;
+
+  /**
+   * True: authors may approve their own advisories in the organization, if they have `advisories.approve`. Only of organizations;
+   * a change needs `advisories.approve` too. Additive: not part of the public message.
+   *
+   * @generated from field: bool author_approval = 1000;
+   */
+  authorApproval: boolean;
 };
 
 /**
@@ -160,6 +168,14 @@ export declare type GroupJson = {
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
   status?: OrgStatusJson;
+
+  /**
+   * True: authors may approve their own advisories in the organization, if they have `advisories.approve`. Only of organizations;
+   * a change needs `advisories.approve` too. Additive: not part of the public message.
+   *
+   * @generated from field: bool author_approval = 1000;
+   */
+  authorApproval?: boolean;
 };
 
 /**
