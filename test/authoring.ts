@@ -74,7 +74,11 @@ export const openAuthoring = async (): Promise<Authoring> => {
       { token },
     );
   const createEvent: Authoring["createEvent"] = ({ author }, advisory, event = falsePositive, token = author) =>
-    world.ok(`${authoredEvents}/CreateAuthoredAdvisoryEvent`, { parent: advisory, authoredAdvisoryEvent: { reviewState: "REVIEW_STATE_PENDING", ...event } }, { token });
+    world.ok(
+      `${authoredEvents}/CreateAuthoredAdvisoryEvent`,
+      { parent: advisory, authoredAdvisoryEvent: { reviewState: "REVIEW_STATE_PENDING", ...event } },
+      { token },
+    );
   const review: Authoring["review"] = ({ approver }, uid, reviewState = "REVIEW_STATE_APPROVED", token = approver) =>
     world.ok(`${authoredEvents}/UpdateAuthoredAdvisoryEvent`, { authoredAdvisoryEvent: { uid, reviewState }, updateMask: "review_state" }, { token });
   const affected: Authoring["affected"] = async ({ group, author }, token = author) => {

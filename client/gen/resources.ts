@@ -1256,7 +1256,7 @@ export class IamGroupInvitesApi {
   }
 
   /**
-   * Creates an organization and an invite for its owner. The caller does not become its owner. `group` is the name
+   * Create an organization and an invite for its owner. The caller does not become its owner. `group` is the name
    * of the organization; `role` is the built-in role owner, which an empty one stands for. Only the operator may
    * call this. To create an organization for yourself, use Groups/Create.
    *
@@ -3397,7 +3397,7 @@ export class VulnerabilitiesAuthoredAdvisoriesApi {
   }
 
   /**
-   * Creates an advisory, without events: it has no effect. The number is allocated by the server, and the author is
+   * Create an advisory, without events: it has no effect. The number is allocated by the server, and the author is
    * the caller.
    *
    * Needs `advisories.create`.
@@ -3478,7 +3478,7 @@ export class VulnerabilitiesAuthoredAdvisoryEventsApi {
   }
 
   /**
-   * Adds an event to an advisory, for review. The author is the caller.
+   * Add an event to an advisory, for review. The author is the caller.
    *
    * Needs `advisories.create`.
    *

@@ -164,8 +164,7 @@ const errorAnswers = {
   badRequest: {
     status: "400",
     name: "BadRequest",
-    description:
-      "INVALID_ARGUMENT: the request is invalid; BadRequest lists the fields. FAILED_PRECONDITION: the state prevents it; PreconditionFailure lists the reasons.",
+    description: "INVALID_ARGUMENT: the request is invalid; BadRequest lists the fields. FAILED_PRECONDITION: PreconditionFailure lists the reasons.",
   },
   unauthenticated: {
     status: "401",

@@ -3,7 +3,7 @@
 
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { methods, version1 } from "../catalog.ts";
-import type { EventFact, HttpFact, MethodFact } from "../facts.ts";
+import { type EventFact, type HttpFact, isViewed, type MethodFact } from "../facts.ts";
 import { addErrorSchemas, answersOf, type Errors, errorResponses, sharedHeaders } from "./answers.ts";
 import { pathsBeside, tagsBeside } from "./beside.ts";
 import { fieldsWithRules } from "./earlier-fields.ts";
@@ -129,7 +129,7 @@ const requestBodyOf = (schemas: Schemas, { method, http, inPath }: Binding): Jso
   const isUpdate = method.input.byName.has("update_mask") || http.verb === "PATCH" || http.verb === "PUT";
   const schema: JsonObject =
     field === undefined
-      ? schemas.ofBody(method.input, left)
+      ? schemas.ofBody(method.input, left, method.version !== "v1" || isViewed(method))
       : field.shape === "list"
         ? schemas.ofField(method.input, field, "request")
         : schemas.ofMessage(field.message ?? method.input, isUpdate ? "update" : "request");

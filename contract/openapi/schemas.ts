@@ -22,7 +22,8 @@ export interface Schemas {
   /** The schema of a field's value, with what the contract says of it. */
   readonly ofField: (owner: MessageFact, field: FieldFact, direction: Direction) => JsonObject;
   /** The schema of a request's body that is the message itself, without these fields, which are in the path. */
-  readonly ofBody: (message: MessageFact, left: ReadonlySet<string>) => JsonObject;
+  /** `left`: fields in the path. `isView`: the operation has the rules of its counterpart. */
+  readonly ofBody: (message: MessageFact, left: ReadonlySet<string>, isView: boolean) => JsonObject;
   /** Adds a schema that is none of the contract. */
   readonly add: (name: string, schema: JsonObject) => JsonObject;
   /** The field with all that binds it. */
@@ -235,11 +236,12 @@ export const openSchemas = (
   };
 
   const nowhere: ReadonlySet<string> = new Set();
+  const leftOf = new Map<string, ReadonlySet<string>>();
 
   /** `isBody`: the message is the body itself; otherwise it stands in another one. */
-  const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false): JsonObject => {
+  const inPlace = (message: MessageFact, direction: Direction, left = nowhere, isBody = false, rules = withRules): JsonObject => {
     const shown = message.fields
-      .map((field) => (isAnswered(direction) ? field : withRules(field)))
+      .map((field) => (isAnswered(direction) ? field : rules(field)))
       .filter((field) => !left.has(field.json) && !(isAnswered(direction) && field.inputOnly) && !(field.version1Only && message.name.includes(".v2.")));
     const required = shown
       .filter((field) => {
@@ -283,12 +285,16 @@ export const openSchemas = (
     ofMessage,
     ofField,
     withRules,
-    ofBody: (message, left) => {
+    ofBody: (message, left, isView) => {
       const base = nameOf(message);
-      const name = base.endsWith("Request") ? base : `${base}Body`;
-      claim(name, `${message.name} (body)`);
+      const first = base.endsWith("Request") ? base : `${base}Body`;
+      // Two operations of one message differ by the fields in their paths.
+      const more = [...(leftOf.get(first) ?? left)].filter((field) => !left.has(field)).map((field) => field.charAt(0).toUpperCase() + field.slice(1));
+      const name = more.length === 0 ? first : `${first}With${more.join("")}`;
+      claim(name, `${message.name} (body${more.length === 0 ? "" : ` with ${more.join(", ")}`})`);
       if (!made.has(name)) {
-        made.set(name, inPlace(message, "request", left, true));
+        leftOf.set(name, left);
+        made.set(name, inPlace(message, "request", left, true, isView ? withRules : (field) => field));
       }
       return reference(name);
     },

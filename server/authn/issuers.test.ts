@@ -31,7 +31,7 @@ const scene = async (t: TestContext): Promise<Scene> => {
 };
 
 const unreadable = (issuer: TestIssuer): string =>
-  `UNAVAILABLE: the keys of issuer "${issuer.url}" cannot be read: its /.well-known/openid-configuration must be reachable from this server,  ` +
+  `UNAVAILABLE: the keys of issuer "${issuer.url}" cannot be read: its /.well-known/openid-configuration must be reachable from this server, ` +
   "and so must the key set that it names; this server's log says what failed";
 const unknownKey = /^UNAUTHENTICATED: the token's key is not among its issuer's keys: its header "kid" is "[^"]*", and its "alg" is \w+$/;
 

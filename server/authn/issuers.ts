@@ -107,7 +107,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
   const unreachable = (issuer: string, cause?: unknown): Fault =>
     new Fault(
       "UNAVAILABLE",
-      `the keys of issuer ${quoteForError(issuer)} cannot be read: its /.well-known/openid-configuration must be reachable from this server,  ` +
+      `the keys of issuer ${quoteForError(issuer)} cannot be read: its /.well-known/openid-configuration must be reachable from this server, ` +
         "and so must the key set that it names; this server's log says what failed",
       { cause },
     );

@@ -171,11 +171,7 @@ const signIn = async () => {
   const asked = { ...client(), response_type: "code", code_challenge: challenge, code_challenge_method: "S256", state };
   pending = { state, verifier };
   const opened = window.open(`/oauth/authorize?${new URLSearchParams(asked)}`, "_blank", "popup,width=560,height=760");
-  say(
-    "#account-status",
-    opened ? "Continue in the new window." : "The browser has not opened a window: allow it for this page, and try again.",
-    !opened,
-  );
+  say("#account-status", opened ? "Continue in the new window." : "The browser has not opened a window: allow it for this page, and try again.", !opened);
 };
 
 /** @param {string} code @param {string} verifier */

@@ -343,7 +343,7 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Creates an organization and an invite for its owner. The caller does not become its owner. `group` is the name of the
+   * Create an organization and an invite for its owner. The caller does not become its owner. `group` is the name of the
    * organization; `role` is the built-in role owner, which an empty one stands for. Only the operator may call this. To create an
    * organization for yourself, use Groups/Create.
    *

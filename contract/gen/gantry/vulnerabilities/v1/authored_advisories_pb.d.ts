@@ -1246,7 +1246,7 @@ export declare const DeleteAuthoredAdvisoryEventRequestSchema: GenMessage<Delete
  */
 export declare const AuthoredAdvisoriesService: GenService<{
   /**
-   * Creates an advisory, without events: it has no effect. The number is allocated by the server, and the author is the caller.
+   * Create an advisory, without events: it has no effect. The number is allocated by the server, and the author is the caller.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoriesService.CreateAuthoredAdvisory
    */
@@ -1305,7 +1305,7 @@ export declare const AuthoredAdvisoriesService: GenService<{
  */
 export declare const AuthoredAdvisoryEventsService: GenService<{
   /**
-   * Adds an event to an advisory, for review. The author is the caller.
+   * Add an event to an advisory, for review. The author is the caller.
    *
    * @generated from rpc gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService.CreateAuthoredAdvisoryEvent
    */

@@ -75,6 +75,8 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v1.A
   aliases: string[];
 
   /**
+   * All events. Create ignores events in its body: add each with CreateAdvisoryEvent.
+   *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
   events: AdvisoryEvent[];
@@ -155,6 +157,8 @@ export declare type AdvisoryJson = {
   aliases?: string[];
 
   /**
+   * All events. Create ignores events in its body: add each with CreateAdvisoryEvent.
+   *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v1.AdvisoryEvent events = 14;
    */
   events?: AdvisoryEventJson[];
