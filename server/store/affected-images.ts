@@ -240,7 +240,8 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
        advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, start_time, create_time, update_time)
      select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
-       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb, $14::timestamptz, $14::timestamptz, $14::timestamptz
+       aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb,
+       $14::timestamptz, $14::timestamptz, $14::timestamptz
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
        $11::text[], $12::text[], $13::text[], $15::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
        installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression)
@@ -253,7 +254,8 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
        left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
          select coalesce(jsonb_object_agg(name, $14), '{}') from jsonb_array_elements_text(held.tags) as name
          where not excluded.tags ? name) end)
-     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases, held.state, held.suppression, held.end_time)
+     where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases,
+         held.state, held.suppression, held.end_time)
        is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
          excluded.aliases, excluded.state, excluded.suppression, null)`,
     [

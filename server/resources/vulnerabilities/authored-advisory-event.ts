@@ -31,7 +31,7 @@ const typeFields = contentFields.slice(2);
 const isChanged = (draft: JsonObject, before: JsonObject): boolean =>
   contentFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before[field]));
 
-const stateOf = (event: JsonObject | undefined): string => {
+const reviewStateOf = (event: JsonObject | undefined): string => {
   const state = text(event ?? {}, "reviewState");
   return state === "REVIEW_STATE_UNSPECIFIED" ? "" : state;
 };
@@ -84,7 +84,7 @@ const createRules = async (draft: JsonObject, context: RuleContext): Promise<voi
   const events = await findAuthoredEvents(rows, [parent]);
   if (events.length >= limits.authoredEventsMax)
     throw blocked("TOO_MANY_EVENTS", parent, [`cannot add an event: an advisory has ${limits.authoredEventsMax} at most`]);
-  const state = stateOf(draft) || pendingState;
+  const state = reviewStateOf(draft) || pendingState;
   draft.reviewState = state;
   if (state === pendingState) return;
   if (state !== approvedState) throw invalid([{ field: "reviewState", description: "reviewState of a new event must be pending" }]);
@@ -97,8 +97,8 @@ const createRules = async (draft: JsonObject, context: RuleContext): Promise<voi
 const updateRules = async (draft: JsonObject, before: JsonObject, context: RuleContext): Promise<void> => {
   const uid = text(before, "uid");
   const changed = isChanged(draft, before);
-  const held = stateOf(before);
-  const wanted = stateOf(draft) || held;
+  const held = reviewStateOf(before);
+  const wanted = reviewStateOf(draft) || held;
   draft.reviewState = wanted;
   if (!changed && wanted === held) return;
   if (finalStates.has(held))
@@ -138,7 +138,7 @@ const keepHistory = async (
   const advisory = await lockAuthoredAdvisory(context.rows, parentOf(uid));
   if (!advisory) return;
   if (!before || isChanged(after, before)) await noteAuthor(context.rows, "authored_advisory_events", uid, actOf(context));
-  if (stateOf(after) === approvedState && stateOf(before) !== approvedState) await noteReviewed(context, advisory, uid);
+  if (reviewStateOf(after) === approvedState && reviewStateOf(before) !== approvedState) await noteReviewed(context, advisory, uid);
   await projectAdvisory(context, advisory.uid);
 };
 
@@ -147,7 +147,7 @@ const deleteEvent = async (context: WriteContext): Promise<Outcome> => {
   const event = boundOf(context, "gantry.vulnerabilities.v1.AuthoredAdvisoryEvent");
   const uid = text(context.request, "uid");
   const held = await lockResource(context, event, uid);
-  if (stateOf(held) === approvedState) throw blocked("EVENT_REVIEWED", uid, ["cannot delete an event that is approved: add one that overrules it"]);
+  if (reviewStateOf(held) === approvedState) throw blocked("EVENT_REVIEWED", uid, ["cannot delete an event that is approved: add one that overrules it"]);
   return remove(event)(context);
 };
 

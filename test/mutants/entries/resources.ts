@@ -5,6 +5,27 @@ import type { Mutant } from "../mutant.ts";
 const provider = "server/resources/iam/identity-provider.ts";
 
 export const resources: readonly Mutant[] = [
+  {
+    attack: 323,
+    file: "server/feeds/match-images.ts",
+    find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };",
+    replace: "suppressors };",
+  },
+  {
+    attack: 324,
+    file: "server/resources/vulnerabilities/authored-advisory-event.ts",
+    find: "event === undefined || isAuthor(context, event) || (!isReviewed && isAuthor(context, advisory))",
+    replace: "event === undefined",
+  },
+  { attack: 325, file: "server/resources/vulnerabilities/authored-advisory-event.ts", find: "draft.reviewState = pendingState;", replace: "" },
+  { attack: 326, file: "server/resources/vulnerabilities/rules/authoring.ts", find: "events.filter(isApproved).sort(", replace: "[...events].sort(" },
+  { attack: 327, file: "server/kernel/serve.ts", find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
+  {
+    attack: 328,
+    file: "server/resources/vulnerabilities/rules/advisory-number.ts",
+    find: 'plain !== "" && !foreignPrefixes.has(plain)',
+    replace: 'plain !== ""',
+  },
   { attack: 329, file: "server/feeds/charts/read-chart.ts", find: 'if (type !== "file" && type !== "directory") refuse(', replace: "if (false) refuse(" },
   { attack: 329, file: "server/feeds/charts/read-chart.ts", find: "if (seen.has(wanted)) refuse(", replace: "if (false) refuse(" },
   { attack: 330, file: "server/resources/registry/chart.ts", find: "visiblePaths(rights, capabilities), limits", replace: '[""], limits' },
