@@ -37,6 +37,8 @@ const replaced: Readonly<Record<string, string>> = {
   secret: "whsec_a-secret",
   requestId: "0123456789abcdef01234567",
   hash: "0123456789abcdef".repeat(4),
+  // The chart names the address of this run.
+  chartDigest: `sha256:${"0123456789abcdef".repeat(4)}`,
   kid: "a key's name",
   n: "a modulus",
   access_token: "a secret",
