@@ -34,7 +34,8 @@ export const fieldsWithRules = (version1: readonly MethodFact[]): ((field: Field
         });
       }
       if (leaf?.uid && atRoot) bound.set(field, { ...field, pattern: uidOrRootPattern });
-      bind(inner ?? []);
+      // What the server writes by itself binds nobody.
+      if (!leaf?.outputOnly) bind(inner ?? []);
     }
   };
   for (const method of version1) if (isViewed(method)) bind(linksOfMethod(method).request);

@@ -17,6 +17,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   access_versions: rowsComeAndChange,
   advisory_documents: rowsComeAndChange,
   advisory_facets: rowsCome,
+  advisory_numbers: rowsComeAndChange,
   audit_chains: rowsComeAndChange,
   // Whoever has the server's connection neither changes nor removes what was logged.
   audit_entries: rowsCome,

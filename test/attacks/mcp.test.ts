@@ -313,7 +313,7 @@ test("attack 163: a tool that was not shown cannot be called by its name, and a 
   for (const path of ["/mcp", "/mcp/iam", "/mcp/registry/write"]) {
     for (const headers of [stated("tools/call", "iam_delete_group"), older]) {
       const refused = await post(path, headers, removal);
-      if (headers === older) assert.match(refused.body, /-32020|there is no tool/);
+      if (headers === older) assert.match(refused.body, /-32020|tool .*not found in this selection/);
       else assert.equal(part(jsonOf(refused), "error").code, -32_602, refused.body);
     }
   }

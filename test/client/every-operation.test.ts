@@ -64,9 +64,15 @@ const answeredInVersion1 = nonEmpty(
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   if (!isViewed(method)) return answerableRequest(stage, method, place, true);
   const request = await answerableRequest(stage, method.view.of, place, true);
-  return Object.fromEntries(
-    Object.entries(requestInView(method, request)).filter(([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp.")),
+  const said = Object.entries(requestInView(method, request)).filter(
+    ([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp."),
   );
+  // A list whose parent is in its path.
+  const inPath = method.http.flatMap(({ template }) =>
+    [...template.matchAll(/\{(\w+)=/g)].flatMap(([, name = ""]) => method.input.byName.get(name)?.json ?? []),
+  );
+  const parents = inPath.map((name) => [name, place] as const);
+  return Object.fromEntries([...parents, ...said]);
 };
 
 for (const method of [...answered, ...answeredInVersion1]) {

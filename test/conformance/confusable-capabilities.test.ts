@@ -358,9 +358,12 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/kernel/terms.ts terms.accept": "test/story/terms.test.ts",
   "server/resources/access/access.ts identity.list": "here",
   "server/resources/access/shown/grant.ts role_bindings.list": "here",
+  "server/resources/iam/group.ts advisories.approve": "test/attacks/authored-advisories.test.ts",
   "server/resources/iam/group.ts groups.create": "test/conformance/access.test.ts",
   "server/resources/iam/identity-lookup.ts identity.list": "here",
   "server/resources/libraries/requests/change-items.ts libraries.request_groups.delete_submitted": "test/story/request-groups.test.ts",
+  "server/resources/registry/chart.ts repo.list": "test/attacks/charts.test.ts",
+  "server/resources/registry/chart.ts tag.list": "test/attacks/charts.test.ts",
   "server/resources/registry/distribution/place.ts groups.create": "here",
   "server/resources/registry/distribution/place.ts repo.create": "here",
   "server/resources/registry/distribution/place.ts repo.list": "test/attacks/registry.test.ts",
@@ -373,6 +376,7 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/resources/registry/repo.ts repo.update": "here",
   "server/resources/registry/repo.ts role_bindings.create": "here",
   "server/resources/registry/tags-summary.ts repo.list": "test/attacks/version-1-registry.test.ts",
+  "server/resources/vulnerabilities/authored-advisory-event.ts advisories.approve": "test/attacks/authored-advisories.test.ts",
   "server/signin/registration.ts role_bindings.create": "test/attacks/invites.test.ts",
 };
 

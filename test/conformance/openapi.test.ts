@@ -212,9 +212,6 @@ const withoutExample: Readonly<Record<string, string>> = {
   OpenApi_Whole: "the document itself",
   OpenApi_Part: "a document like this one",
   Registry_GetBuildStatus: "not served: needs a build service",
-  Registry_ListChartsByImageRepo: "not served: needs a build service",
-  Registry_GetChart: "not served: needs a build service",
-  Registry_GetHelm: "not served: needs a build service",
   Registry_GetUpdateStatus: "not served: needs a build service",
 };
 

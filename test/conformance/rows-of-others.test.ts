@@ -37,7 +37,6 @@ const rowsTried = shortOrLong(1, 4);
 /** Tables without rows of any organization, and whose they are. */
 const nobodys: Readonly<Record<string, string>> = {
   advisory_documents: "of what is published, whosever advisories it is made of",
-  advisory_facets: "of records that an import brought, for everybody",
   affected_packages: "an import's",
   audit_progress: "the server's",
   audit_retention: "the server's",
@@ -148,6 +147,7 @@ const fill = async (organization: string): Promise<void> => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", request, { token: holder.token, headers: { "idempotency-key": freshKey() } }), "uid");
   const digest = `sha256:${"a".repeat(64)}`;
   await query("insert into ended_tags (tag_uid) select min(uid) from tags where uid like $1", [`${organization}/%`]);
+  await query("insert into advisory_suppressions (uid, suppression) select min(uid), '{}' from authored_advisories where uid like $1", [`${organization}/%`]);
   await query("insert into tag_policies (organization, pattern, end_date) values ($1, 'never:.*', '2020-01-01')", [organization]);
   await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
   // What is pushed, and what is being pushed.

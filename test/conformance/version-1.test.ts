@@ -110,6 +110,7 @@ test("every field of version 1 has its counterpart, and says so where it has non
     "chainguard.platform.registry.SyncConfig.sync_apks",
     "chainguard.platform.vulnerabilities.v1.AdvisoriesList.id",
     "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.component_location_changed",
+    "chainguard.platform.vulnerabilities.v1.AdvisoryEventList.parent_id",
   ]);
 });
 

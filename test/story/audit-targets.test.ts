@@ -586,7 +586,7 @@ test("a file of targets that cannot be right is refused in one line that says wh
   assert.match(refused([{ file: "/a" }]), /each with a "name"/);
   assert.match(refused([{ name: "a" }]), /must have one of file, syslog and http in target a/);
   assert.match(refused([{ name: "a", file: "/a", http: "https://a.example" }]), /one of file, syslog and http/);
-  assert.match(refused([{ name: "a", file: "a.jsonl" }]), /an absolute path, not "a\.jsonl"/);
+  assert.match(refused([{ name: "a", file: "a.jsonl" }]), /an absolute path in "file" of target a, not "a\.jsonl"/);
   assert.match(refused([{ name: "a", file: "/a", mode: "0644" }]), /has the unknown key "mode" in target a; must be one of name, file/);
   for (const syslog of ["udp://a:514", "tls://a", "tls://a:0", "tls://a:70000", "tls://a:514/x", 514])
     assert.match(refused([{ name: "a", syslog }]), /tls:\/\/HOST:PORT or tcp:\/\/HOST:PORT, not /, String(syslog));

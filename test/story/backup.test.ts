@@ -248,7 +248,7 @@ test("a restore into a place that is not empty, or with another key, is refused 
   done(await admin(["backup", "--with-key", "--passphrase-file", await fileOf("passphrase", "a horse and its staple\n"), path]));
   refused(/already exists: a backup does not overwrite files/, await admin(["backup", path]));
   refused(
-    /passphrase has 12 characters/,
+    /passphrase must have at least 12 characters/,
     await admin(["backup", "--with-key", "--passphrase-file", await fileOf("short", "horse\n"), join(folder, "not.tar")]),
   );
   refused(/cannot be written to .*: the directory does not exist/, await admin(["backup", join(folder, "absent", "not.tar")]));

@@ -300,7 +300,7 @@ test("documents of others are passed on as they came in, in a folder for each is
   // What may not be published makes nobody an issuer.
   await imported("closed.json", csafDocument("CLOSED-1", "closed"), { license: "CC-BY-NC-4.0" });
   await imported("private.json", csafDocument("PRIVATE-1", "private"), { public: undefined });
-  assert.match(await refusal(`${aggregator}aggregator.json`), /there are of one/);
+  assert.match(await refusal(`${aggregator}aggregator.json`), /documents of one/);
   await imported("dock.json", csafDocument("DOCK-1", "dock", { label: "WHITE" }));
   const { csaf_publishers: publishers, aggregator: own } = await json(`${aggregator}aggregator.json`);
   assert.deepEqual(own, { category: "aggregator", contact_details: "security@example.com", name: "Example Yard", namespace: "https://yard.example.com" });

@@ -195,7 +195,7 @@ test("what is looked for is found: an operation by its name, its path and its wo
     const { html } = await fetchPage(`/docs/search?q=${encodeURIComponent(query)}`);
     return linksIn(/<main.*<\/main>/s.exec(html)?.[0] ?? "").slice(0, 3);
   };
-  for (const query of ["GroupsService_ListGroups", "list groups", "/iam/v2/groups", "lists the groups that the caller may see"])
+  for (const query of ["GroupsService_ListGroups", "list groups", "/iam/v2/groups", "list the groups visible to the caller"])
     assert.ok((await firstFound(query)).includes(listGroups), query);
   assert.equal((await firstFound("identites create")).length > 0, true);
   for (const query of ["several servers", "severl servers"]) assert.ok((await firstFound(query)).includes("/docs/operate/postgresql#several-servers"), query);
