@@ -589,8 +589,8 @@ test("a file of targets that cannot be right is refused in one line that says wh
   assert.match(refused([{ name: "a", file: "a.jsonl" }]), /an absolute path in "file" of target a, not "a\.jsonl"/);
   assert.match(refused([{ name: "a", file: "/a", mode: "0644" }]), /has the unknown key "mode" in target a; must be one of name, file/);
   for (const syslog of ["udp://a:514", "tls://a", "tls://a:0", "tls://a:70000", "tls://a:514/x", 514])
-    assert.match(refused([{ name: "a", syslog }]), /tls:\/\/HOST:PORT or tcp:\/\/HOST:PORT, not /, String(syslog));
-  assert.match(refused([{ name: "a", syslog: "tls://u@a:514" }]), /HOST:PORT$/, "what may be a secret is not shown");
+    assert.match(refused([{ name: "a", syslog }]), /tls:\/\/HOST:PORT or tcp:\/\/HOST:PORT in "syslog" of target a, not /, String(syslog));
+  assert.match(refused([{ name: "a", syslog: "tls://u@a:514" }]), /in "syslog" of target a$/, "what may be a secret is not shown");
   const shown = { certificateFile: "/a.pem", keyFile: "/a.key" };
   assert.match(refused([{ name: "a", syslog: "tcp://a:514", ...shown }]), /must have both "certificateFile" and "keyFile" in target a, and only with tls:/);
   assert.match(

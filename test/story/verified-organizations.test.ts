@@ -270,10 +270,10 @@ test("the commands say what is wrong: no organization, an unknown one, a folder,
   await asOwner(world.databaseUrl, "alter table groups enable trigger groups_renamed");
   for (const [args, said] of [
     [[], /name one organization/],
-    [["nowhere.example"], /no organization/],
+    [["nowhere.example"], /organization "nowhere.example" not found/],
     [[newRoot()], /not found/],
     [[inside], /is not an organization but a group in one/],
-    [["twins"], /more than one/],
+    [["twins"], /is ambiguous/],
     [["a", "b"], /name one/],
   ] as const) {
     const { code, stderr } = await command("suspend", ...args);
