@@ -192,7 +192,7 @@ test("a set of tools that is not there is refused, with those that are", async (
   const token = await world.token();
   const refused = await callHttp(world.url, "POST", "/mcp/iam,nonsense", { token, body });
   assert.equal(refused.status, 400);
-  assert.match(refused.message, /"nonsense"; there are advisory, .*vulnerabilities, and all/);
+  assert.match(refused.message, /unknown toolset "nonsense"; must be one of advisory, .*vulnerabilities, all/);
   assert.match((await callHttp(world.url, "POST", "/mcp", { token, body, headers: { "gantry-write": "yes" } })).message, /gantry-write: must be true or false/);
 });
 

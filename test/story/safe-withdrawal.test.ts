@@ -72,7 +72,7 @@ const advisories = (source: string, options: Parameters<typeof runImport>[3] = {
 
 test("an empty, shrunken or unreadable answer withdraws nothing, and the state of the source says why (attack 291)", async () => {
   const cases: readonly [string, (all: readonly string[], whole: Uint8Array) => FeedAnswer, string, RegExp][] = [
-    ["an empty list", () => ({ body: "[]" }), "HELD", /is empty, and had 300 records before; nothing of it was withdrawn.*--allow-withdrawals/],
+    ["an empty list", () => ({ body: "[]" }), "HELD", /is empty, and had 300 records before; none of them were withdrawn.*--allow-withdrawals/],
     ["one of 300", (all) => ({ body: archive(all.slice(0, 1)) }), "HELD", /299 of 300 records are missing and were not withdrawn/],
     ["one of 300 as a list", (all) => ({ body: list(all.slice(0, 1)) }), "HELD", /299 of 300 records are missing and were not withdrawn/],
     ["an empty archive", () => ({ body: zipArchive([]) }), "HELD", /contains no files any more|cannot be read/],

@@ -173,7 +173,7 @@ test("gantry admin quota needs the owner's connection and no secret key; with th
   assert.equal(listed.code, 0, listed.stderr);
   assert.match(listed.stdout, /^QUOTA +DEFAULT +SERVER\n/);
   assert.match(listed.stdout, /^repos +1000000 +5000$/m);
-  assert.equal((await quota(["unset", "repos"], { GANTRY_MIGRATE_URL: migrateUrl })).stdout, "repos is not set for the server\n");
+  assert.equal((await quota(["unset", "repos"], { GANTRY_MIGRATE_URL: migrateUrl })).stdout, "repos is unset for the server\n");
   const nobody = "0".repeat(40);
   const unknown = await quota(["set", "repos", "1", "--organization", nobody], { GANTRY_MIGRATE_URL: migrateUrl });
   assert.deepEqual([unknown.code, unknown.stderr], [1, `gantry: organization ${nobody} not found\n`]);

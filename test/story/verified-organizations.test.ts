@@ -269,12 +269,12 @@ test("the commands say what is wrong: no organization, an unknown one, a folder,
   assert.equal((await update(twins[1] ?? "", { name: "twins" }, "name")).code, 0);
   await asOwner(world.databaseUrl, "alter table groups enable trigger groups_renamed");
   for (const [args, said] of [
-    [[], /name one organization/],
+    [[], /one organization required/],
     [["nowhere.example"], /organization "nowhere.example" not found/],
     [[newRoot()], /not found/],
     [[inside], /is not an organization but a group in one/],
     [["twins"], /is ambiguous/],
-    [["a", "b"], /name one/],
+    [["a", "b"], /one organization required/],
   ] as const) {
     const { code, stderr } = await command("suspend", ...args);
     // No organization and two of them are no failure of the server's: the command line means nothing.

@@ -163,8 +163,8 @@ test("several tags are asked for over gRPC, and win over the one; a tag that was
 
 test("what is asked for must be said, in an order of days, and not be more than a list gives", async () => {
   for (const [request, words] of [
-    [{}, /repo: must be given/],
-    [{ repo: "app" }, /tag: must be given/],
+    [{}, /repo: is required/],
+    [{ repo: "app" }, /tag: is required/],
     [{ repo: "app", tag: "v1", from: `${day(5)}T00:00:00Z`, to: `${day(4)}T00:00:00Z` }, /to: must not be before from/],
     [{ repo: "app", tag: "v1", from: "1990-01-01T00:00:00Z", to: `${day(4)}T00:00:00Z` }, /to: must be at most 3660 days after from/],
   ] as const) {
