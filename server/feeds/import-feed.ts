@@ -514,7 +514,7 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
   // A source that never told a record holds nothing back: that it was refused says all.
   const isKnown = !result.isUnread || (await countFeedRecords(store.read, feed)) > 0;
   if (result.isUnread && isKnown && result.held.length === 0)
-    addNamed(result.held, `${sharedNameOf(source)}: no records withdrawn; the source cannot be read: ${result.refused[0] ?? "its only file was refused"}`);
+    addNamed(result.held, `${sharedNameOf(source)}: no records withdrawn; the source is unreadable: ${result.refused[0] ?? "its only file was refused"}`);
   const held = await store.write(async (rows) => {
     await lockFeed(rows, feed);
     const next = isKnown ? heldOf(result, await findHeldBack(rows, feed), nowMs) : nothingHeld;
