@@ -67,7 +67,7 @@ const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   const said = Object.entries(requestInView(method, request)).filter(
     ([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp."),
   );
-  // A list whose parent is in its path.
+  // Version 1 lists with the parent in the path.
   const inPath = method.http.flatMap(({ template }) =>
     [...template.matchAll(/\{(\w+)=/g)].flatMap(([, name = ""]) => method.input.byName.get(name)?.json ?? []),
   );
