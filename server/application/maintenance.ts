@@ -1,8 +1,5 @@
-// What a server does by itself from time to time. Any number of servers may do it at once: each step takes what is over
-// and no more.
-//
-// Each part does a bounded piece, and then it is the next one's turn: neither one that has much to do nor one that fails
-// keeps the others from theirs. What fails is told in the log by its name, and tried again later each time.
+// Periodic maintenance. Safe to run on any number of servers: each step deletes only expired data. Parts run bounded batches in
+// turn, so that neither a large nor a failing part blocks others. A failing part is logged and backs off.
 
 import { auditRetention } from "#audit";
 import { limits } from "#base/limits.ts";
@@ -15,23 +12,23 @@ import { retentions, type Swept, sweptNothing } from "#store";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 
-/** How long things are kept. */
+/** Retention periods. */
 export interface MaintenancePeriods {
-  /** Of the audit log, the running month included. */
+  /** Months of the audit log, including the current one. */
   readonly auditMonths: number;
   readonly periods: RetentionPeriods;
 }
 
 interface Part {
   readonly name: string;
-  /** One piece. */
+  /** Runs one batch. */
   run(): Promise<Swept>;
 }
 
-/** A part that does not count what it deletes. */
+/** Wraps a part that does not count deletions. */
 const uncounted = async (run: () => Promise<boolean>): Promise<Swept> => ({ deleted: 0, more: await run() });
 
-// A walk goes on where the last run left it.
+// Keeps the position of the walk between runs.
 const collections = new WeakMap<MaintenanceKernel, () => Promise<boolean>>();
 
 const collectionOf = (kernel: MaintenanceKernel): (() => Promise<boolean>) => {
@@ -63,7 +60,7 @@ const partsOf = (kernel: MaintenanceKernel, { auditMonths, periods }: Maintenanc
 
 const openMaintenancePauses = (): Pauses => openPauses(limits.maintenanceMs / 2, limits.maintenancePauseMaxMs);
 
-/** Deletes the rows of every table whose time is over, and replaces a signing key that has signed long enough. */
+/** Deletes expired rows of every table, and rotates the signing key if due. */
 export const runMaintenance = async (
   kernel: MaintenanceKernel,
   {
@@ -76,7 +73,7 @@ export const runMaintenance = async (
   const { clock, log, metrics } = kernel.services;
   const nowMs = clock();
   let parts = partsOf(kernel, { auditMonths, periods }, nowMs).filter(({ name }) => (only ?? name) === name && !pauses.isPaused(name, nowMs));
-  // Where one part has more than it can do in the time between two runs, the others have their next turn all the same.
+  // Stops at the interval, so that a part with a large backlog does not delay the others' next turn.
   while (parts.length > 0 && clock() - nowMs < limits.maintenanceMs) {
     const more: Part[] = [];
     for (const part of parts) {
@@ -97,7 +94,7 @@ export const runMaintenance = async (
   }
 };
 
-/** How old the oldest row of each table is for which a setting says how long. */
+/** Reports the age of the oldest row of each table with a configurable retention. */
 const watchOldest = ({ services: { store, seal, log, clock, metrics } }: MaintenanceKernel, { auditMonths }: MaintenancePeriods): void => {
   const watched = [...retentions, auditRetention(seal, log, auditMonths)];
   metrics.watch("gantry_retention_oldest_seconds", async () => {
@@ -106,20 +103,20 @@ const watchOldest = ({ services: { store, seal, log, clock, metrics } }: Mainten
   });
 };
 
-/** Runs maintenance from time to time until stopped. */
+/** Runs maintenance periodically until stopped. */
 export const startMaintenance = (kernel: MaintenanceKernel, { auditMonths, periods }: MaintenancePeriods): { stop: () => void } => {
   const pauses = openMaintenancePauses();
   watchOldest(kernel, { auditMonths, periods });
   let isRunning = false;
   const run = (only?: string): void => {
-    // What has much to delete may take longer than the time between two runs.
+    // A run may take longer than the interval.
     if (isRunning) return;
     isRunning = true;
     void runMaintenance(kernel, { auditMonths, periods, pauses, ...(only === undefined ? {} : { only }) }).finally(() => {
       isRunning = false;
     });
   };
-  // What a crash has left among the blobs goes sooner than the rest.
+  // Leftovers of crashes among blobs are collected more often.
   const timers = [setInterval(() => run(), limits.maintenanceMs), setInterval(() => run("blobs"), limits.leftoversMs / 2)];
   for (const timer of timers) timer.unref();
   return {

@@ -1,8 +1,8 @@
-// Sends the audit log to the operator's targets, behind the sealing: each target by a loop of its own, so that one that is
-// slow or dead holds up nobody but itself. Of all servers of a database one at a time sends to a target.
+// Sends the sealed audit log to the operator's targets. Each target has its own loop, so that a slow one delays no other, and a
+// lease, so that one server at a time sends to it.
 //
-// The order is that of sealing (server/store/audit-entries.ts), in which each chain has its own; the place that a target has
-// reached moves on after it has confirmed, so that everything arrives at least once, and twice only behind that place.
+// Entries are sent in the order of sealing (server/store/audit-entries.ts). A target's position advances after its confirmation, so
+// delivery is at least once.
 
 import { recordLine, recordsOf } from "#audit";
 import type { Outbound } from "#authn";
@@ -41,11 +41,11 @@ export interface AuditTargetServices {
 }
 
 export interface AuditTargets {
-  /** Begins to send by itself. */
+  /** Starts sending. */
   start(): void;
-  /** Sends all that is sealed to every target that is due and that no other server sends to. */
+  /** Sends everything sealed to every due target that no other server holds. */
   send(): Promise<void>;
-  /** Ends within limits.stopMs; what was under way then comes again. */
+  /** Stops within limits.stopMs; an interrupted batch is sent again. */
   stop(): Promise<void>;
 }
 
@@ -55,18 +55,18 @@ const sendTo = (target: AuditTarget, { outbound, publicUrl, userAgent }: AuditTa
   return sendToHttp(outbound, target, userAgent);
 };
 
-/** What a person reads of it: in the database, where `gantry doctor` finds it. */
+/** Shortens a failure for the database, from which `gantry doctor` reports it. */
 const shortReason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 500);
 
 interface Sending {
-  /** Sends until there is no more, or until it fails. */
+  /** Sends until nothing is left or a batch fails. */
   run(): Promise<void>;
 }
 
 interface Ends {
-  /** No batch begins any more. */
+  /** No new batch starts. */
   readonly ending: AbortSignal;
-  /** What is under way is cut off. */
+  /** Batches in flight are aborted. */
   readonly stopping: AbortSignal;
 }
 
@@ -74,7 +74,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
   const { store, clock, log, metrics } = services;
   const { name } = target;
   const send = sendTo(target, services);
-  // Fewer where a batch is refused: it may be too large for the receiver.
+  // Halved after a failure, in case the batch is too large for the receiver.
   let count: number = limits.auditBatchMax;
   let behindToldMs = Number.NEGATIVE_INFINITY;
   const leaseEnd = (): string => timestamp(clock() + limits.auditTargetLeaseMs);
@@ -91,7 +91,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     metrics.count("gantry_audit_target_failures_total", { target: name });
   };
 
-  /** Sends what comes next behind a place; the place behind it. Undefined: there is nothing, or it did not arrive. */
+  /** Sends the next batch after a position. Returns the new position; undefined if there is nothing, or it failed. */
   const sendNext = async (place: SealPlace): Promise<SealPlace | undefined> => {
     const found = await findEntriesSealedAfter(store.read, place, count, limits.auditBatchBytes);
     const [first, last] = [found[0]?.place, found.at(-1)?.place];
@@ -107,7 +107,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     try {
       await send(records.map(recordLine), AbortSignal.any([stopping, tooLong]));
     } catch (thrown) {
-      // It is nobody's failure that this server stops.
+      // Stopping this server is not the target's failure.
       if (stopping.aborted) await store.write((rows) => releaseTarget(rows, name, holder));
       else await fail(thrown, first, found.length);
       return undefined;
@@ -118,7 +118,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     return advanced ? last : undefined;
   };
 
-  /** Told once in an hour: a target that takes less than what comes never fails, and never has all of it. */
+  /** Logs at most once an hour that a target is behind: one slower than the log never fails. */
   const tellBehind = (sinceMs: number): void => {
     const nowMs = clock();
     if (nowMs - sinceMs < limits.auditBehindMs || nowMs - behindToldMs < limits.auditBehindMs) return;
@@ -128,7 +128,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
 
   return {
     async run() {
-      // Looked up first: most looks find nothing, and need no transaction.
+      // Read outside a transaction first, because most polls find nothing.
       const [state] = await findTargets(store.read, [name], timestamp(clock()), holder);
       if (state?.waitingSinceMs !== undefined) tellBehind(state.waitingSinceMs);
       if (!state?.isDue || state.waitingSinceMs === undefined) return;
@@ -171,7 +171,7 @@ export const openAuditTargets = (services: AuditTargetServices, targets: readonl
       return found.map(({ name, waitingSinceMs = nowMs }) => ({ labels: { target: name }, value: Math.max(0, nowMs - waitingSinceMs) / 1000 }));
     });
 
-  /** Begins with each target that is not under way. */
+  /** Starts each target that is not running. */
   const begin = async (): Promise<void> => {
     await noteOwn();
     for (const [name, sending] of sendings) {

@@ -1,10 +1,10 @@
-// A cache that several parties fill, each within a share of its own: what one puts in drives out only what it alone has put
-// in before. An entry that several use stays for as long as one of them holds it.
+// Cache with a share per tenant: an insertion evicts only entries of the same tenant. A shared entry stays as long as one tenant
+// holds it.
 
 export interface SharedCache<V> {
-  /** The value at `key`, whoever put it there; `party` now holds it, too. */
+  /** Returns the value and adds it to the tenant's share. */
   use(key: string, party: string): V | undefined;
-  /** The same without counting as a use, nor as its party's. */
+  /** Returns the value without counting as a use. */
   peek(key: string): V | undefined;
   set(key: string, value: V, party: string, weight?: number): void;
   delete(key: string): void;
@@ -17,13 +17,10 @@ interface Entry<V> {
   readonly holders: Set<string>;
 }
 
-/**
- * `shareMax`: the sum of weights (1 where none is given) that one party holds. Of more parties than `partiesMax` the one that
- * came longest ago is forgotten.
- */
+/** `shareMax`: total weight (default 1 per entry) per tenant. Beyond `partiesMax` tenants, the least recently used one is evicted. */
 export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCache<V> => {
   const entries = new Map<string, Entry<V>>();
-  /** The keys of each, and the parties, in the order of their use. */
+  /** Keys by tenant, both in order of use. */
   const parties = new Map<string, { readonly keys: Set<string>; weight: number }>();
 
   const letGo = (party: string, key: string): void => {
@@ -74,7 +71,7 @@ export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCach
       remove(key);
       const entry: Entry<V> = { value, weight, holders: new Set() };
       entries.set(key, entry);
-      // Renewed for one, it is for all who use it.
+      // A renewed value is renewed for all its holders.
       for (const holder of new Set([...holders, party])) hold(holder, key, entry);
     },
     delete: remove,

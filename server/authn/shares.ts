@@ -1,14 +1,10 @@
-// How much may be under way at a time: in all, and for each party, so that none takes it all. Beyond its own share a
-// party waits, behind nobody but itself and no longer than its request may take; beyond all of it everybody is refused,
-// since whoever waited would wait for slow hosts of others.
+// Concurrency limits, in total and per tenant. Beyond its own limit a tenant's requests queue until their timeout. Beyond the total
+// they are refused, since waiting would depend on slow hosts of others.
 
 import { type Fault, throttled } from "#base/fault.ts";
 
 export interface Shares {
-  /**
-   * Takes a part of the party's share, until the function that it returns is called.
-   * @param ends when the request itself ends: nobody waits longer. Throws RESOURCE_EXHAUSTED.
-   */
+  /** Acquires a slot and returns the function that releases it. Throws RESOURCE_EXHAUSTED. @param ends aborts when the request times out */
   enter(party: string, ends: AbortSignal): Promise<() => void>;
 }
 
@@ -18,7 +14,7 @@ export interface ShareLimits {
 }
 
 const retryMs = 1000;
-/** Of one party, for each that is under way: twenty who sign in at the same moment are served, a thousand are not kept. */
+/** Queue length per slot: twenty concurrent sign-ins are served, a thousand are not. */
 const waitingForEach = 8;
 
 export const openShares = ({ all, each }: ShareLimits, what: string): Shares => {
@@ -33,7 +29,7 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
     const line = waiting.get(party);
     const [next] = line ?? [];
     if (line && next) {
-      // What was left is the next one's: neither number changes.
+      // The slot passes to the next in line, so both counts stay.
       line.delete(next);
       if (line.size === 0) waiting.delete(party);
       next();
