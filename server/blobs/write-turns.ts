@@ -1,13 +1,13 @@
-// Turns of those who write, each with two buffers: one is written while the other one is filled. Whoever waits for its turn
-// has one piece in memory and makes no garbage; whoever has one copies what comes and lets go of it at once, while it is young
-// (young-memory.ts). So a hundred uploads take no more than a few.
+// Limits concurrent writers, each with two buffers, one written while the other is filled. Waiting clients hold one piece and create
+// no garbage; active ones copy pieces at once, which die young (young-memory.ts). So a hundred uploads use no more memory than a
+// few.
 
 import { limits } from "#base/limits.ts";
 
 export type BufferPair = readonly [Buffer, Buffer];
 
 export interface WriteTurns {
-  /** Waits for a turn: first come, first served. */
+  /** Waits for a turn, first come, first served. */
   take(): Promise<BufferPair>;
   give(pair: BufferPair): void;
 }

@@ -1,5 +1,4 @@
-// The pages of the reference: what a document is about, and each operation with what it takes, what it answers, and a form to
-// try it. All of it is read from the OpenAPI documents, so that nothing is said here that the server does not say of itself.
+// Reference pages, generated from the OpenAPI documents: documents, and operations with parameters, responses and a request form.
 
 import { escapeHtml } from "#base/html.ts";
 import { type Content, type Operation, type OperationAnswer, type Parameter, type Reference, referencePath } from "./document.ts";
@@ -7,14 +6,14 @@ import { renderMarkdown } from "./markdown.ts";
 import { type Describe, parameterHtml, schemaHtml } from "./schema-fields.ts";
 import { tryFormHtml } from "./try-form.ts";
 
-/** In descriptions only addresses of the web lead somewhere, and pages of these docs. */
+/** Links in descriptions lead only to the web and to docs pages. */
 const describe: Describe = (markdown) =>
   markdown === "" ? "" : renderMarkdown(markdown, (href) => (/^https?:\/\/|^\/docs(?:\/|$)/.test(href) ? href : undefined), 2).html;
 
-/** An operation's summary, or its name in words: "List groups". */
+/** Returns an operation's summary, such as "List groups", or its ID. */
 export const titleOfOperation = ({ id, summary }: Operation): string => summary.replace(/\.$/, "") || id;
 
-/** What its description says beyond its summary. */
+/** Returns the description without the summary. */
 export const restOfDescription = ({ summary, description }: Operation): string => {
   const [first = "", ...rest] = description.split("\n\n");
   return first.replace(/\.$/, "").replaceAll("\n", " ") === summary.replace(/\.$/, "") ? rest.join("\n\n") : description;
@@ -23,7 +22,7 @@ export const restOfDescription = ({ summary, description }: Operation): string =
 const callHtml = ({ verb, path }: Pick<Operation, "verb" | "path">): string =>
   `<span class="verb ${verb.toLowerCase()}">${verb}</span> <code class="path">${escapeHtml(path).replaceAll("/", "/<wbr>")}</code>`;
 
-/** What holds for all operations is the same in every document: it stands behind what this one is about. */
+/** Separates the introduction from the conventions, which are equal in all documents. */
 const referenceText = (description: string): readonly [string, string] => {
   const [about = "", ...rest] = description.split(/\n\n/);
   return [about, rest.join("\n\n")];
@@ -64,7 +63,7 @@ const typeHtml = (type: string): string => `<code>${escapeHtml(type)}</code>`;
 
 const isFile = ({ schema }: Content): boolean => Object.keys(schema).length === 0;
 
-/** What a body is that has no fields. */
+/** Describes a body without fields. */
 const fileHtml = ({ types }: Content): string => {
   if (types.length === 1)
     return types[0] === "text/html" ? `<p>A page, as ${typeHtml(types[0])}.</p>` : `<p>The bytes of a file, as ${typeHtml(types[0])}.</p>`;
@@ -87,7 +86,7 @@ const answersHtml = (reference: Reference, answers: readonly OperationAnswer[]):
   answers
     .map((answer) => {
       const what = `<code>${escapeHtml(answer.status)}</code>`;
-      // Errors are alike everywhere: there for whoever wants to see them.
+      // Errors are similar everywhere, so they are collapsed.
       return isGood(answer)
         ? `<h3>${what}</h3>${answerHtml(reference, answer)}`
         : `<details class="answer"><summary>${what} ${escapeHtml(answer.description.split("\n")[0] ?? "")}</summary>${answerHtml(reference, answer)}</details>`;

@@ -1,5 +1,5 @@
-// The search over guides and reference: words and beginnings of words, with a mistake forgiven in longer ones. The index is
-// made when somebody first searches (server/docs/kept.ts), of a few hundred operations and some hundred pieces of guides.
+// Search over guides and reference, by words and prefixes, with fuzzy matching of longer words. The index is created at the first
+// search (server/docs/kept.ts), from a few hundred operations and guide sections.
 
 import MiniSearch from "minisearch";
 import { type OpenApiSource, readReference, referencePath } from "./document.ts";
@@ -9,15 +9,15 @@ import { restOfDescription, titleOfOperation } from "./reference.ts";
 export interface Found {
   readonly href: string;
   readonly title: string;
-  /** Which guide, or which call. */
+  /** Guide or operation. */
   readonly where: string;
-  /** The beginning of what it says. */
+  /** Beginning of the text. */
   readonly text: string;
 }
 
 interface Entry extends Found {
   readonly id: number;
-  /** Names in it, which are looked for before its words. */
+  /** Names, ranked above words. */
   readonly names: string;
 }
 
@@ -26,13 +26,13 @@ const wordsMax = 8;
 const shownMax = 30;
 const textLength = 160;
 
-/** The beginning of a text, up to the end of a word. */
+/** Cuts a text at a word's end. */
 const beginningOf = (text: string): string => {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= textLength ? line : `${line.slice(0, line.lastIndexOf(" ", textLength) + 1 || textLength).trimEnd()} …`;
 };
 
-/** Words as people type them: "GroupsService_ListGroups" is found by itself and by each of its words, and so is a path. */
+/** Splits into words: "GroupsService_ListGroups" and paths match as a whole and by word. */
 const searchWords = (text: string): string[] =>
   text
     .split(/[^\p{L}\p{N}]+/u)
@@ -66,7 +66,7 @@ const operationEntries = async ({ names, read }: OpenApiSource): Promise<Omit<En
   return entries;
 };
 
-/** What only those look for who say so: version 1, which is there besides. */
+/** Version 1 ranks lower unless the query contains it. */
 const isEarlier = ({ where }: Pick<Entry, "where">): boolean => where.includes("/v1/");
 
 export interface SearchIndex {
