@@ -20,7 +20,6 @@ export interface Application {
   readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
-  /** Assigns positions to new events. */
   readonly numberEvents: NumberEvents;
   readonly call: OperatorCall;
   /** Stops background work, then the store. */

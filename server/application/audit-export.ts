@@ -11,10 +11,10 @@ import type { Application } from "./application.ts";
 export interface AuditExport {
   /** Export only the log of this group's organization; undefined: all. */
   readonly group: string | undefined;
-  /** Sequence range: after the first, up to and including the second. */
+  /** After the first number, up to and including the second. */
   readonly after: number;
   readonly upTo: number | undefined;
-  /** Range of seal times in milliseconds since 1970: from the first, before the second. */
+  /** Seal times from the first, before the second. */
   readonly sinceMs: number | undefined;
   readonly untilMs: number | undefined;
   /** Receives one entry, without a line break. */

@@ -6,31 +6,29 @@ import { rootOf } from "#base/uid.ts";
 import { findChainRoots, findRows, type Read } from "#store";
 import type { Application } from "./application.ts";
 
-/** Result for one organization's log. */
 export interface AuditVerdict {
   readonly organization: string;
   readonly name: string;
-  /** Number of entries read. */
   readonly entries: number;
   /** The sealed end; undefined if the seal cannot be opened. */
   readonly last: Link | undefined;
   /** One sentence per problem; empty if the log is intact. */
   readonly problems: readonly string[];
-  /** One sentence per entry that was known and that a restore removed. */
+  /** One sentence per known entry that a restore removed. */
   readonly notes: readonly string[];
 }
 
 export interface AuditVerdictOfAll {
-  /** Problems of all logs together, one sentence each. */
+  /** One sentence each. */
   readonly problems: readonly string[];
-  /** Restores of the database, oldest first. */
+  /** Oldest first. */
   readonly restores: readonly Restore[];
 }
 
 export interface AuditVerification {
   /** Verify only the log of this group's organization; undefined: all. */
   readonly group: string | undefined;
-  /** Known ends of logs by organization, which the logs must still contain. */
+  /** Known ends of logs by organization. */
   readonly known: ReadonlyMap<string, Link>;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
   readonly report: (verdict: AuditVerdict) => void;

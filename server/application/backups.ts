@@ -53,7 +53,6 @@ export interface BackupWork {
   /** For the key in the backup; undefined if not given. */
   readonly passphrase: (() => Promise<string>) | undefined;
   readonly progress: (progress: Progress) => void;
-  /** Receives a line for the user. */
   readonly report: (line: string) => void;
 }
 
@@ -68,7 +67,6 @@ const withBlobPlace = async <T>({ blobs: setting }: Settings, work: (blobs: Blob
   }
 };
 
-/** Connections of the database's owner and of the server. */
 interface Addresses {
   readonly ownerUrl: string;
   readonly serverUrl: string;
@@ -108,7 +106,7 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   );
 };
 
-/** Reads a whole backup and finds its key: the local one, or the one in the backup if there is a passphrase. */
+/** Finds the key locally, or in the backup if there is a passphrase. */
 const readBackup = async ({ settings, path, passphrase, progress }: BackupWork, isKeyNeeded: boolean): Promise<VerifiedBackup> =>
   verifyBackup({
     path,
@@ -139,7 +137,6 @@ export const verifyBackupFile = (work: BackupWork): Promise<VerifiedBackup> => r
 
 // ---- the record of a restore -------------------------------------------------------------------------------------
 
-/** Returns who runs the command, such as "root on db-1". */
 const whoRuns = (): string => {
   let user: string;
   try {
@@ -153,7 +150,6 @@ const whoRuns = (): string => {
 
 const restoredType = "dev.gantry.organization.restored.v1";
 
-/** Records an event and audit entry about the restore in every organization. */
 const tellOrganizations = async (rows: Write, publicUrl: string, { stateTime, restoreTime }: Restore): Promise<void> => {
   const source = `${publicUrl.replace(/\/$/, "")}/iam/v2/groups`;
   for (let last = ""; ; ) {
@@ -192,7 +188,6 @@ const recordRestore = async (store: Store, vault: Vault, publicUrl: string, from
     return restore;
   });
 
-/** Returns the problems of the restored audit log, one sentence each. */
 const verifyRestoredLog = async ({ read }: Store, vault: Vault): Promise<readonly string[]> => {
   const problems: string[] = [];
   for (const root of await findChainRoots(read))

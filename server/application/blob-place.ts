@@ -1,6 +1,5 @@
-// Blob storage of this database. Its row in blob_places and the storage's own marker must agree, so that of two machines with
-// separate disks and one database, one is refused. The first content decides, not the first start: servers without images can use
-// any directory.
+// Blob storage of this database. Its row in blob_places and the storage's marker must agree, so that two machines with separate
+// disks cannot share one database. The first content decides, not the first start, so servers without images can use any directory.
 
 import { type BlobPlace, openBlobPlace } from "#blobs";
 import type { Clock } from "#base/time.ts";

@@ -24,7 +24,6 @@ const problem = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", reason: string,
 
 const unreadable = "must name a readable file";
 
-/** Checks that the pair matches. Throws a one-line Fault. */
 const checkCertificate = (pair: Certificate): Certificate => {
   // Loaded lazily, because every command reads the settings.
   const { createSecureContext } = process.getBuiltinModule("node:tls");
@@ -64,9 +63,7 @@ export interface WatchOptions {
   readonly tls: Certificate & CertificateFiles;
   readonly log: Log;
   readonly clock: Clock;
-  /** Receives a valid pair. */
   readonly use: (pair: Certificate) => void;
-  /** Poll interval. */
   readonly lookMs?: number | undefined;
 }
 
@@ -82,7 +79,6 @@ export interface CertificateWatch {
  */
 export const watchCertificate = ({ tls, log, clock, use, lookMs = limits.certificateLookMs }: WatchOptions): CertificateWatch => {
   const textOf = ({ cert, key }: Certificate): string => JSON.stringify([cert, key]);
-  /** Content of the last poll, and content last loaded or refused. */
   let [seen, judged] = [textOf(tls), textOf(tls)];
   const read = async (): Promise<Certificate | Fault> => {
     const file = (variable: "GANTRY_TLS_CERT" | "GANTRY_TLS_KEY", path: string): Promise<string> =>

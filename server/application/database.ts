@@ -11,7 +11,6 @@ export interface DatabaseOptions {
   readonly settings: DatabaseSettings;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Receives a line about slow steps of a first start. */
   readonly progress: (line: string) => void;
   /** Share the embedded database of a running server. */
   readonly join: boolean;

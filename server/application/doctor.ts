@@ -34,7 +34,6 @@ export interface Finding {
   readonly is: "good" | "unsure" | "bad";
   readonly subject: string;
   readonly says: string;
-  /** Suggested remedy, if any. */
   readonly remedy?: string;
 }
 
@@ -59,7 +58,7 @@ const nearestFolder = async (path: string): Promise<string> => {
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 
-/** Checks that a directory, or the nearest existing parent, is writable and has free space. */
+/** Checks the directory, or its nearest existing parent. */
 const examineFolder = async (variable: string, path: string): Promise<Finding> => {
   const subject = "disk";
   try {
@@ -84,10 +83,8 @@ const examineFolder = async (variable: string, path: string): Promise<Finding> =
   }
 };
 
-/** How long before its expiry a certificate is reported. */
 const renewalMs = 30 * 86_400_000;
 
-/** Reports the number of the operator's certificate authorities and the first expiry. */
 const examineAuthorities = (file: string): Finding => {
   const subject = "ca";
   const remedy = "replace it in GANTRY_CA_FILE: after that, connections to servers with its certificates fail. A running server reloads the file";
@@ -103,7 +100,6 @@ const examineAuthorities = (file: string): Finding => {
   }
 };
 
-/** Reports names and expiry of the port's certificate. */
 const examineCertificate = (files: CertificateFiles): Finding => {
   const subject = "tls";
   const remedy = "renew the files of GANTRY_TLS_CERT and GANTRY_TLS_KEY; a running server reads them again";
@@ -135,7 +131,6 @@ const migrationFinding = ({ serverVersion, last, missing }: MigrationState): Fin
   };
 };
 
-/** Measures the clock difference to the database, at the middle of the query. */
 const examineClock = async ({ services: { store, clock } }: Application): Promise<Finding> => {
   const before = clock();
   const database = await readDatabaseTime(store.read);
@@ -145,14 +140,13 @@ const examineClock = async ({ services: { store, clock } }: Application): Promis
   return { is: "bad", subject: "clock", says, remedy: "set both by NTP: tokens of one server are refused at another" };
 };
 
-/** Fetches the keys published at the URL; undefined if it is no Gantry server. */
+/** Returns undefined for anything but a Gantry server. */
 const fetchPublishedKeys = async (publicUrl: string): Promise<unknown> => {
   const answer = await fetch(`${publicUrl}/.well-known/jwks.json`, { redirect: "manual", signal: AbortSignal.timeout(limits.outboundConnectMs) });
   // Without JSON there is nothing to compare.
   return answer.ok ? answer.json().catch(() => undefined) : undefined;
 };
 
-/** Checks that the public URL leads to this server. */
 const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Finding> => {
   const subject = "address";
   let keys: unknown;
@@ -176,7 +170,6 @@ const examineAddress = async ({ publicUrl }: Settings, own: unknown): Promise<Fi
   return { is: "good", subject, says: `${publicUrl} leads to this server` };
 };
 
-/** Maximum number of issuers checked. */
 const issuersMax = 50;
 
 async function* examineIssuers({ services: { store, authn } }: Application): AsyncGenerator<Finding> {
@@ -221,14 +214,13 @@ const nameFinding = ({ kind, parent, names, uids, verified }: NameProblem): Find
   return { is: "bad", subject, says: `${uids.length} ${what} are named ${first}; ${leads}: ${uids.join(", ")}`, remedy: rename };
 };
 
-/** Reports duplicate names from before names were unique. */
+/** Duplicates from before names were unique. */
 async function* examineNames({ services: { store } }: Application): AsyncGenerator<Finding> {
   const problems = await findNameProblems(store.read, limits.nameProblemsMax);
   if (problems.length === 0) yield { is: "good", subject: "names", says: "organization and group names are unique" };
   for (const each of problems) yield nameFinding(each);
 }
 
-/** Checks that each audit target has received the sealed entries. */
 async function* examineAuditTargets({ services: { store, clock } }: Application, file: string): AsyncGenerator<Finding> {
   const subject = "audit";
   let targets: readonly AuditTarget[];
@@ -267,7 +259,7 @@ async function* examineAuditTargets({ services: { store, clock } }: Application,
   }
 }
 
-/** Reports pending role bindings (docs/decisions/0067), such as those of users that had not accepted before an upgrade. */
+/** Pending role bindings (docs/decisions/0067), such as those from before an upgrade. */
 async function* examineMemberships({ services: { store } }: Application): AsyncGenerator<Finding> {
   const { bindings, users, organizations } = await countPendingBindings(store.read);
   if (bindings === 0) return;
@@ -280,10 +272,8 @@ async function* examineMemberships({ services: { store } }: Application): AsyncG
   };
 }
 
-/** Maximum number of sources reported. */
 const feedsMax = 20;
 
-/** Reports stale sources, and those with a failed or held last import. */
 async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Application): AsyncGenerator<Finding> {
   for (const { kind, sourceName, successTime } of await findStaleFeeds(store.read, clock(), feedStaleMs, feedsMax)) {
     yield {
@@ -307,10 +297,9 @@ async function* examineFeeds({ services: { store, clock, feedStaleMs } }: Applic
   }
 }
 
-/** Maximum number of charts listed. */
 const swappedChartsMax = 20;
 
-/** Reports charts from before 0076, when `source` and `repo` had swapped field numbers. */
+/** Charts from before 0076, when `source` and `repo` had swapped field numbers. */
 async function* examineCharts({ services: { store } }: Application): AsyncGenerator<Finding> {
   const repos = await findSwappedCharts(store.read, swappedChartsMax + 1);
   if (repos.length === 0) return;
@@ -335,7 +324,7 @@ async function* examineApplication(application: Application, settings: Settings)
   if (settings.auditTargetsFile !== undefined) yield* examineAuditTargets(application, settings.auditTargetsFile);
 }
 
-/** Checks the database without creating or migrating anything. */
+/** Creates and migrates nothing. */
 const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Promise<{ readonly finding: Finding; readonly isCurrent: boolean }> => {
   const { databaseUrl, dataDirectory, tuning } = settings;
   const isEmbedded = databaseUrl === undefined;
@@ -354,7 +343,6 @@ const examineDatabase = async ({ settings, log, progress }: DoctorOptions): Prom
   }
 };
 
-/** Reports the state of each host in the list, because an absent one cannot take over. */
 async function* examineHosts(databaseUrl: string): AsyncGenerator<Finding> {
   const hosts = readHosts("DATABASE_URL", databaseUrl);
   if (hosts.length === 1) return;

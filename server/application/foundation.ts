@@ -13,15 +13,11 @@ import type { Settings } from "./settings.ts";
 export interface FoundationOptions {
   readonly settings: Settings;
   readonly log: Log;
-  /** Default: not measured. */
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
-  /** Share the embedded database of a running server. */
   readonly join?: boolean;
-  /** Cooperating processes; default: none. */
   readonly siblings?: Siblings;
-  /** The embedded database of another process of this server. */
   readonly embedded?: DatabaseAddresses | undefined;
 }
 

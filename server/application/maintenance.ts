@@ -1,5 +1,5 @@
-// Periodic maintenance. Safe to run on any number of servers: each step deletes only expired data. Parts run bounded batches in
-// turn, so that neither a large nor a failing part blocks others. A failing part is logged and backs off.
+// Periodic maintenance, on any number of servers. Parts run bounded batches in turn, so that neither a large nor a failing part
+// blocks others.
 
 import { auditRetention } from "#audit";
 import { limits } from "#base/limits.ts";
@@ -12,20 +12,17 @@ import { retentions, type Swept, sweptNothing } from "#store";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 
-/** Retention periods. */
 export interface MaintenancePeriods {
-  /** Months of the audit log, including the current one. */
+  /** Includes the current month. */
   readonly auditMonths: number;
   readonly periods: RetentionPeriods;
 }
 
 interface Part {
   readonly name: string;
-  /** Runs one batch. */
   run(): Promise<Swept>;
 }
 
-/** Wraps a part that does not count deletions. */
 const uncounted = async (run: () => Promise<boolean>): Promise<Swept> => ({ deleted: 0, more: await run() });
 
 // Keeps the position of the walk between runs.
@@ -94,7 +91,6 @@ export const runMaintenance = async (
   }
 };
 
-/** Reports the age of the oldest row of each table with a configurable retention. */
 const watchOldest = ({ services: { store, seal, log, clock, metrics } }: MaintenanceKernel, { auditMonths }: MaintenancePeriods): void => {
   const watched = [...retentions, auditRetention(seal, log, auditMonths)];
   metrics.watch("gantry_retention_oldest_seconds", async () => {

@@ -17,7 +17,7 @@ import {
   type Store,
 } from "#store";
 
-/** Caches a read for `ms`, even a failed one, so that metrics do not all query a database that is down. */
+/** Caches failures too, so that metrics do not all query a database that is down. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {
   let last: { readonly value: Promise<T>; readonly atMs: number } | undefined;
   return () => {
@@ -40,7 +40,7 @@ const staleKinds = ["advisories", "vulnerabilities"] as const;
 
 /** Registers the metrics of backlogs and feeds. */
 export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, feedStaleMs }: WatchedParts): void => {
-  /** Returns the age of a time in milliseconds since 1970; 0 if it is undefined or in the future. */
+  /** 0 if the time is undefined or in the future. */
   const ageSeconds = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, clock() - ms) / 1000);
   const one = (value: number) => [{ labels: {}, value }];
 

@@ -8,7 +8,6 @@ import { withoutTrailing } from "#base/trailing.ts";
 import { settingTexts } from "./setting-names.ts";
 import { type Given, readHttpUrl, readListen, readSettingFile, readWholeNumber, settingFault } from "./setting-values.ts";
 
-/** Address and token for reading metrics. */
 export interface MetricsSettings {
   readonly listen: { readonly host: string; readonly port: number } | undefined;
   readonly token: string | undefined;

@@ -7,7 +7,6 @@ import type { OperatorCall } from "./operator-calls.ts";
 
 const groupsService = "chainguard.platform.iam.v2.GroupsService";
 
-/** Maximum number of groups that an error lists. */
 const listedMax = 8;
 
 const listGroups = async (call: OperatorCall, request: JsonObject): Promise<JsonObject[]> => {
@@ -15,7 +14,7 @@ const listGroups = async (call: OperatorCall, request: JsonObject): Promise<Json
   return Array.isArray(groups) ? groups.filter(isObject) : [];
 };
 
-/** Formats groups for an error about ambiguity: "0a1b… (acme), 2c3d… (other)". */
+/** "0a1b… (acme), 2c3d… (other)" */
 const uidsAndNames = (groups: readonly JsonObject[]): string => {
   const names = groups.slice(0, listedMax).map((group) => `${text(group, "uid")} (${text(group, "name")})`);
   return `${names.join(", ")}${groups.length > listedMax ? " and others" : ""}`;

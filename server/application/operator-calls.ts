@@ -14,7 +14,6 @@ export type OperatorCall = (method: string, request: JsonObject, options?: { rea
 /** The token is renewed after half of this. */
 const tokenLifetimeMs = 10 * 60 * 1000;
 
-/** Returns the operator's Authorization header, minting a token when necessary. */
 const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "authn" | "clock" | "publicUrl">): (() => Promise<string>) => {
   let token = { text: "", untilMs: 0 };
   return async () => {

@@ -8,7 +8,7 @@ export interface Person {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string;
-  /** Name in lists; default: email address or subject. */
+  /** Default: email address or subject. */
   readonly name: string;
 }
 

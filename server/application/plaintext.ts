@@ -14,7 +14,6 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** Accepts a host name or address, with or without brackets. */
 const isLoopbackHost = (host: string): boolean => {
   const bare = (host.startsWith("[") ? host.slice(1, -1) : host).toLowerCase();
   const family = isIP(bare);

@@ -8,7 +8,7 @@ import type { Tuning } from "#postgres";
 const tunedNames = ["shared_buffers", "work_mem", "maintenance_work_mem", "max_wal_size"] as const satisfies (keyof Tuning)[];
 
 export interface Machine {
-  /** Memory available to this process, in MiB. */
+  /** Available to this process, in MiB. */
   readonly memoryMb: number;
   /** Size of the data directory's file system, in MiB. */
   readonly diskMb: number;

@@ -13,7 +13,6 @@ import type { DatabaseSettings } from "./settings.ts";
 
 export interface QuotaOptions {
   readonly settings: DatabaseSettings;
-  /** Source of the change's event. */
   readonly publicUrl: string;
   readonly log: Log;
   readonly progress: (line: string) => void;
@@ -25,13 +24,13 @@ export interface QuotaState {
   readonly byDefault: number;
   readonly ofServer: number | undefined;
   readonly ofOrganization: number | undefined;
-  /** Current use of the organization; undefined for rates, which each process counts. */
+  /** Undefined for rates, which each process counts. */
   readonly used: number | undefined;
 }
 
 export interface QuotaChange {
   readonly name: string;
-  /** undefined: unset it. */
+  /** undefined: unset. */
   readonly value: number | undefined;
   /** undefined: for the server. */
   readonly organization: string | undefined;
@@ -44,7 +43,6 @@ const defaults: ReadonlyMap<string, number> = new Map([
   ...Object.entries(requestRates),
 ]);
 
-/** Returns the allowed range of a quota. */
 const boundsOf = (name: string): { readonly min: number; readonly max: number } => {
   if (name in requestRates) return { min: 1, max: limits.requestRateMax };
   return { min: 0, max: name in storageQuotas ? limits.storageQuotaMax : limits.organizationQuotaMax };

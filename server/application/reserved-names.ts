@@ -5,7 +5,6 @@ import type { Kernel } from "#kernel";
 import { listReservedNames, releaseReservedName, type ReservedName } from "#store";
 import { recordCommand } from "./command-record.ts";
 
-/** Lists the reserved names, sorted. */
 export const findReservedNames = ({ services }: Pick<Kernel, "services">): Promise<ReservedName[]> => listReservedNames(services.store.read);
 
 /** Releases a reserved name, with an audit entry; throws NOT_FOUND if it is not reserved. */

@@ -11,7 +11,6 @@ export interface PeriodSetting {
   readonly name: SettingName;
   readonly period: keyof RetentionPeriods;
   readonly daysMin: number;
-  /** Reason for the minimum. */
   readonly because: string;
 }
 
@@ -28,7 +27,6 @@ export const periodSettings: readonly PeriodSetting[] = [
   { name: "GANTRY_DOCUMENT_DAYS", period: "documentMs", daysMin: 30, because: "clients that read changes must find withdrawn records" },
 ];
 
-/** Maximum for all of them. */
 const daysMax = 3650;
 
 const readDays = (given: Given, { name, period, daysMin, because }: PeriodSetting): number | undefined => {
@@ -42,7 +40,7 @@ const readDays = (given: Given, { name, period, daysMin, because }: PeriodSettin
 
 const inDays = (ms: number): string => `${(ms / dayMs).toFixed(1).replace(".0", "")} days`;
 
-/** Returns the maximum time of all delivery attempts, with jitter and the receiver's Retry-After (server/delivery/schedule.ts). */
+/** Includes jitter and the receiver's Retry-After (server/delivery/schedule.ts). */
 const longestTriesMs = (delaysSeconds: readonly number[]): number => {
   const [first = 0, ...others] = delaysSeconds;
   const longest = Math.max(...delaysSeconds);

@@ -56,9 +56,8 @@ export interface ServerOptions {
   readonly progress?: (line: string) => void;
   /** Deliver events only on request (Server.delivery). */
   readonly deliversByHand?: boolean;
-  /** For tests: poll interval of the certificate files. */
   readonly lookMs?: number;
-  /** Set if this is one of several worker processes. */
+  /** Set for one of several worker processes. */
   readonly worker?: WorkerPart;
 }
 
@@ -67,17 +66,15 @@ export interface WorkerPart {
   readonly siblings: Siblings;
   readonly handed: HandedConnections;
   readonly embedded: DatabaseAddresses | undefined;
-  /** Metrics of all processes. */
   readonly readAllMetrics: () => Promise<readonly MetricsDocument[]>;
 }
 
 export interface Server {
   readonly application: Application;
   readonly transport: Transport;
-  /** Requests in flight. */
   readonly calls: Calls;
   readonly delivery: Delivery;
-  /** The organization created at the very first start; undefined later. */
+  /** Created at the very first start; undefined later. */
   readonly firstOrganization: string | undefined;
   readonly auditTargets: AuditTargets;
   /** Scheduled imports; undefined without GANTRY_FEEDS. */
@@ -92,7 +89,7 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** Applies the rate limit of the client's address to public documents, before reading the request. `offered` maps names to finders. */
+/** Applies the client's rate limit before reading the request. `offered` maps names to finders. */
 const limitedDocuments =
   (
     offered: Readonly<Record<string, (path: string) => Partial<OsvEndpoint> | undefined>>,

@@ -5,9 +5,8 @@ import { distance } from "fastest-levenshtein";
 import { Fault } from "#base/fault.ts";
 
 export interface SettingText {
-  /** Description for the help. */
   readonly says: string;
-  /** Default in words; absent if there is none. */
+  /** In words; absent if there is none. */
   readonly byDefault?: string;
 }
 
@@ -97,7 +96,7 @@ const clientNames: readonly string[] = [
   "GANTRY_NO_INPUT",
 ];
 
-/** Returns whether Kubernetes sets this variable for a service with a name that starts with "gantry". */
+/** Variables that Kubernetes sets for services with names starting with "gantry". */
 const isServiceLink = (name: string): boolean =>
   ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].some((ending) => name.endsWith(ending)) ||
   name.includes("_SERVICE_PORT_") ||

@@ -11,7 +11,6 @@ export interface SettingInForce {
   readonly from: "environment" | "default";
 }
 
-/** Defaults derived from other settings. */
 const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings) => string>>> = {
   GANTRY_DATA: ({ dataDirectory }) => dataDirectory,
   GANTRY_MIGRATE_URL: ({ databaseUrl = "" }) => databaseUrl,
@@ -23,13 +22,12 @@ const derivedDefaults: Readonly<Partial<Record<SettingName, (settings: Settings)
   GANTRY_SECURITY_EXPIRES: ({ securityContact }) => (securityContact.contacts.length > 0 ? settingTexts.GANTRY_SECURITY_EXPIRES.byDefault : ""),
 };
 
-/** Effective values of settings that can be set in part. */
+/** Settings that can be set in part. */
 const completed: typeof derivedDefaults = {
   GANTRY_WORKERS: ({ workers }) => String(workers),
   GANTRY_POSTGRES_SETTINGS: ({ databaseUrl, tuning }) => (databaseUrl === undefined && tuning ? tuningText(tuning) : ""),
 };
 
-/** Masks the password anywhere in a connection URL. */
 const withoutPassword = (value: string): string =>
   value.replace(/^([a-z]+:\/\/[^:@/?]*:).*@/, "$1***@").replaceAll(/([?&](?:password|sslpassword)=)[^&]*/g, "$1***");
 

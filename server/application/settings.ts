@@ -23,17 +23,16 @@ import { readPeriods } from "./retention-settings.ts";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 import { readCaFile } from "./trusted-authorities.ts";
 
-/** Settings of the database. */
 export interface DatabaseSettings {
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
-  /** Memory and disk of the embedded PostgreSQL; undefined: as on a small machine. */
+  /** Of the embedded PostgreSQL; undefined: as on a small machine. */
   readonly tuning?: Tuning | undefined;
-  /** Connection of the database's owner; undefined: DATABASE_URL. */
+  /** The database owner's; undefined: DATABASE_URL. */
   readonly migrateUrl: string | undefined;
-  /** A standby that serves list requests; undefined if none. */
+  /** A standby for list requests; undefined if none. */
   readonly readReplicaUrl?: string | undefined;
-  /** Months of the audit log to keep, including the current one. */
+  /** Includes the current month. */
   readonly auditMonths: number;
 }
 
@@ -57,9 +56,8 @@ export interface Settings extends DatabaseSettings {
   readonly redirectUris: readonly string[];
   /** GANTRY_CLIENTS: clients of the authorization code grant, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
-  /** Proxies with a trusted X-Forwarded-For. */
+  /** Their X-Forwarded-For is trusted. */
   readonly trustedProxies: BlockList;
-  /** Maximum connections per client address. */
   readonly connectionsPerAddress: number;
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: file of scheduled imports. */
@@ -72,15 +70,13 @@ export interface Settings extends DatabaseSettings {
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each delivery attempt. */
   readonly deliveryDelaysSeconds: readonly number[];
-  /** Retention periods, without the audit log's. */
+  /** Without the audit log's. */
   readonly periods: RetentionPeriods;
-  /** Publisher of this server's advisories. */
   readonly publisher: CsafOptions["feed"]["publisher"];
-  /** Security contact of this server. */
   readonly securityContact: CsafOptions["security"];
   /** Additional public mail domains, which belong to no company. */
   readonly freeMailDomains: readonly string[];
-  /** Maximum entries of a version 1 list response. */
+  /** For list responses of version 1. */
   readonly listMax: number;
   /** GANTRY_BLOBS: location of blobs. */
   readonly blobs: BlobsSetting;
@@ -90,9 +86,8 @@ export interface Settings extends DatabaseSettings {
   readonly anonymousPull: boolean;
   /** GANTRY_REGISTRY_UNTAGGED_DAYS: delete untagged manifests unused for this long; undefined: never. */
   readonly untaggedDays: number | undefined;
-  /** Days in which deleted resources can be restored; 0: none. */
+  /** 0: deleted resources cannot be restored. */
   readonly deletedDays: number;
-  /** GANTRY_LOG_LEVEL: minimum level. */
   readonly logLevel: LogLevel;
   /** GANTRY_REQUEST_LOG: log one line per request. */
   readonly logsRequests: boolean;
@@ -122,7 +117,7 @@ const readOrigin = (value: string): string => {
   return value;
 };
 
-/** Parses "agent=https://agent.example.com/signed-in": client ID and redirect URI. */
+/** "agent=https://agent.example.com/signed-in" */
 const readClientEntry = (entry: string): Settings["clients"][number] => {
   const [, id = "", redirectUri = ""] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)$/.exec(entry) ?? [];
   if (id === "" || !isRedirectAddress(redirectUri))
@@ -130,7 +125,6 @@ const readClientEntry = (entry: string): Settings["clients"][number] => {
   return { id, redirectUri };
 };
 
-/** Validates the whole URL of a page that may get codes. */
 const readRedirectUri = (value: string): string => {
   const isPage = /^https?:/.test(value) && isRedirectAddress(value);
   if (!isPage)
@@ -155,14 +149,13 @@ const readProxies = (value: string | undefined): BlockList => {
   return proxies;
 };
 
-/** Returns the listener's URL for clients on this machine. */
 const listenerUrl = (host: string, port: number, secure: boolean): string => {
   const everyAddress = host === "0.0.0.0" || host === "::";
   const name = everyAddress ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
 
-/** Parses the delays of delivery attempts. The default spans more than a day, because a receiver may be down for one. */
+/** The default spans more than a day, because a receiver may be down for one. */
 const readDelays = (value: string = settingTexts.GANTRY_DELIVERY_DELAYS.byDefault): readonly number[] => {
   const delays = splitList(value).map(Number);
   if (delays.length === 0 || delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
@@ -183,7 +176,6 @@ const publicUrlOf = (given: Given): string => {
 /** Returns the server's public URL: all that client commands need. */
 export const readPublicUrl = (environment: Environment): string => publicUrlOf(readGiven(environment));
 
-/** Derives the parameters from the machine, with the operator's overrides. */
 const tuningOf = ({ GANTRY_POSTGRES_SETTINGS: entries, DATABASE_URL: databaseUrl }: Given, dataDirectory: string): Tuning => {
   if (entries !== undefined && databaseUrl !== undefined)
     throw settingFault("GANTRY_POSTGRES_SETTINGS", "applies to the embedded PostgreSQL only. For DATABASE_URL, set the parameters in that database");

@@ -1,5 +1,5 @@
-// End of life of tags, by the operator's policies and by annotations pushed about a digest. Tags change like by a request, with
-// events, in transactions of bounded size. Safe to run on any number of servers.
+// End of life of tags, by the operator's policies and by annotations pushed about a digest. Runs on any number of servers; each
+// change has an event, like a request's.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -33,7 +33,7 @@ const changeTag = async (call: ImportCall, tag: HeldTag, deprecated: boolean, no
   await call("chainguard.platform.registry.v2.TagsService/CreateTag", { parent: tag.repoUid, tag: body }, nowMs);
 };
 
-/** Applies a due policy to the next tags. Returns true if there may be more. */
+/** Returns true if there may be more. */
 const applyPolicy = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const policy = await lockDuePolicy(rows, dayOf(nowMs));
   if (!policy) return false;
@@ -43,7 +43,6 @@ const applyPolicy = async (call: ImportCall, rows: Write, nowMs: number): Promis
   return true;
 };
 
-/** Deprecates the next tags with an end-of-life annotation on their digest. */
 const endByAnnotation = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const tags = await lockEndedTags(rows, dayOf(nowMs), limits.endedTagsMax);
   // A digest may have two annotations.
@@ -55,7 +54,7 @@ const endByAnnotation = async (call: ImportCall, rows: Write, nowMs: number): Pr
   return tags.length === limits.endedTagsMax;
 };
 
-/** Checks the next deprecated tags again, and undoes the deprecation of those without a reason. */
+/** Undoes the deprecation of tags that have lost their reason. */
 const checkAgain = async (call: ImportCall, rows: Write, nowMs: number): Promise<boolean> => {
   const tags = await lockTagsToCheck(rows, dayOf(nowMs), limits.endedTagsMax);
   for (const tag of tags) {
@@ -70,7 +69,6 @@ const checkAgain = async (call: ImportCall, rows: Write, nowMs: number): Promise
   return tags.length === limits.endedTagsMax;
 };
 
-/** Processes everything due. */
 export const endTags = async (kernel: Kernel): Promise<void> => {
   const { clock } = kernel.services;
   for (const step of [checkAgain, applyPolicy, endByAnnotation])

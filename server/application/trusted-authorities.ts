@@ -1,5 +1,5 @@
-// The operator's certificate authorities (GANTRY_CA_FILE), for settings, doctor, and client commands, where they apply to the whole
-// process. The server uses them only in its guarded client, which reloads the file (server/authn/authorities.ts).
+// The operator's certificate authorities (GANTRY_CA_FILE), for settings, doctor, and client commands. The server's guarded client
+// reloads the file (server/authn/authorities.ts).
 
 import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import { type ImportCall, type Kernel, runImport } from "#kernel";
 import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName, type Write } from "#store";
 
-/** Deletes those still unused, and what only they kept. Returns the number deleted. */
+/** Also deletes what only they kept. Returns the number deleted. */
 const deleteUnused = async (call: ImportCall, rows: Write, names: readonly ManifestName[], sinceMs: number, nowMs: number): Promise<number> => {
   const waiting = [...names];
   let deleted = 0;

@@ -13,7 +13,7 @@ export type ToWorker =
   | { readonly kind: "added"; readonly added: Added }
   | { readonly kind: "reload" }
   | { readonly kind: "stop" }
-  /** Requests the worker's own metrics. */
+  /** Requests metrics of the worker. */
   | { readonly kind: "collect"; readonly id: number }
   /** Response to `scrape`. */
   | { readonly kind: "metrics"; readonly id: number; readonly documents: readonly MetricsDocument[] };

@@ -1,5 +1,5 @@
 // A worker process of GANTRY_WORKERS: serves the connections that the accepting process passes to it (workers.ts). It ignores
-// signals, which reach all processes of a terminal or service: a worker that stopped by itself would be restarted.
+// signals, because a worker that stopped by itself would be restarted.
 
 import { Socket } from "node:net";
 import { limits } from "#base/limits.ts";
@@ -17,7 +17,7 @@ export interface WorkerOptions {
   readonly progress: (line: string) => void;
 }
 
-/** Batches announcements: at the end of this turn of the event loop, or limits.siblingsTellMs after the last one. */
+/** Announces at the end of this turn of the event loop, or limits.siblingsTellMs after the last time. */
 const openBatch = (tell: () => void): (() => void) => {
   let isDue = false;
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -35,7 +35,6 @@ const openBatch = (tell: () => void): (() => void) => {
   };
 };
 
-/** Shared sums: sends this process's increments and receives those of others. */
 const openSiblings = (count: number, index: number, tell: (added: Added) => void): { readonly siblings: Siblings; hear(added: Added): void } => {
   const hearers = new Map<string, (key: string, amount: number) => void>();
   let sums = new Map<string, Map<string, number>>();
@@ -70,7 +69,6 @@ const tellAccepting = (message: FromWorker): void => {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 };
 
-/** Connections passed to this process. */
 const openHanded = (): { readonly handed: HandedConnections; take(socket: Socket, holder: string): void } => {
   let accept: ((socket: Socket) => void) | undefined;
   let ended: string[] = [];

@@ -27,16 +27,12 @@ interface Worker {
   readonly startedMs: number;
   isReady: boolean;
   hasEnded: boolean;
-  /** Its connections, by holder. */
   readonly held: Map<string, number>;
   connections: number;
-  /** Last metrics received. */
   document: MetricsDocument | undefined;
-  /** Reason for a failed start. */
   reason: string | undefined;
 }
 
-/** Returns the backoff after consecutive exits. */
 const pauseMs = (ends: number): number => Math.min(limits.workerPauseMs * 2 ** (ends - 1), limits.workerPauseMaxMs);
 
 /** Starts the workers. Throws if the first one cannot start. */
@@ -54,7 +50,6 @@ export const startWorkers = async (
   const addresses = openAddressLimit(settings.connectionsPerAddress, settings.trustedProxies, log);
   const workers = new Map<number, Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  /** Consecutive exits, by index. */
   const endsOf = new Map<number, number>();
   /** Connections that wait for a worker. */
   let waiting: (readonly [socket: Socket, holder: string])[] = [];
@@ -78,7 +73,7 @@ export const startWorkers = async (
     addresses.leave(holder);
   };
 
-  /** Returns the worker with the fewest connections, round-robin among equals. */
+  /** Round-robin among workers with the fewest connections. */
   const nextWorker = (): Worker | undefined => {
     let best: Worker | undefined;
     for (let step = 1; step <= count; step++) {
@@ -130,12 +125,11 @@ export const startWorkers = async (
 
   // ---- metrics --------------------------------------------------------------------------------------------------------
 
-  /** Metrics of workers that have exited. */
   let ended: MetricsDocument[] = [];
   const collecting = new Map<number, (document: MetricsDocument) => void>();
   let lastCollection = 0;
 
-  /** Returns a worker's metrics, or its last ones if it does not respond in time. */
+  /** The last known metrics if the worker does not respond in time. */
   const collect = (worker: Worker): Promise<MetricsDocument> =>
     new Promise((resolve) => {
       const id = ++lastCollection;
@@ -211,7 +205,7 @@ export const startWorkers = async (
     }
   };
 
-  /** Starts a worker. Resolves with the first organization once it is ready; rejects if it exits before. */
+  /** Resolves with the first organization once the worker is ready; rejects if it exits before. */
   const start = (index: number): Promise<string | undefined> =>
     new Promise((resolve, reject) => {
       const child = fork(file, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
@@ -266,10 +260,10 @@ export const startWorkers = async (
     });
 
   const stopped = new Map<Worker, () => void>();
-  /** All workers have started; from now on exits cause restarts. */
+  /** From now on exits cause restarts. */
   let isServing = false;
 
-  /** Stops all workers, killing those that take too long. Returns whether all exited cleanly. */
+  /** Kills those that take too long. Returns whether all exited cleanly. */
   const stopWorkers = async (): Promise<boolean> => {
     isStopping = true;
     for (const timer of pauses) clearTimeout(timer);

@@ -1,8 +1,6 @@
-// Sends the sealed audit log to the operator's targets. Each target has its own loop, so that a slow one delays no other, and a
-// lease, so that one server at a time sends to it.
-//
-// Entries are sent in the order of sealing (server/store/audit-entries.ts). A target's position advances after its confirmation, so
-// delivery is at least once.
+// Sends the sealed audit log to the operator's targets. Each target has its own loop and a lease: a slow one delays no other, and
+// one server at a time sends to it. A target's position advances after its confirmation, so delivery is at least once, in the order
+// of sealing (server/store/audit-entries.ts).
 
 import { recordLine, recordsOf } from "#audit";
 import type { Outbound } from "#authn";
@@ -41,7 +39,6 @@ export interface AuditTargetServices {
 }
 
 export interface AuditTargets {
-  /** Starts sending. */
   start(): void;
   /** Sends everything sealed to every due target that no other server holds. */
   send(): Promise<void>;
@@ -55,7 +52,7 @@ const sendTo = (target: AuditTarget, { outbound, publicUrl, userAgent }: AuditTa
   return sendToHttp(outbound, target, userAgent);
 };
 
-/** Shortens a failure for the database, from which `gantry doctor` reports it. */
+/** For the database, from which `gantry doctor` reports it. */
 const shortReason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, 500);
 
 interface Sending {
@@ -91,7 +88,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     metrics.count("gantry_audit_target_failures_total", { target: name });
   };
 
-  /** Sends the next batch after a position. Returns the new position; undefined if there is nothing, or it failed. */
+  /** Returns the new position; undefined if there is nothing, or the batch failed. */
   const sendNext = async (place: SealPlace): Promise<SealPlace | undefined> => {
     const found = await findEntriesSealedAfter(store.read, place, count, limits.auditBatchBytes);
     const [first, last] = [found[0]?.place, found.at(-1)?.place];
@@ -118,7 +115,7 @@ const openSending = (services: AuditTargetServices, target: AuditTarget, holder:
     return advanced ? last : undefined;
   };
 
-  /** Logs at most once an hour that a target is behind: one slower than the log never fails. */
+  /** At most once an hour: a target slower than the log never fails. */
   const tellBehind = (sinceMs: number): void => {
     const nowMs = clock();
     if (nowMs - sinceMs < limits.auditBehindMs || nowMs - behindToldMs < limits.auditBehindMs) return;
@@ -171,7 +168,6 @@ export const openAuditTargets = (services: AuditTargetServices, targets: readonl
       return found.map(({ name, waitingSinceMs = nowMs }) => ({ labels: { target: name }, value: Math.max(0, nowMs - waitingSinceMs) / 1000 }));
     });
 
-  /** Starts each target that is not running. */
   const begin = async (): Promise<void> => {
     await noteOwn();
     for (const [name, sending] of sendings) {

@@ -6,7 +6,7 @@ import type { Send } from "./send.ts";
 
 const lineBreak = 10;
 
-/** Syncs the directory, so that a new file survives a power failure. */
+/** A new file must survive a power failure. */
 const syncPlaceOf = async (path: string): Promise<void> => {
   const folder = await open(dirname(path), "r");
   try {

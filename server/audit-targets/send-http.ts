@@ -20,7 +20,7 @@ const readAuthorization = async (path: string): Promise<string> => {
   return value;
 };
 
-/** Returns the cause, which the guarded client keeps for the log. */
+/** The guarded client keeps the cause for the log. */
 const causeOf = (thrown: unknown): unknown => (thrown instanceof Fault && thrown.cause instanceof Error ? thrown.cause : thrown);
 
 export const sendToHttp =

@@ -1,7 +1,7 @@
-// Sends to a syslog receiver: RFC 5424 over TLS (RFC 5425) or TCP (RFC 6587), with octet counting.
+// Sends to a syslog receiver: RFC 5424 over TLS (RFC 5425) or TCP (RFC 6587).
 //
-// Syslog has no acknowledgment, so each batch has its own connection: this side closes after writing, and the receiver closes after
-// reading everything. A receiver that dies earlier has unread bytes, for which its machine resets the connection.
+// Syslog has no acknowledgment, so each batch has its own connection. This side closes after writing, and the receiver after reading
+// everything. If it dies earlier, its machine resets the connection because of the unread bytes.
 
 import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
@@ -18,7 +18,7 @@ const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 /** RFC 5424 §6.2.4: printable ASCII without spaces. */
 const hostnameOf = (publicUrl: string): string => (URL.parse(publicUrl)?.hostname ?? "").replace(/[^\x21-\x7e]/g, "").slice(0, 255) || "-";
 
-/** Formats a line as a message. The header has no untrusted text. The JSON is ASCII without line breaks, so it needs no encoding mark. */
+/** The header has no untrusted text; the JSON is ASCII without line breaks. */
 const syslogMessage = (line: string, hostname: string): string => {
   const { createTime } = JSON.parse(line) as { readonly createTime?: unknown };
   const time = typeof createTime === "string" && timeForm.test(createTime) ? createTime : "-";
@@ -28,7 +28,6 @@ const syslogMessage = (line: string, hostname: string): string => {
 /** RFC 6587 §3.4.1 and RFC 5425 §4.3: octet counting. */
 const frame = (message: string): string => `${Buffer.byteLength(message)} ${message}`;
 
-/** Writes everything, closes this side, and waits for the other side to close cleanly. */
 const writeAndClose = (socket: Socket, text: string, signal: AbortSignal): Promise<void> =>
   new Promise((confirm, refuse) => {
     let isWritten = false;

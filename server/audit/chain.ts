@@ -14,7 +14,7 @@ export interface Link {
 
 export const chainStart: Link = Object.freeze({ sequence: 0, hash: "" });
 
-/** Serializes an entry as a list with a fixed order, because jsonb keeps no order of keys. */
+/** A list with a fixed order, because jsonb keeps no order of keys. */
 const hashedText = (entry: Entry): string =>
   JSON.stringify([
     entry.uid,

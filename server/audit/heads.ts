@@ -1,6 +1,6 @@
-// State of the chains, sealed with the server's secret key: each chain's end and dropped beginning, and the overall progress.
-// Database access alone suffices to rewrite entries and their hashes, but not to seal the result. Restoring an older seal with its
-// older entries contradicts the seal over all chains.
+// State of the chains, sealed with the secret key: each chain's end and dropped beginning, and the overall progress. Database access
+// is enough to rewrite entries and hashes, but not to seal the result. An older seal, restored with its entries, contradicts the
+// seal over all chains.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -18,7 +18,6 @@ import {
 } from "#store";
 import { chainStart, type Link } from "./chain.ts";
 
-/** Last entry of a chain in a month. */
 export interface MonthEnd {
   readonly month: Month;
   readonly last: Link;
@@ -46,7 +45,6 @@ export interface Head {
   readonly nonce: string;
   /** Number at which an unreadable seal was replaced; earlier entries are not proven. */
   readonly brokenAt?: number;
-  /** One per restore (restores.ts). */
   readonly restores?: readonly RestoreMark[];
 }
 
@@ -71,9 +69,8 @@ export interface SetAsideEvent {
 
 /** State of all chains together. */
 export interface Progress {
-  /** Position in the outbox. */
+  /** In the outbox. */
   readonly position: number;
-  /** Number of entries ever sealed. */
   readonly entries: number;
   /** Time of the last seal in RFC 3339; "" for none. */
   readonly sealTime: string;
@@ -83,7 +80,6 @@ export interface Progress {
   readonly combinedNonce: string;
   /** True if a seal was unreadable once, or events were removed before sealing, and the count restarted. */
   readonly broken?: boolean;
-  /** Bases of the restores of this database. */
   readonly restores?: readonly number[];
 }
 
@@ -118,10 +114,9 @@ export const openHead = (vault: Opener, root: string, sealed: string): Head | un
 export const writeHead = (rows: Write, vault: Sealer, root: string, head: Head): Promise<void> =>
   writeSealedHead(rows, root, vault.seal(headPurpose, JSON.stringify({ root, ...head }), boundWithin));
 
-/** Maximum that counting reaches. A larger number written to the database must not end the count. */
+/** A larger number written to the database must not end the count. */
 const countedMax = 2 ** 52;
 
-/** Returns the last stored entry, regardless of seals. */
 const lastLink = async (rows: Read, root: string): Promise<Link> => {
   const entry = await findLastAuditEntry(rows, root, countedMax);
   return entry ? { sequence: Math.max(entry.sequence, 0), hash: entry.hash } : chainStart;
@@ -164,7 +159,7 @@ export const writeProgress = (rows: Write, vault: Sealer, progress: Progress): P
 export const markAt = ({ restores = [] }: Pick<Head, "restores">, sequence: number): RestoreMark | undefined =>
   restores.findLast(({ at }) => at.sequence === sequence);
 
-/** Counts a chain's entries, without the gap in numbers after each restore. */
+/** Excludes the gap in numbers after each restore. */
 const countEntries = (head: Pick<Head, "last" | "restores">): number => {
   const { last, restores = [] } = head;
   const gaps = restores.filter((mark) => mark.base < last.sequence && markAt(head, mark.at.sequence) === mark);

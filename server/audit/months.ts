@@ -21,7 +21,6 @@ import {
 } from "#store";
 import { type Head, readHeads, writeHead } from "./heads.ts";
 
-/** Returns the month of an RFC 3339 time. */
 export const monthOf = (time: string): Month => time.slice(0, 7);
 
 /** Returns the head for continuing in this month. */
@@ -30,14 +29,14 @@ export const headInMonth = (head: Head, month: Month): Head =>
     ? { ...head, month }
     : { ...head, month, monthEnds: [...head.monthEnds, { month: head.month, last: head.last }] };
 
-/** Returns the head after all earlier months were dropped. Uses sealed data only: entries inserted into an old month must not count as dropped. */
+/** Uses sealed data only: entries inserted into an old month must not count as dropped. */
 const headAfterDrop = (head: Head, month: Month): Head => {
   const gone = head.month < month ? { month: head.month, last: head.last } : head.monthEnds.findLast((end) => end.month < month);
   if (!gone || gone.last.sequence <= head.dropped.sequence) return head;
   return { ...head, dropped: gone.last, monthEnds: head.monthEnds.filter((end) => end.month >= month) };
 };
 
-/** Drops a month and returns the number of sealed entries. `targets` had not received them. */
+/** Returns the number of sealed entries dropped. `targets` had not received them. */
 const dropMonth = (store: Store, vault: Pick<Vault, "seal" | "open">, month: Month, targets: readonly string[]): Promise<number> =>
   store.write(async (rows) => {
     await lockExclusive(rows, "sealing");

@@ -1,5 +1,5 @@
-// Collects refused and validate-only calls and writes them to the outbox periodically. Each identity has a limit per minute; beyond
-// it calls are only counted, as are most without a valid token. So no caller can fill the disk or displace others' entries.
+// Collects refused and validate-only calls and writes them to the outbox periodically. Beyond a limit per identity and minute, calls
+// are only counted, as are most without a valid token. So no caller can fill the disk or displace others' entries.
 
 import { operatorUid } from "#authz";
 import type { Fault } from "#base/fault.ts";
@@ -13,7 +13,7 @@ import { isRoot, parentOf } from "#base/uid.ts";
 import { recordRefusals, type Refusal, refusedType, validatedOnlyType } from "#outbox";
 import type { Store } from "#store";
 
-/** A refused call, or a validate-only one with code OK. */
+/** Code OK means validate-only. */
 export interface RefusedCall {
   /** The identity's UID; undefined if unauthenticated. */
   readonly caller: string | undefined;
@@ -37,11 +37,10 @@ export interface RefusalServices {
   readonly clock: Clock;
   readonly log: Log;
   readonly publicUrl: string;
-  /** Cooperating processes; default: none. */
   readonly siblings?: Siblings;
 }
 
-/** Returns the path at which a caller's refusals are logged: its group, or the operator's if unknown. */
+/** The caller's group, or the operator's if unknown. */
 const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot(caller) ? caller : parentOf(caller));
 
 const isPerson = (caller: string): boolean => isRoot(caller) && caller !== operatorUid;

@@ -1,13 +1,11 @@
-// Restores of the database. Each is sealed in three places that must match: its own record, the head of each chain, and the seal
-// over all chains. So verification distinguishes a restore from tampering by database access, and a restore explains only the
-// entries that it removed.
+// Restores of the database, sealed in three places that must match: a record, the head of each chain, and the seal over all chains.
+// So verification distinguishes a restore from tampering, and a restore explains only the entries that it removed.
 
 import { isObject, type Json, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { type Binding, findAllSealed, findRestores, insertRestore, lockExclusive, type Read, type Vault, type Write } from "#store";
 import { combineNonces, emptyProgress, type Head, newNonce, openHead, readProgress, type RestoreMark, writeHead, writeProgress } from "./heads.ts";
 
-/** A restore record. */
 export interface Restore {
   /** Later positions and numbers belong to the time after the restore. */
   readonly base: number;
@@ -15,7 +13,7 @@ export interface Restore {
   readonly restoreTime: string;
   /** ID of the backup; "" for a restore by PostgreSQL's own tools. */
   readonly backupId: string;
-  /** Time of the restored state, in RFC 3339. */
+  /** RFC 3339. */
   readonly stateTime: string;
   /** Last event of the restored state. */
   readonly position: number;
@@ -65,7 +63,6 @@ const openRestore = (vault: Pick<Vault, "open">, base: number, sealed: string): 
 
 export interface RestoresVerdict {
   readonly restores: readonly Restore[];
-  /** One sentence per invalid record. */
   readonly problems: readonly string[];
 }
 

@@ -40,7 +40,7 @@ import {
 } from "./heads.ts";
 import { headInMonth, monthOf } from "./months.ts";
 
-/** Cuts a path to leave index space for any subject: an entry without that space could never be sealed, and would block those behind it. */
+/** Leaves index space for any subject: an entry without it could never be sealed, and would block those behind it. */
 const indexablePath = (path: string): string => path.slice(0, limits.auditPathLengthMax);
 
 /**
@@ -55,13 +55,12 @@ export const entryPath = (subject: string, group: string): string => {
 
 const entryUid = (path: string, sequence: number): string => `${path}/${sequence.toString(16).padStart(16, "0")}`;
 
-/** An event with one of its log locations. */
 interface LocatedEvent {
   readonly event: AuditedEvent;
   readonly path: string;
 }
 
-/** Returns the event as one location sees it (server/outbox/record.ts: LoggedAt). */
+/** The event as one location sees it (server/outbox/record.ts: LoggedAt). */
 const eventAt = (event: AuditedEvent, place: JsonObject): AuditedEvent => {
   const { loggedAt: _, ...auditContext } = event.auditContext;
   const own: JsonObject = { ...auditContext, bindings: texts(place, "bindings") };
@@ -69,7 +68,6 @@ const eventAt = (event: AuditedEvent, place: JsonObject): AuditedEvent => {
   return { ...event, auditContext: { ...own, actor: { subject: text(part(own, "actor"), "subject") }, address: "", userAgent: "" } };
 };
 
-/** Returns the locations of an event: one, or one per organization that it names. */
 const locate = (event: AuditedEvent): LocatedEvent[] => {
   const { loggedAt } = event.auditContext;
   const places = Array.isArray(loggedAt) ? loggedAt.filter(isObject) : [];
@@ -77,7 +75,7 @@ const locate = (event: AuditedEvent): LocatedEvent[] => {
   return places.map((place) => ({ event: eventAt(event, place), path: entryPath(event.subject, text(place, "path")) }));
 };
 
-/** Returns the leading events with at most limits.sealedMax entries together, but at least one event. */
+/** Returns at least one event. */
 const firstOf = (events: readonly AuditedEvent[]): readonly AuditedEvent[] => {
   let entries = 0;
   const end = events.findIndex((event, index) => {
@@ -87,7 +85,6 @@ const firstOf = (events: readonly AuditedEvent[]): readonly AuditedEvent[] => {
   return end === -1 ? events : events.slice(0, end);
 };
 
-/** Converts an event to an entry (server/outbox/record.ts). */
 const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sealTime: string): Entry => {
   const { auditContext } = event;
   const actor = part(auditContext, "actor");
@@ -114,13 +111,12 @@ const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sea
 
 interface SealingState {
   readonly progress: Progress;
-  /** Last position of the outbox. */
   readonly lastPosition: number;
 }
 
 /**
- * Returns the state to continue from. The sealed position counts, because the unsealed copy could have been raised to skip events. An
- * invalid state does not stop the log; the progress records it permanently.
+ * The sealed position counts, because the unsealed copy could have been raised to skip events. An invalid state does not stop the log;
+ * the progress records it.
  */
 const readState = async (rows: Read, vault: Pick<Vault, "open">): Promise<SealingState> => {
   const progress = await readProgress(rows, vault);
@@ -129,12 +125,11 @@ const readState = async (rows: Read, vault: Pick<Vault, "open">): Promise<Sealin
   return { progress: progress.position <= lastPosition ? progress : { ...progress, position: lastPosition, broken: true }, lastPosition };
 };
 
-/** Returns a seal time later than all before it, even if the clock went back, so that months stay ordered. */
+/** Later than all before it, even if the clock went back, so that months stay ordered. */
 const sealTimeAfter = (before: string, now: string): string => (before < now ? now : timestamp(Date.parse(before) + 1));
 
 type SealingVault = Pick<Vault, "seal" | "open">;
 
-/** Seals these events in order and stores the progress. */
 const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, events: readonly AuditedEvent[], now: string): Promise<void> => {
   const sealTime = sealTimeAfter(progress.sealTime, now);
   await ensureAuditMonth(rows, monthOf(sealTime));
@@ -184,7 +179,6 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
   const logSetAside = ({ position, eventId, type }: AuditedEvent, failures: number, cause: unknown): void =>
     log("audit.event.set_aside", { position, event: eventId, type, failures, cause });
 
-  /** Retries an event that was set aside. */
   const retry = async (position: number, now: string): Promise<void> => {
     let found: AuditedEvent | undefined;
     try {
@@ -215,7 +209,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
     }
   };
 
-  /** Returns the positions that are due, or that a clock running ahead has postponed too far. */
+  /** Due, or postponed too far by a clock running ahead. */
   const dueOf = ({ setAside = [] }: Progress, now: string): number[] => {
     const latest = timestamp(Date.parse(now) + limits.setAsideMaxMs + limits.clockToleranceMs);
     return setAside.filter(({ tryTime }) => tryTime <= now || tryTime > latest).map(({ position }) => position);

@@ -7,7 +7,7 @@ import { type AuditRecord, readRecord } from "./record.ts";
 
 export interface RecordsVerdict {
   readonly root: string;
-  /** Number of the first entry, and the last one. */
+  /** Of the first entry. */
   readonly first: number;
   readonly last: Link;
   /** Distinct entries, and identical repetitions. */
@@ -34,7 +34,7 @@ interface ChainSeen {
   readonly hashes: Map<number, string>;
 }
 
-/** Adds an entry to its chain; returns the problem, if any. */
+/** Returns the problem, if any. */
 const takeRecord = (chain: ChainSeen, record: AuditRecord, known: Link | undefined): string | undefined => {
   const { sequence, hash, previousHash } = record;
   if (hashEntry(previousHash, record) !== hash) return `entry ${sequence} has been changed`;

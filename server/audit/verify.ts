@@ -11,7 +11,6 @@ export interface Verdict {
   readonly root: string;
   /** The sealed end of the chain; undefined if the seal cannot be opened. Kept elsewhere, it proves that no earlier entry was removed later. */
   readonly last: Link | undefined;
-  /** Number of verified entries. */
   readonly entries: number;
   /** One sentence per problem; empty if intact. */
   readonly problems: readonly string[];
@@ -28,7 +27,7 @@ const entryFromRow = (stored: StoredAuditEntry): Entry | undefined => {
 
 interface ChainState {
   readonly head: Head | undefined;
-  /** Numbers of the first and last entries; undefined if there are none. */
+  /** Undefined if there are no entries. */
   readonly first: number | undefined;
   readonly last: number | undefined;
 }
@@ -38,7 +37,7 @@ const readChain = async (read: Read, vault: Pick<Vault, "open">, root: string): 
   return { head: sealed ? openHead(vault, root, sealed) : undefined, first: firstSequence, last: lastSequence };
 };
 
-/** Verifies from the first kept entry to the sealed end. Stops at the first break, because nothing after it can be verified. */
+/** Stops at the first break, because nothing after it can be verified. */
 const verifyEntries = async (
   read: Read,
   root: string,
@@ -70,7 +69,7 @@ const verifyEntries = async (
   return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
 };
 
-/** Returns the known end unless a restore removed it, which a note then explains. */
+/** Ignores a known end that a restore removed, with a note. */
 const explainKnown = (
   head: Head,
   known: Link | undefined,

@@ -28,7 +28,6 @@ const readPart = (text: string): Json | undefined => {
 };
 
 export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): AnonymousTokens => {
-  /** Verified headers with their expiry. */
   const known = lruCache<number>(limits.tokenCacheEntries);
 
   const verify = async (authorization: string): Promise<boolean> => {

@@ -1,5 +1,5 @@
 // The operator's certificate authorities (GANTRY_CA_FILE), in addition to the public ones. Each new connection checks whether the
-// file has changed, so renewal needs no restart. An unreadable file leaves the previous authorities in force.
+// file has changed. An unreadable file leaves the previous authorities in force.
 
 import { X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";

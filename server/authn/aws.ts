@@ -24,15 +24,14 @@ import type { Outbound, OutboundReply } from "./outbound.ts";
 import { checkIdentityEnd } from "./foreign-tokens.ts";
 import { isClean, quoteForError } from "./token.ts";
 
-/** A well-formed, current request that AWS has not verified yet. */
+/** Not verified by AWS yet. */
 export interface AwsRequest {
   readonly host: string;
   readonly audience: string;
   readonly identity: string;
   readonly signature: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
-  /** Headers to send, with lower-case names. */
+  /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -48,7 +47,7 @@ export interface VerifiedAwsRequest {
   readonly request: AwsRequest;
   readonly act: Readonly<Record<string, string>>;
   readonly subject: string;
-  /** Expiry of the identity in milliseconds since 1970; Infinity: never. */
+  /** Infinity: never. */
   readonly identityEndMs: number;
 }
 
@@ -68,7 +67,7 @@ const authorizationForm =
 // endpoint.
 const genuineHost = /^sts(?:\.(?!cn-|us-gov-|us-iso)[a-z]{2}-[a-z]+(?:-[a-z]+)?-\d)?\.amazonaws\.com$/;
 
-/** Headers that must be signed, so that the request cannot be altered for another use. */
+/** Unsigned, they could be altered for another use. */
 const signedHeaders = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
 // Other headers could have a meaning for AWS or for a proxy.
 const acceptedHeaders: ReadonlySet<string> = new Set([
@@ -108,7 +107,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
   return headers;
 };
 
-/** Parses "20261121T220000Z" into milliseconds since 1970; NaN if invalid. */
+/** "20261121T220000Z"; NaN if invalid. */
 const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   return year === undefined ? Number.NaN : (readTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) ?? Number.NaN);
@@ -177,7 +176,7 @@ const readAwsCaller = async (answer: OutboundReply): Promise<AwsCaller | undefin
   return isComplete ? { account, arn, userId } : undefined;
 };
 
-/** Returns the first mismatch with the identity's aws_identity: field and actual value. */
+/** Returns the first mismatching field and its actual value. */
 const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): readonly [field: string, found: string] | undefined => {
   if (text(identity, "awsAccount") !== account) return ["aws_account", account];
   const budget = matchingBudget();
@@ -234,7 +233,7 @@ export const openAwsTokens = (dependencies: {
     }
   };
 
-  /** Returns the signer. A malformed response proves nothing (attack 23). */
+  /** A malformed response proves nothing (attack 23). */
   const fetchCaller = async (request: AwsRequest): Promise<AwsCaller> => {
     const answer = await send(request);
     if (answer.status >= 500 || answer.status === 429) throw unreachableSts(new Error(`AWS STS returned ${answer.status}`));
@@ -247,7 +246,7 @@ export const openAwsTokens = (dependencies: {
   const usedBefore = (): Fault => unauthenticated("the AWS request was used before: sign a new one each time");
   const digestOfRequest = ({ signature }: AwsRequest): string => createHash("sha256").update(signature).digest("hex");
 
-  /** Atomic over all servers: of concurrent uses of one request, one succeeds. */
+  /** Of concurrent uses of one request, one succeeds, over all servers. */
   const markUsed = async (request: AwsRequest): Promise<void> => {
     const untilMs = request.expireTimeMs + limits.clockSkewMs;
     if (!(await store.write((rows) => insertAwsRequest(rows, digestOfRequest(request), untilMs)))) throw usedBefore();

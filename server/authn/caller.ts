@@ -6,7 +6,6 @@ import { claimOf, isClean, type Token } from "./token.ts";
 
 /** State of a valid SCIM token's organization. */
 export interface ScimState {
-  /** The provider's organization is suspended. */
   readonly isClosed: boolean;
 }
 

@@ -15,7 +15,7 @@ export const meetsDemand = (literal: string, pattern: string, values: readonly s
   return matches !== undefined && values.some((value) => matches(value, budget));
 };
 
-/** Converts a claim to texts: numbers and booleans as JSON, lists by entry. */
+/** Numbers and booleans as JSON, lists by entry. */
 const claimTextsOf = (value: Json | undefined): string[] => {
   if (Array.isArray(value)) return value.flatMap((entry) => (Array.isArray(entry) ? [] : claimTextsOf(entry)));
   if (typeof value === "string") return [value];

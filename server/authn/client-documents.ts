@@ -1,6 +1,6 @@
-// Fetches client metadata documents (draft-ietf-oauth-client-id-metadata-document). Callers are unauthenticated and can name any
-// URL. So the guarded client fetches without redirects and few at a time per host, each client address has a rate limit, and each
-// address has its share of the cache. Only content of a valid document is disclosed.
+// Fetches client metadata documents (draft-ietf-oauth-client-id-metadata-document). Unauthenticated callers can name any URL. So
+// there are no redirects, few requests at a time per host, and a rate limit and a cache share per client address. Only content of a
+// valid document is disclosed.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -20,10 +20,7 @@ const unknownClient = (cause?: unknown): Fault =>
     details: [{ kind: "reason", reason: "invalid_client" }],
   });
 
-/**
- * Returns whether the text is the canonical spelling of a URL with a path and without query or fragment: the same text is compared,
- * shown and fetched. Egress rules limit plain HTTP (egress.ts).
- */
+/** Accepts the canonical spelling only: the same text is compared, shown and fetched. Egress rules limit plain HTTP (egress.ts). */
 const isClientAddress = (text: string): boolean => {
   const url = text.length > limits.clientIdLengthMax || !isClean(text) ? null : URL.parse(text);
   return (
@@ -40,7 +37,7 @@ const isClientAddress = (text: string): boolean => {
 
 const mediaType = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
-/** Returns the document, or a text with the reason if it is invalid. */
+/** Returns a text with the reason if the document is invalid. */
 const readClientDocument = (clientId: string, status: number, contentType: string, body: Uint8Array): JsonObject | string => {
   if (status !== 200) return `answered with status ${status}`;
   if (!mediaType.test(contentType)) return "does not have a JSON content type";

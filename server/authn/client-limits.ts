@@ -1,6 +1,5 @@
 // Rate limits of unauthenticated clients by client address, in this server; rows are also limited in the database
-// (server/signin/open-rows.ts). Such rows hold a keyed hash of the address, unreadable without the server's secret key, and are
-// deleted within the hour.
+// (server/signin/open-rows.ts). Rows hold a keyed hash of the address and are deleted within the hour.
 
 import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";

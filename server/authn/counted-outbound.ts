@@ -4,7 +4,6 @@ import { Fault } from "#base/fault.ts";
 import type { Metrics } from "#metrics";
 import type { Outbound } from "./outbound.ts";
 
-/** Returns the client with each request counted by purpose and outcome. */
 export const countOutbound = (outbound: Outbound, metrics: Pick<Metrics, "count">): Outbound => ({
   ...outbound,
   fetch: async (purpose, address, request) => {

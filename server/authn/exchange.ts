@@ -17,7 +17,6 @@ import { mintToken, readOwnToken } from "./mint.ts";
 import { readBearer, readToken, type Token } from "./token.ts";
 
 export interface ExchangeRequest {
-  /** The whole Authorization header. */
   readonly authorization: string | undefined;
   /** Audience of the new token; empty: this server. */
   readonly audience: readonly string[];
@@ -35,11 +34,9 @@ export interface ExchangeRequest {
 
 export interface Issued {
   readonly token: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
-/** Subject of a token, and claims about the presented token. */
 interface TokenSubject {
   readonly uid: string;
   readonly act: Readonly<Record<string, string>> | undefined;
@@ -51,25 +48,22 @@ interface TokenSubject {
 }
 
 interface ExchangeSubject extends TokenSubject {
-  /** Expiry of an assumed identity in milliseconds since 1970, which bounds its tokens. */
+  /** Bounds the tokens of an assumed identity. */
   readonly identityEndMs?: number;
   /** Root of the only organization in which the token is valid. */
   readonly within?: string;
 }
 
-/** A token from an exchange, with its subject. */
 export interface Exchanged extends Issued {
   readonly uid: string;
   readonly act: Readonly<Record<string, string>> | undefined;
   readonly session: string | undefined;
 }
 
-/** Request of a token for a verified subject. */
 export interface IssueRequest extends TokenSubject {
   /** Upper bound of the token's permissions. */
   readonly downscoping: Downscoping;
   readonly requested: TokenRequest;
-  /** Latest expiry, in milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -109,7 +103,7 @@ export interface ExchangeDependencies extends IssueDependencies {
 export const openExchange = (dependencies: ExchangeDependencies): ((request: ExchangeRequest) => Promise<Exchanged>) => {
   const { store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities } = dependencies;
 
-  /** Verifies a token issued by this server; returns undefined for other issuers. */
+  /** Undefined for tokens of other issuers. */
   const ownCallerOf = async (token: Token): Promise<Caller | undefined> => {
     if (token.issuer !== issuer) return undefined;
     const caller = await readOwnToken(keys, token);
@@ -135,7 +129,7 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
     return { uid: own.uid, act: own.act, email: own.email, session: own.session, grant: own.grant };
   };
 
-  /** Administrators of a provider can forge ID tokens of any user of its issuer. So the issued token is valid in the provider's organization only. */
+  /** Administrators of a provider can forge ID tokens of any user of its issuer, so the token is valid in its organization only. */
   const subjectOfProvider = async (token: Token | undefined, { through, identity, audience }: ExchangeRequest): Promise<ExchangeSubject> => {
     if (identity !== "") throw invalid([{ field: "identity", description: "cannot be given together with identity_provider" }]);
     // Other services would ignore the limit.

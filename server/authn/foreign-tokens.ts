@@ -43,7 +43,7 @@ const invalidClaim = (claim: string, found: string): Fault => denied(`the token 
 // One error for unknown identities and other issuers, so that only a matching token reveals an identity (attack 79).
 const otherIssuer = ({ issuer }: Token): Fault => invalidClaim("iss", `no identity of this uid takes tokens of the issuer ${quoteForError(issuer)}`);
 
-/** Reports the token's own value, which its bearer knows, but not the expected one (claims.ts: Mismatch). */
+/** Reports the token's own value, but not the expected one (claims.ts: Mismatch). */
 const mismatchFault = (token: Token, { claim, wanted }: Mismatch): Fault => {
   const value = claimOf(token.claims, claim);
   const found = value === undefined ? "the token does not have it" : `the token has ${quoteClaim(value)}`;
@@ -56,7 +56,7 @@ export const checkIdentityEnd = ({ expireTimeMs = Number.POSITIVE_INFINITY }: Id
   return expireTimeMs;
 };
 
-/** Marks signatures verified by the issuer's published keys rather than static ones. */
+/** Marks signatures verified by published keys. */
 const issuerKeys = "published";
 
 export const openForeignTokens = (dependencies: {
@@ -122,7 +122,7 @@ export const openForeignTokens = (dependencies: {
     if (mismatch !== undefined) throw mismatchFault(token, mismatch);
   };
 
-  /** Cache of issuers with registered users, refreshed every issuerRetryMs. */
+  /** Refreshed every issuerRetryMs. */
   const peopleIssuers = lruCache<{ readonly namesPeople: boolean; readonly untilMs: number }>(limits.issuerCacheEntries);
   const isPeopleIssuer = async (issuer: string): Promise<boolean> => {
     const cached = peopleIssuers.use(issuer);

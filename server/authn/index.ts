@@ -55,9 +55,8 @@ export interface AuthnOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Cooperating processes; default: none. */
   readonly siblings?: Siblings;
-  /** GANTRY_PUBLIC_URL, exactly: the issuer of our tokens. */
+  /** GANTRY_PUBLIC_URL, exactly. */
   readonly issuer: string;
   /** GANTRY_AUDIENCES, in addition to the public URL and its host. */
   readonly audiences: readonly string[];
@@ -69,7 +68,6 @@ export interface AuthnOptions {
   readonly issuerHosts?: string;
   /** GANTRY_MAIL_ISSUERS, unparsed. */
   readonly mailIssuers?: string;
-  /** Names of all capabilities. */
   readonly knownCapabilities: ReadonlySet<string>;
   /** GANTRY_AWS_STS_URL: endpoint for signed GetCallerIdentity requests; undefined: the signed host. */
   readonly awsStsUrl?: string | undefined;
@@ -82,22 +80,21 @@ export interface Authn {
    * client's, for rate limits (AWS).
    */
   authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
-  /** The same for registry operations, which also accept registry tokens (`Caller.registry`). */
+  /** Also accepts registry tokens (`Caller.registry`). */
   authenticateRegistry(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
   /**
-   * The same for a part of this server with its own audience (RFC 8707). Accepts only tokens of this server, for it or for the API.
-   * Throws UNAUTHENTICATED.
+   * Authenticates at a part of this server with its own audience (RFC 8707), by tokens of this server for it or for the API. Throws
+   * UNAUTHENTICATED.
    */
   authenticateAt(resource: string, authorization: string | undefined): Caller | Promise<Caller>;
-  /** Authenticates a request to the SCIM endpoint of this identity provider (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  /** Authenticates a request to this provider's SCIM endpoint. Throws UNAUTHENTICATED. */
   authenticateScim: ScimTokens["authenticate"];
-  /** Rechecks the token inside a write's transaction (scim-tokens.ts). Throws UNAUTHENTICATED. */
+  /** Rechecks the token inside a write's transaction. Throws UNAUTHENTICATED. */
   confirmScim: ScimTokens["confirm"];
-  /** Returns true without a token, and for a valid anonymous one (anonymous-token.ts). Never throws. */
+  /** Returns true without a token, and for a valid anonymous one. Never throws. */
   isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
-  /** Issues an anonymous token; its expiry is in milliseconds since 1970. */
+  /** Issues an anonymous token. */
   anonymousToken(): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
-  /** Rate limits of unauthenticated clients. */
   readonly clientLimits: ClientLimits;
   /**
    * Returns the user of a foreign token, registered or not; undefined for a token of this server. `audiencesFor` returns the client
@@ -120,9 +117,8 @@ export interface Authn {
   personUid(issuer: string, subject: string): string;
   /** Returns every spelling of the issuer that rows may hold. */
   issuerSpellings(issuer: string): readonly string[];
-  /** Returns whether the operator trusts the issuer's email claims for this address (mail-issuers.ts). */
+  /** Returns whether the operator trusts the issuer's email claims for this address. */
   speaksForMail(issuer: string, email: string): boolean;
-  /** Issues a token for a user verified by a sign-in. */
   issue(request: IssueRequest): Promise<Issued>;
   /** Validates requested limits of a token. Throws INVALID_ARGUMENT. */
   readDownscoping(request: TokenRequest): Downscoping;
@@ -136,13 +132,13 @@ export interface Authn {
    * Infinity: never.
    */
   assume(identity: string, text: string): Promise<number>;
-  /** Returns violations of an identity's patterns: too large, alone or together, or not RE2 (patterns.ts). */
+  /** Returns the violations of an identity's patterns. */
   patternViolations(holder: PatternHolder): readonly Violation[];
-  /** Returns the violation of an issuer pattern, if any (issuer-hosts.ts). */
+  /** Returns the violation of an issuer pattern, if any. */
   issuerPatternProblem(pattern: string): string | undefined;
-  /** Logs identities with an issuer pattern that is no longer accepted; tokens that match only that pattern are refused. */
+  /** Logs identities with an issuer pattern that is no longer accepted. */
   reportIssuerPatterns(): Promise<void>;
-  /** Logs in the background identities with patterns beyond current limits. */
+  /** Logs identities with oversized patterns, in the background. */
   startPatternReport(): PatternReport;
   /**
    * Returns the metadata document of a client, fetched or cached. `address` is that of the client requesting it. Throws
@@ -151,7 +147,6 @@ export interface Authn {
   clientDocument(clientId: string, address: string): Promise<JsonObject>;
   /** The guarded client to other servers. */
   readonly outbound: Outbound;
-  /** Closes outbound connections. */
   close(): Promise<void>;
 }
 
@@ -220,7 +215,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return identity;
   };
 
-  /** Not cached: a signed request is valid once. */
+  /** A signed request is valid once. */
   const authenticateAws = async (presented: string, identity: string | undefined): Promise<Caller> => {
     if (identity === undefined) throw unauthenticated("an AWS request acts as an assumable identity: name it in the header Gantry-Identity");
     const { request, act, subject } = await awsTokens.verify(identity, presented).catch(throwAsUnauthenticated);

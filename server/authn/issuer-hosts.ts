@@ -1,17 +1,15 @@
-// Limits which hosts an issuer pattern can lead to. The bearer writes a token's issuer, so a pattern that fits any host would let
-// strangers direct requests of this server (attack 39). An issuer is contacted only if the pattern contains its host literally, or
-// at least its registrable domain (example.com, example.co.uk), or if the operator lists it in GANTRY_ISSUER_HOSTS.
+// Limits which hosts an issuer pattern can lead to. The bearer writes a token's issuer, so a pattern for any host would let
+// strangers direct requests of this server (attack 39). An issuer is contacted only if the pattern contains its host or registrable
+// domain (example.com, example.co.uk) literally, or if GANTRY_ISSUER_HOSTS lists it.
 //
 //   list  = host *( "," host )
 //   host  = name / "*." name         ; the second: every host below
 //
-// Pure. The parser reads a pattern up to the end of the host and treats anything unknown as not literal. RE2 does the actual
-// matching.
+// Pure. A pattern is parsed up to the end of the host, and anything unknown is not literal. RE2 does the actual matching.
 
 import { Fault } from "#base/fault.ts";
 import { getDomain } from "tldts";
 
-/** One host, or every host below a name. */
 type Named = { readonly exact: string } | { readonly below: string };
 
 export type IssuerHosts = readonly Named[];
@@ -35,7 +33,7 @@ const covers = (named: Named, host: string): boolean => ("exact" in named ? name
 
 // ---- parsing a pattern --------------------------------------------------------------------------------------------
 
-/** Returns the length of the token at `at` (character, escape, class or group); 0 if it is unterminated. */
+/** Length of a character, escape, class or group; 0 if it is unterminated. */
 const tokenLength = (pattern: string, at: number): number => {
   switch (pattern[at]) {
     case "\\":
@@ -60,7 +58,7 @@ const tokenLength = (pattern: string, at: number): number => {
   }
 };
 
-/** Splits a pattern at its top-level alternatives; undefined if it cannot be parsed. */
+/** Top-level alternatives; undefined if the pattern cannot be parsed. */
 const alternativesOf = (pattern: string): string[] | undefined => {
   const found: string[] = [];
   let begin = 0;
@@ -78,7 +76,7 @@ const alternativesOf = (pattern: string): string[] | undefined => {
 
 const quantifierForm = /^(?:[*+?]|\{[0-9,]*\})[?]?/;
 
-/** Returns the letter, digit, hyphen or dot that a token matches; undefined for anything else. */
+/** The letter, digit, hyphen or dot that a token matches. */
 const literalOf = (token: string): string | undefined => {
   if (/^[a-z0-9-]$/i.test(token)) return token.toLowerCase();
   if (token === "\\." || token === "[.]") return ".";
@@ -87,7 +85,7 @@ const literalOf = (token: string): string | undefined => {
 
 const endsHost = (pattern: string): boolean => /^(?:\\?\/|:)/.test(pattern);
 
-/** Returns whether a group ends the host: each alternative starts with its end, or is empty. */
+/** Whether each alternative of a group starts with the end of the host, or is empty. */
 const hostEndsIn = (group: string): "always" | "perhaps" | undefined => {
   const alternatives = alternativesOf(group.slice(1, -1).replace(/^\?(?::|P?<\w+>)/, ""));
   if (!alternatives?.every((each) => each === "" || endsHost(each))) return undefined;
@@ -96,7 +94,7 @@ const hostEndsIn = (group: string): "always" | "perhaps" | undefined => {
   return alternatives.includes("") ? "perhaps" : "always";
 };
 
-/** Returns the hosts that one alternative limits the issuer to; undefined if unlimited. */
+/** Undefined if the alternative is unlimited. */
 const namedBy = (alternative: string): Named | undefined => {
   const text = alternative.replace(/^(?:\^|\\A)/, "");
   const scheme = /^https?\??:(?:\\?\/){2}/.exec(text)?.[0];

@@ -1,8 +1,8 @@
-// Keys of foreign issuers: OIDC discovery, then the key set, through the guarded client, and cached.
+// Keys of foreign issuers, by OIDC discovery through the guarded client, and cached.
 //
-// An issuer has one request at a time, at most every issuerRetryMs, and backs off after failures: tokens with made-up key IDs cannot
-// cause a flood (attack 18), and an issuer that is down does not delay every request. Unknown issuers that match a pattern are
-// limited per interval (attack 38). Keys are renewed in the background at half their lifetime, and never used beyond it (attack 23).
+// An issuer has one request at a time, at most every issuerRetryMs, and backs off after failures. So made-up key IDs cannot cause a
+// flood (attack 18), and an issuer that is down does not delay every request. Unknown issuers that match a pattern are limited per
+// interval (attack 38). Keys are renewed in the background at half their lifetime, and never used beyond it (attack 23).
 
 import type { JSONWebKeySet, LocalJWKSet } from "jose";
 import * as errors from "jose/errors";
@@ -24,7 +24,6 @@ import { checkSignature, foreignAlgorithms, quoteForError, type Token } from "./
 
 interface CachedKeys {
   readonly keys: LocalJWKSet;
-  /** Milliseconds since 1970. */
   readonly fetchedMs: number;
 }
 
@@ -41,10 +40,7 @@ export interface Issuers {
   verify(token: Token, naming: IssuerNaming): Promise<void>;
 }
 
-/**
- * Validates that the issuer is the canonical spelling of a URL, without user name, query or fragment. Anything else could be read as
- * different hosts by different parsers (attack 17).
- */
+/** Requires the canonical spelling of a URL without user name, query or fragment: parsers could read others as different hosts (attack 17). */
 const issuerUrlOf = (issuer: string): string => {
   const url = URL.parse(issuer);
   const isCanonical =
@@ -84,7 +80,6 @@ export const checkIssuer = async (outbound: Outbound, issuer: string, organizati
   await fetchKeys(outbound, issuer, { organization });
 };
 
-/** Returns the key of the tenant's share. */
 const partyOf = (issuer: string, { tenant }: IssuerNaming): string => shareKey(tenant, new URL(issuer).host);
 
 export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings: Siblings = alone): Issuers => {
@@ -92,10 +87,9 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log, siblings
   // Successes and failures are cached separately, with a share per organization, so that made-up issuers evict neither.
   const known = sharedCache<CachedKeys>(limits.issuerShareKiB, limits.issuerPartiesMax);
   const pauses = openPauses(clock, limits.issuerFailuresMax);
-  /** Time of the last request to each cached issuer. */
   const triedMs = new Map<string, number>();
   const pending = new Map<string, Promise<CachedKeys>>();
-  /** By organization: failed requests by pattern in the current interval. */
+  /** Failed requests by pattern in the current interval, by organization. */
   const tries = new Map<string, { readonly sinceMs: number; readonly count: number }>();
 
   const mayTry = (issuer: string): boolean => clock() - (triedMs.get(issuer) ?? Number.NEGATIVE_INFINITY) >= limits.issuerRetryMs && pauses.mayTry(issuer);

@@ -1,7 +1,7 @@
-// Signing keys: rows of signing_keys, with private keys sealed by the vault, shared by all servers.
+// Signing keys: rows of signing_keys, sealed by the vault, shared by all servers.
 //
-// A rotation publishes the new key at once and signs with it after `overlapMs`, when every server knows it. The old key signs until
-// then, and stays published until its last token expires. So no valid token is ever refused (decisions: Tokens).
+// A rotation publishes the new key at once and signs with it after `overlapMs`, when every server knows it. The old key stays
+// published until its last token expires. So no valid token is ever refused (decisions: Tokens).
 
 import type { CryptoKey, JWK } from "jose";
 import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
@@ -30,7 +30,7 @@ import {
 
 interface Key {
   readonly kid: string;
-  /** Time at which it stops signing, in milliseconds since 1970. */
+  /** Time at which it stops signing. */
   readonly retireMs: number;
   readonly published: JsonObject;
   readonly verifying: CryptoKey;
@@ -38,13 +38,11 @@ interface Key {
 }
 
 export interface Keys {
-  /** Returns the current signing key. */
   signingKey(): Promise<{ readonly kid: string; readonly key: CryptoKey }>;
   /** Returns the public key with this ID; throws UNAUTHENTICATED if unknown. */
   verifyingKey(kid: string | undefined): Promise<CryptoKey>;
-  /** Returns the public keys as a JSON Web Key Set. */
+  /** As a JSON Web Key Set. */
   publicKeySet(): Promise<JsonObject>;
-  /** Begins a rotation. */
   rotate(): Promise<void>;
   /** Begins a rotation if the newest key is older than limits.signingKeyLifetimeMs. */
   rotateIfDue(): Promise<void>;
@@ -55,7 +53,6 @@ const modulusLength = 2048;
 
 // A server reloads keys at most every issuerRetryMs, and clocks differ by up to clockSkewMs. After both, all servers know a new key.
 const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
-/** How long after a key's retirement its last token can be valid. */
 const afterlifeMs = limits.accessTokenLifetimeMs + limits.clockSkewMs;
 
 /** Lists members by name, so that a private one cannot be published. */
@@ -116,7 +113,6 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
       });
     return loading;
   };
-  /** Reloads at most once per interval. */
   const reloadIfStale = async (): Promise<void> => {
     if (Math.abs(clock() - loadedMs) >= limits.issuerRetryMs) await load();
   };
@@ -129,7 +125,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
     return next;
   };
 
-  /** Adds a key that signs once earlier ones retire at `retireMs`; if undefined, only if no key signs. */
+  /** The key signs once earlier ones retire at `retireMs`; if undefined, it is added only if no key signs. */
   const addKey = async (retireMs: number | undefined): Promise<void> => {
     const made = await makeSigningKey();
     const sealed = vault.seal(signingKeyPurpose, made.secret, signingKeyBinding(made.kid));

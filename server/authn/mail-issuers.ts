@@ -1,6 +1,5 @@
-// Issuers that the operator trusts for email claims (GANTRY_MAIL_ISSUERS), in addition to a group's identity providers. Each entry
-// limits the domains, because an issuer can claim any address, and one with user-chosen addresses would open every group that trusts
-// a domain (attack 63).
+// Issuers that the operator trusts for email claims (GANTRY_MAIL_ISSUERS), in addition to a group's identity providers. Entries
+// limit the domains, because an issuer can claim any address, even user-chosen ones (attack 63).
 //
 //   list   = entry *( "," entry )
 //   entry  = issuer "=" ( "*" / domain *( "|" domain ) )     ; "*": every domain

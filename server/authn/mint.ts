@@ -17,7 +17,6 @@ import { readRegistryAccess, registryAudience, registryClaims } from "./registry
 import { checkSignature, claimOf, ownAlgorithms, registryTokenType, type Token } from "./token.ts";
 
 export interface MintRequest {
-  /** Identity that the token acts as. */
   readonly uid: string;
   readonly audience: readonly string[];
   readonly act?: Readonly<Record<string, string>> | undefined;

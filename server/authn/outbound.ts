@@ -1,9 +1,9 @@
-// The client for all requests to other servers: issuers, webhook endpoints, feeds. No proxy, limits on time and size, and each
-// connection goes to an address that was checked after resolution (egress.ts), which prevents DNS rebinding (attack 20). Redirects
-// are opt-in, limited, and checked like the first URL (attack 83).
+// The client for all requests to other servers. It uses no proxy and limits time and size. Each connection goes to an address
+// checked after resolution (egress.ts), which prevents DNS rebinding (attack 20). Redirects are opt-in, and checked like the first
+// URL (attack 83).
 //
-// All failures are UNAVAILABLE with the same text: otherwise callers could scan the operator's network (attack 21). The cause is for
-// the log.
+// All failures are UNAVAILABLE with the same text, because callers could otherwise scan the operator's network (attack 21). The
+// cause is for the log.
 
 import { isIP, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
@@ -39,7 +39,7 @@ export interface OutboundRequest {
   readonly body?: string | Uint8Array;
   /** For the whole exchange, up to the last byte. */
   readonly timeoutMs?: number;
-  /** Maximum length of the response. */
+  /** Of the response. */
   readonly bytesMax?: number;
   /** Discards the body, whatever its length. */
   readonly discard?: boolean;
@@ -47,9 +47,8 @@ export interface OutboundRequest {
   readonly idleMs?: number;
   /** Streams the body of a 200 instead of buffering it, within bytesMax. `fetch` rethrows its errors. */
   readonly receive?: (piece: Uint8Array) => Promise<void>;
-  /** Maximum number of redirects; default: none. */
   readonly redirectsMax?: number;
-  /** Aborts the request, in addition to the timeout. */
+  /** In addition to the timeout. */
   readonly signal?: AbortSignal;
 }
 
@@ -58,16 +57,15 @@ export interface OutboundReply {
   /** Lower-case names; the first value of repeated headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** URL of the response after redirects. */
+  /** After redirects. */
   readonly url: string;
 }
 
 export interface ConnectTarget {
   readonly host: string;
   readonly port: number;
-  /** Use TLS. Plain connections require a listed address. */
+  /** Plain connections require a listed address. */
   readonly secure: boolean;
-  /** Client certificate for TLS. */
   readonly shown?: ClientCertificate | undefined;
 }
 
@@ -84,10 +82,9 @@ export interface Outbound {
 
 const errorTextOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** No connection was established, which concerns the host rather than one resource. */
+/** Concerns the host rather than one resource. */
 class ConnectFailed extends Error {}
 
-/** The egress rules forbid the address; no connection was tried. */
 class AddressRefused extends Error {}
 
 // Loaded with the first request: it takes 5 MB and a tenth of a second, and some servers never need it.
@@ -172,7 +169,6 @@ const readBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Pr
   return Buffer.concat(chunks);
 };
 
-/** Parses a URL and checks that its kind may be contacted. */
 const parseTargetUrl = (text: string): URL => {
   const url = URL.parse(text);
   if (url === null) throw new Error("not a URL");
@@ -184,10 +180,7 @@ const parseTargetUrl = (text: string): URL => {
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/**
- * Returns the target of a redirect; undefined if it is none. Throws for a downgrade to http or a URL with a password. The address is
- * checked on connect.
- */
+/** Undefined if it is no redirect. Throws for a downgrade to http or a URL with a password. The address is checked on connect. */
 const redirectTarget = (from: URL, status: number, location: string | undefined): URL | undefined => {
   if (!redirectStatuses.has(status) || location === undefined) return undefined;
   const to = parseTargetUrl(URL.parse(location, from.href)?.href ?? location);
@@ -225,15 +218,12 @@ const openPurposeShares: Readonly<Record<Purpose, (siblings: Siblings) => Shares
 };
 
 export interface OutboundOptions {
-  /** Cooperating processes; default: none. */
   readonly siblings?: Siblings;
-  /** GANTRY_EGRESS_ALLOW; a malformed one throws a one-line Error. */
   readonly allow: string;
-  /** GANTRY_CA_FILE: certificate authorities in addition to the public ones. */
   readonly caFile?: string | undefined;
   readonly log?: Log;
   readonly clock?: Clock;
-  /** For tests: replaces name resolution. */
+  /** For tests. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
 }
 

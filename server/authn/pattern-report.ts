@@ -5,7 +5,6 @@ import type { Log } from "#base/log.ts";
 import { findPatternHolders, type Store } from "#store";
 import { oversizedPattern, patternsOf } from "./patterns.ts";
 
-/** Maximum lines per start; the total is logged as well. */
 const linesMax = 100;
 
 export interface PatternReport {

@@ -6,10 +6,8 @@ import { limits } from "#base/limits.ts";
 import { patternCost } from "#base/pattern-cost.ts";
 import { compilePattern } from "#base/pattern.ts";
 
-/** A pattern and its field. */
 export type PatternField = readonly [field: string, pattern: string];
 
-/** The parts of an identity that hold patterns. */
 export interface PatternHolder {
   readonly claimMatch?: JsonObject | undefined;
   readonly awsIdentity?: JsonObject | undefined;

@@ -5,7 +5,6 @@ import type { Clock } from "#base/time.ts";
 import { sharedCache } from "./shared-cache.ts";
 
 export interface Pauses {
-  /** Returns whether a retry is due. */
   mayTry(key: string): boolean;
   failed(key: string, party: string): void;
   succeeded(key: string): void;

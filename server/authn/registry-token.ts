@@ -12,7 +12,6 @@ const accessClaim = "gantry_access";
 /** Returns the audience of registry tokens, which no other part accepts. */
 export const registryAudience = (issuer: string): string => `${withoutTrailingSlash(issuer)}/v2/`;
 
-/** Returns the claim with the access. */
 export const registryClaims = ({ repos, newRepos }: RegistryAccess): JsonObject => ({
   [accessClaim]: [
     ...repos.map(({ repo, actions }) => ({ repo, actions: [...actions] })),

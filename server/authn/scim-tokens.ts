@@ -1,5 +1,5 @@
 // SCIM tokens of identity providers (authentication.md: 10), valid for the provider's SCIM endpoint only. Looked up on every
-// request, so that revocation and disabling SCIM take effect at once. A write checks again in its transaction (attack 202).
+// request, so that revocation takes effect at once, and again in a write's transaction (attack 202).
 
 import { createHash } from "node:crypto";
 import { type Fault, unauthenticated } from "#base/fault.ts";
@@ -16,7 +16,6 @@ const suspended = "ORG_STATUS_SUSPENDED";
 // One error for all failures, which discloses neither the provider nor whether SCIM is enabled.
 const refusedScimToken = (): Fault => unauthenticated("send the SCIM token of this identity provider as Authorization: Bearer <token>");
 
-/** Returns the token's expiry in milliseconds since 1970; undefined if it is not the provider's. */
 const tokenEndOf = ({ tokenHash, expireTimeMs, previousTokenHash, previousExpireTimeMs }: ScimAccess, hash: string): number | undefined => {
   if (hash === tokenHash) return expireTimeMs;
   return hash === previousTokenHash ? previousExpireTimeMs : undefined;

@@ -20,7 +20,7 @@ interface Entry<V> {
 /** `shareMax`: total weight (default 1 per entry) per tenant. Beyond `partiesMax` tenants, the least recently used one is evicted. */
 export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCache<V> => {
   const entries = new Map<string, Entry<V>>();
-  /** Keys by tenant, both in order of use. */
+  /** Both in order of use. */
   const parties = new Map<string, { readonly keys: Set<string>; weight: number }>();
 
   const letGo = (party: string, key: string): void => {

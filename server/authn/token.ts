@@ -24,7 +24,6 @@ export interface Token {
   readonly claims: JsonObject;
 }
 
-/** Algorithms of this server's tokens. */
 export const ownAlgorithms: readonly string[] = ["RS256"];
 
 // Asymmetric only: with HS256, a public key could serve as a shared secret (attack 14).
@@ -38,7 +37,6 @@ const refusedHeaders = ["crit", "b64", "jwk", "jku", "x5c", "x5u"];
 const compactJwsForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const bearerScheme = /^bearer +/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** Maximum time of a Date. */
 const endOfTimeMs = 8.64e15;
 
 /** Returns the token of an Authorization header. Throws UNAUTHENTICATED. */

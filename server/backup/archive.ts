@@ -19,7 +19,6 @@ export interface Member {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** Result of writing a member. */
 export interface Written {
   readonly sha256: string;
 }
@@ -58,7 +57,7 @@ export async function* singlePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array
   yield bytes;
 }
 
-/** Copies each piece, because its buffer may be reused, and checks the size. */
+/** Copies each piece, because its buffer may be reused. */
 async function* ofSize(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, onPiece: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
   let left = sizeBytes;
   for await (const piece of content) {
@@ -210,7 +209,7 @@ async function* readTar(path: string): AsyncGenerator<Member> {
   }
 }
 
-/** Yields a directory's members as listed in SHA256SUMS, in that order. */
+/** Members as listed in SHA256SUMS. */
 async function* readFolder(path: string): AsyncGenerator<Member> {
   const memberOf = async (name: string): Promise<Member> => {
     const found = await findFile(join(path, name));
@@ -245,7 +244,6 @@ export interface ReadSums {
   readonly sums: string;
 }
 
-/** Reads a short text member. */
 export const readTextMember = async ({ name, sizeBytes, content }: Member): Promise<string> => {
   if (sizeBytes > limits.backupTextMaxBytes) throw brokenBackup(`${name} has ${sizeBytes} bytes`);
   const pieces: Uint8Array[] = [];

@@ -43,32 +43,27 @@ export const memberKindOf = (name: string): MemberKind | undefined => {
   return blob ? { is: "blob", hex: blob[2] ?? "" } : undefined;
 };
 
-/** backup.json. */
 export interface BackupHead {
   readonly format: string;
   /** 128 random bits in hex. */
   readonly id: string;
-  /** Time of the snapshot in RFC 3339. */
+  /** Time of the snapshot. */
   readonly createTime: string;
   readonly gantryVersion: string;
   readonly serverVersion: string;
   readonly migrations: readonly AppliedMigration[];
   /** Ordered, so that references follow their targets. */
   readonly tables: readonly CopiedTable[];
-  /** Months of the audit log, as "2026-11". */
+  /** As "2026-11". */
   readonly auditMonths: readonly string[];
   /** The sealed ID, which identifies the secret key. */
   readonly keyCheck: string;
 }
 
-/** manifest.json. */
 export interface BackupManifest {
   readonly id: string;
-  /** Number of members before SHA256SUMS. */
   readonly members: number;
-  /** The digest of SHA256SUMS in hex. */
   readonly sums: string;
-  /** Counts by table. */
   readonly rows: Readonly<Record<string, number>>;
   readonly sequences: readonly CopiedSequence[];
   readonly blobs: { readonly count: number; readonly sizeBytes: number };

@@ -55,7 +55,7 @@ export interface Progress {
 }
 
 export interface BackupOptions {
-  /** Connection of a role that can read everything. */
+  /** For a role that can read everything. */
   readonly databaseUrl: string;
   readonly blobs: BlobPlace;
   /** 32 bytes. */
@@ -73,17 +73,15 @@ export interface BackupOptions {
 
 export interface BackupSummary {
   readonly id: string;
-  /** RFC 3339. */
   readonly createTime: string;
   readonly tables: number;
   readonly rows: number;
   readonly blobs: number;
   readonly blobBytes: number;
-  /** Number of missing or damaged blobs. */
+  /** Missing or damaged blobs. */
   readonly broken: number;
 }
 
-/** Batches whole rows to limits.backupPieceBytes. */
 async function* piecesOfRows(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;
@@ -107,7 +105,7 @@ export const countLines = (bytes: Uint8Array): number => {
   return count;
 };
 
-/** Notes in temporary files, so that a million blobs and digests are not held in memory. */
+/** In files, because a million blobs and digests do not fit in memory. */
 const openNotes = async (folder: string, name: string) => {
   const file = await open(join(folder, name), "wx", 0o600);
   let [sizeBytes, waiting] = [0, ""];
@@ -122,7 +120,6 @@ const openNotes = async (folder: string, name: string) => {
       waiting += line;
       if (waiting.length >= 64 * 1024) await flush();
     },
-    /** Closes the notes for reading. */
     async finish(): Promise<{ readonly sizeBytes: number; readonly path: string }> {
       await flush();
       await file.close();
@@ -133,7 +130,7 @@ const openNotes = async (folder: string, name: string) => {
 
 type NotedBlob = Pick<StoredBlob, "sha256" | "sizeBytes" | "key">;
 
-/** Notes the snapshot's blobs, one line each. Hidden ones are omitted. */
+/** Omits hidden blobs. */
 const noteBlobs = async (snapshot: Snapshot, folder: string): Promise<{ readonly path: string; readonly count: number; readonly sizeBytes: number }> => {
   const notes = await openNotes(folder, "blobs");
   let [count, total] = [0, 0];
@@ -157,7 +154,6 @@ async function* readNotedBlobs(path: string): AsyncGenerator<NotedBlob> {
   for await (const line of createInterface({ input: createReadStream(path) })) yield JSON.parse(line) as NotedBlob;
 }
 
-/** Wraps a writer to collect digests for SHA256SUMS. */
 const withSums = async (writer: ArchiveWriter, folder: string) => {
   const sums = await openNotes(folder, "sums");
   let members = 0;
@@ -180,7 +176,7 @@ const withSums = async (writer: ArchiveWriter, folder: string) => {
 
 type SummingWriter = Awaited<ReturnType<typeof withSums>>;
 
-/** Writes the blobs. Returns the digests in hex of missing or damaged ones. */
+/** Returns the digests in hex of missing or damaged blobs. */
 const writeBlobs = async (
   writer: SummingWriter,
   noted: Awaited<ReturnType<typeof noteBlobs>>,

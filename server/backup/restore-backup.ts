@@ -1,6 +1,5 @@
 // Restores a backup into an empty database and blob storage. The backup is verified first, then read again and compared. All tables
-// are one transaction, so an interrupted restore leaves nothing. Servers refuse to start until the restore is recorded
-// (server/store/migrate.ts).
+// are one transaction. Servers refuse to start until the restore is recorded (server/store/migrate.ts).
 
 import { type BlobPlace, uploadStart } from "#blobs";
 import { Fault } from "#base/fault.ts";
@@ -26,18 +25,15 @@ import { readPiece, type VerifiedBackup } from "./verify-backup.ts";
 
 export interface RestoreOptions {
   readonly path: string;
-  /** Result of the verification. */
   readonly verified: VerifiedBackup;
-  /** Connection of the database's owner. */
   readonly databaseUrl: string;
   readonly blobs: BlobPlace;
   readonly nowMs: number;
   readonly progress: (progress: Progress) => void;
-  /** Receives a line about slow steps. */
   readonly report: (line: string) => void;
 }
 
-/** Returns a function that claims the storage for the restored database before its first content. */
+/** Claims the storage before its first content. */
 const openClaim = (loading: Loading, blobs: BlobPlace, nowMs: number): (() => Promise<void>) => {
   let isClaimed = false;
   return async () => {
@@ -48,7 +44,7 @@ const openClaim = (loading: Loading, blobs: BlobPlace, nowMs: number): (() => Pr
   };
 };
 
-/** Hides the blobs that the backup lacks, so that the next push uploads them. Returns their number. */
+/** Hides blobs that the backup lacks, so that the next push uploads them. Returns their number. */
 const hideBroken = async ({ rows }: Loading, written: ReadonlySet<string>, nowMs: number): Promise<number> => {
   let hidden = 0;
   for (let last = ""; ; ) {

@@ -45,7 +45,7 @@ export interface VerifyOptions {
 export interface VerifiedBackup {
   readonly head: BackupHead;
   readonly manifest: BackupManifest;
-  /** Key that opened manifest.seal. */
+  /** The key that opened manifest.seal. */
   readonly secretKey: Buffer | undefined;
   /** The backup contains the key, encrypted. */
   readonly hasKey: boolean;
@@ -54,14 +54,13 @@ export interface VerifiedBackup {
 /** Returns whether this is the key that was used for the backup. */
 export const fitsBackup = (secretKey: Buffer, { id, keyCheck }: BackupHead): boolean => vaultOf(secretKey).open(keyPurpose, keyCheck, [id]) === id;
 
-/** Checks of members and totals. */
 const openChecks = () => {
   const rows: Record<string, number> = {};
   let lastPiece = { table: "", ordinal: 0 };
   const seen = new Set<string>();
   return {
     rows,
-    /** Checks that a table's batches are consecutive, from the first. */
+    /** Throws unless a table's batches are consecutive. */
     piece(table: string, ordinal: number): void {
       const isNext = table === lastPiece.table ? ordinal === lastPiece.ordinal + 1 : ordinal === 1 && !seen.has(table);
       if (!isNext) throw brokenBackup(`the rows of ${table} are not in their order`);

@@ -44,7 +44,6 @@ const faultOf = (thrown: unknown): unknown => {
   return fullCodes.has(code) ? placeFull(thrown) : placeUnreachable(thrown);
 };
 
-/** Returns undefined if the file does not exist. */
 const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;
@@ -67,10 +66,7 @@ export const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/**
- * Creates directories durably, one by one: Node's recursive mkdir loops forever where none can be created (below /proc, Node 24).
- * `isAgain`: the parent exists.
- */
+/** One by one: Node's recursive mkdir loops forever where none can be created (below /proc, Node 24). `isAgain`: the parent exists. */
 const makeFolder = async (path: string, isAgain = false): Promise<void> => {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -142,7 +138,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Discards a failed write; if that fails, the next append overwrites the rest. */
+  /** If this fails, the next append overwrites the rest. */
   const discard = async (key: string, file: FileHandle, sizeBytes: number): Promise<void> => {
     try {
       if (sizeBytes === 0) await unlink(uploadPath(key));
@@ -152,7 +148,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Checks that the content was completed before, possibly by a server killed before the name was durable. */
+  /** The content may have been completed by a server killed before the name was durable. */
   const requireCompleted = async (key: string, sizeBytes: number): Promise<void> => {
     const path = contentPath(key);
     const found = (await unlessAbsent(stat(path)))?.size;
@@ -215,7 +211,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Writes the marker unless another server has; returns the effective one. */
+  /** Returns the effective marker, which may be another server's. */
   const writeMark = async (storeId: string): Promise<string> => {
     await makeFolder(folder);
     if ((await readdir(folder)).some((name) => name === "uploads" || name === "content")) throw occupiedPlace(folder);

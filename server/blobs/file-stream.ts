@@ -11,12 +11,11 @@ let openFiles = 0;
 const pieceBytesMax = (): number => (openFiles > limits.blobReadsLarge ? limits.blobReadBytesMin : limits.blobReadBytes);
 
 interface Piece {
-  /** The whole buffer. */
   readonly buffer: Buffer;
   readonly bytes: Buffer;
 }
 
-/** Reads by callback, because promises cost a tenth of the total. Rejects at the end of the file. */
+/** By callback, because promises cost a tenth of the total. Rejects at the end of the file. */
 const readPiece = (file: FileHandle, buffer: Buffer, length: number, position: number): Promise<Piece> =>
   new Promise((resolve, reject) => {
     read(file.fd, buffer, 0, length, position, (error, bytesRead) => {
@@ -37,7 +36,6 @@ export const piecesOfFile = (file: FileHandle, startBytes: number, endBytes: num
   let isClosed = false;
   openFiles++;
 
-  /** `spare`: a reusable buffer. */
   const readAhead = (spare: Buffer | undefined): void => {
     const length = Math.min(pieceBytesMax(), endBytes - at);
     const fits = spare !== undefined && length > 0 && spare.byteLength >= length && spare.byteLength <= pieceBytesMax();

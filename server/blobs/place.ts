@@ -22,7 +22,6 @@ export interface StoredContent {
   readonly key: string;
   /** 0 if the storage does not know it for uploads. */
   readonly sizeBytes: number;
-  /** False for unfinished uploads. */
   readonly completed: boolean;
   readonly changedAtMs: number;
   /** For `remove`. */
@@ -55,7 +54,7 @@ export interface BlobPlace {
   signedUrl?(key: string, options: SigningOptions): Promise<string>;
   /** Lists everything stored, unordered. */
   list(): AsyncIterable<StoredContent>;
-  /** Returns true if the storage contains nothing, not even a marker. */
+  /** Returns true without any content or marker. */
   isEmpty(): Promise<boolean>;
   /**
    * Claims the storage for a database and returns the storage's ID. `known` is the ID recorded in the database; if undefined, the
@@ -65,7 +64,6 @@ export interface BlobPlace {
   close(): Promise<void>;
 }
 
-/** Start of every upload. */
 export const uploadStart: UploadPoint = { sizeBytes: 0, state: {} };
 
 /** Returns a unique key that cannot be guessed. */

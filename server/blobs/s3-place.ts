@@ -1,6 +1,6 @@
-// Blob storage in S3. An upload is a multipart upload to the final object, so nothing is ever moved; its parts grow with it. Bytes
-// too few for a part are in a separate object, the rest. Parts are spooled to a temporary file first, so that slow clients hold
-// neither memory nor a storage connection, and requests can be retried.
+// Blob storage in S3. An upload is a multipart upload to the final object, so nothing is ever moved. Bytes too few for a part are in
+// a separate object, the rest. Parts are spooled to a temporary file, so that slow clients hold neither memory nor a connection, and
+// requests can be retried.
 
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
@@ -67,7 +67,6 @@ export interface S3PlaceOptions {
 interface UploadState {
   /** S3's ID of the multipart upload; "" before the first part. */
   readonly upload: string;
-  /** ETags of the parts, in order. */
   readonly parts: readonly string[];
   /** Bytes after the parts, in the rest object of this upload size. */
   readonly restBytes: number;
@@ -115,14 +114,13 @@ const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 };
 
-/** Error of the caller's content rather than of the storage. */
 class ContentFailed extends Error {}
 
-/** A part in an unnamed temporary file, written once and read for each retry. */
+/** An unnamed temporary file, written once and read for each retry. */
 interface Spool {
   readonly sizeBytes: number;
   add(piece: Uint8Array): Promise<void>;
-  /** Returns the bytes and their MD5 in base64, which every S3 implementation verifies. */
+  /** The MD5 in base64 is verified by every S3 implementation. */
   content(): { readonly body: () => Readable; readonly md5: string; readonly sizeBytes: number };
   clear(): void;
   close(): Promise<void>;
@@ -172,7 +170,7 @@ const openSpool = async (): Promise<Spool> => {
   };
 };
 
-/** Adds each storage request to the current call's trace: kind and host only. */
+/** Traces kind and host only. */
 const traceRequests = (client: S3Client): S3Client => {
   client.middlewareStack.add(
     (send, { commandName = "request" }) =>
@@ -231,10 +229,9 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
   const signing = options.redirectEndpoint === undefined ? client : clientOf(options, options.redirectEndpoint);
   const objectName = (key: string): string => `${prefix}content/${requireBlobKey(key)}`;
   const restsPrefix = (key: string): string => `${prefix}uploads/${requireBlobKey(key)}/`;
-  /** Returns the name of the rest object at this upload size. */
   const restName = (key: string, sizeBytes: number): string => `${restsPrefix(key)}${sizeBytes}`;
 
-  /** Sends a body with retries, because the SDK does not retry streams. */
+  /** The SDK does not retry streams. */
   const sendSpool = async <Answer>(spool: Spool, send: (body: Readable, sizeBytes: number, md5: string) => Promise<Answer>): Promise<Answer> => {
     const { body, sizeBytes, md5 } = spool.content();
     for (let tries = 1; ; tries++) {
@@ -287,7 +284,6 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     if (spool.sizeBytes !== restBytes) throw contentLost(key, `a rest of ${spool.sizeBytes} bytes, not ${restBytes}`);
   };
 
-  /** Uploads the spool as the next part. */
   const addPart = async (key: string, state: UploadState, spool: Spool): Promise<UploadState> => {
     const created =
       state.upload === ""
@@ -358,7 +354,7 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
     }
   };
 
-  /** Completes an upload without parts: the rest is all of it, or it is empty. */
+  /** The rest is all of it, or it is empty. */
   const completeSmall = async (key: string, at: UploadPoint, restBytes: number): Promise<void> => {
     if (restBytes > 0) {
       const rest = encodeURIComponent(`${Bucket}/${restName(key, at.sizeBytes)}`);

@@ -13,7 +13,7 @@ const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): 
   }
 };
 
-/** Syncs during the write, so that little is left at the end. Failures are thrown at the end. */
+/** Syncs during the write, so that little is left at the end, when failures are thrown. */
 const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number) => void; readonly ended: () => Promise<void> } => {
   let syncing: Promise<void> = Promise.resolve();
   let isSyncing = false;
@@ -37,7 +37,7 @@ const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number
 
 const idle = Symbol("idle");
 
-/** Detects idle clients with one timer per turn, because one per piece would cost more than the piece. */
+/** One timer per turn: one per piece would cost more than the piece. */
 const watchIdle = (): { readonly came: () => void; readonly soon: <T>(coming: Promise<T>) => Promise<T | typeof idle>; readonly end: () => void } => {
   let isLate = (): void => {};
   const late = new Promise<typeof idle>((resolve) => (isLate = () => resolve(idle)));
@@ -49,7 +49,6 @@ type Coming = Promise<IteratorResult<Uint8Array>>;
 
 export interface ContentToWrite {
   readonly startBytes: number;
-  /** First piece of the content. */
   readonly first: Uint8Array;
   readonly rest: AsyncIterator<Uint8Array>;
   readonly signal: AbortSignal | undefined;
@@ -66,8 +65,8 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
   let lookedAtBytes = sizeBytes;
 
   /**
-   * Writes for one turn, until it is used up or the client is idle. `given` comes first. Returns the pending piece, if any: none after
-   * a full turn, so that waiting uses little memory.
+   * Ends when the turn is used up or the client is idle. `given` comes first. Returns the pending piece, if any: none after a full
+   * turn, so that waiting uses little memory.
    */
   const writeTurn = async (pair: BufferPair, given: Uint8Array | undefined): Promise<{ readonly coming: Coming | undefined }> => {
     let [filling, other] = pair;

@@ -1,6 +1,5 @@
-// Limits concurrent writers, each with two buffers, one written while the other is filled. Waiting clients hold one piece and create
-// no garbage; active ones copy pieces at once, which die young (young-memory.ts). So a hundred uploads use no more memory than a
-// few.
+// Limits concurrent writers, each with two alternating buffers. Waiting clients hold one piece; active ones copy pieces at once,
+// which die young (young-memory.ts). So a hundred uploads use no more memory than a few.
 
 import { limits } from "#base/limits.ts";
 

@@ -1,6 +1,5 @@
-// Bounds the buffers left behind by passing content, of 64 KiB each. V8 counts them outside its heap and lets them grow beyond 64
-// MiB, the budget of a hundred pushes. A minor collection, under a millisecond, frees the young ones; the few old ones need a major
-// collection once they are many.
+// Bounds the buffers of 64 KiB left behind by passing content, which V8 lets grow beyond 64 MiB, the budget of a hundred pushes. A
+// minor collection, under a millisecond, frees the young ones; the few old ones need a major collection once they are many.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -6,15 +6,13 @@ import type { Log } from "#base/log.ts";
 import { type CallProtocol, CallRecord } from "./record.ts";
 import type { Traces } from "./trace.ts";
 
-/** A later response is logged as slow. */
 const slowCallMs = 1000;
 
-/** Callers choose paths, so long ones are cut. A resource has 16 characters per level. */
+/** Callers choose paths. A resource has 16 characters per level. */
 const loggedPathMax = 512;
 
 export interface CallsOptions {
   readonly log: Log;
-  /** Log one line per request. */
   readonly logsRequests?: boolean;
   /** Called once per finished call. Must not throw. */
   readonly onEnd?: (call: CallRecord) => void;
@@ -26,7 +24,6 @@ export interface Calls {
   begin(protocol: CallProtocol, traceparent?: string): CallRecord;
   /** Ends a call; repeated ends are ignored. `isCut`: its response is incomplete. */
   end(call: CallRecord, isCut: boolean): void;
-  /** Number of calls in flight. */
   inFlight(): number;
 }
 
@@ -47,7 +44,7 @@ export const newRequestId = (): string => {
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
-/** Returns a call's facts for the log: no header, query or body. */
+/** No header, query or body. */
 const loggedFactsOf = (call: CallRecord): Readonly<Record<string, unknown>> => ({
   requestId: call.requestId,
   protocol: call.protocol,

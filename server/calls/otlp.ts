@@ -1,5 +1,5 @@
-// Traces by OpenTelemetry's SDK as OTLP over HTTP, loaded only with an endpoint (index.ts). Spans exist only for sampled calls, so
-// the SDK's samplers do nothing. The collector's URL is the operator's, like the database's, so it bypasses the guarded client.
+// Traces by OpenTelemetry's SDK as OTLP over HTTP, loaded only with an endpoint (index.ts). Spans exist only for sampled calls. The
+// operator chooses the collector's URL, so it bypasses the guarded client.
 
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, TraceFlags } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
@@ -14,17 +14,15 @@ import type { CountSpans, Traces, TracesOptions } from "./trace.ts";
 import { readTraceparent, type TraceParent, tracedRequestId, traceOfRequest, traceparentOf } from "./traceparent.ts";
 
 export interface TracesSettings extends SamplingSettings {
-  /** URL to post traces to. */
   readonly url: string;
 }
 
 /** Codes that count as server errors (OpenTelemetry semantic conventions for gRPC). */
 const serverFaults: ReadonlySet<Code | "OK"> = new Set(["UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]);
 
-/** Converts performance.now() to the SDK's time. */
 const timeOf = (ms: number): number => performance.timeOrigin + ms;
 
-/** Batches spans and counts the outcome of each; failures are only logged. Has its own bound, because the SDK drops silently beyond its own. */
+/** Failures are only logged. Has its own bound, because the SDK drops silently beyond its own. */
 const openSpanQueue = (exporter: SpanExporter, log: Log, countSpans: CountSpans): SpanProcessor => {
   let waiting = 0;
   let dropped = 0;
@@ -78,7 +76,6 @@ const callAttributes = (call: CallRecord): Attributes => ({
   "http.response.body.size": call.sentBytes,
 });
 
-/** Returns the context of a remote or earlier span. */
 const contextOf = ({ traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">): Context =>
   trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true });
 

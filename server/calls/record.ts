@@ -1,7 +1,7 @@
-// Record of one request for the request log, metrics and traces: filled in along the way, read at its end.
+// Record of one request for the request log, metrics and traces.
 //
-// Found through AsyncLocalStorage rather than passed along: statements run in authn, authz, caches and batches, which know no call.
-// On Node 24 a whole record costs 1 µs and a look-up 9 ns; a read takes 50 µs and more.
+// Found through AsyncLocalStorage, because statements run in authn, authz, caches and batches, which know no call. On Node 24 a
+// whole record costs 1 µs and a look-up 9 ns; a read takes 50 µs and more.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Code, Fault } from "#base/fault.ts";
@@ -11,11 +11,10 @@ export type CallProtocol = "rest" | "grpc" | "oci" | "scim" | "mcp" | "http";
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A traced call. */
 export interface CallTrace {
   /** Header for requests sent on behalf of the call. */
   readonly traceparent: string;
-  /** ID of the request, from which the trace can be found. */
+  /** Identifies the trace, too. */
   readonly requestId: string;
   /** Adds a finished part of the call; times by performance.now(). `failed`: the reason in a word. */
   part(name: string, fromMs: number, untilMs: number, attributes?: Attributes, failed?: string): void;
@@ -44,7 +43,6 @@ const codeOfStatus = (status: number): Code => codesOfStatuses[status] ?? (statu
 /** Times are by performance.now(). */
 export class CallRecord {
   readonly requestId: string;
-  /** Undefined if not traced. */
   readonly trace: CallTrace | undefined;
   readonly startedMs = performance.now();
   protocol: CallProtocol;
@@ -59,7 +57,6 @@ export class CallRecord {
   code: Code | "OK" = "OK";
   /** ErrorInfo's reason of a refusal; "" if none. */
   reason = "";
-  /** The exhausted limit or quota. */
   quota = "";
   /** HTTP status; 0 over gRPC and without a response. */
   status = 0;
@@ -73,7 +70,6 @@ export class CallRecord {
   /** Time from when the database could start its statements to their results; concurrent ones add up. */
   databaseMs = 0;
   statements = 0;
-  /** Start of the response. */
   answeredMs: number | undefined;
   endedMs: number | undefined;
   /** Ended before its response was complete: the client disconnected, or the server cut it off. */
@@ -126,7 +122,6 @@ export const currentCall = (): CallRecord | undefined => {
   return call?.endedMs === undefined ? call : undefined;
 };
 
-/** Adds facts to the current call. */
 export const describeCall = (facts: Readonly<Partial<Pick<CallRecord, "operation" | "caller" | "path">>>): void => {
   const call = currentCall();
   if (!call) return;
@@ -140,7 +135,6 @@ export const refuseCall = (thrown: unknown): void => {
   if (thrown instanceof Fault) currentCall()?.refuse(thrown);
 };
 
-/** Measures `work` for the current call. */
 const timed = async <T>(work: Promise<T>, took: (call: CallRecord, fromMs: number, untilMs: number) => void): Promise<T> => {
   const call = currentCall();
   const fromMs = performance.now();

@@ -1,6 +1,5 @@
-// Sampling of requests: OpenTelemetry's samplers, with a rate limit. Callers choose trace IDs and flags, so ratios use our own
-// random numbers, and requested traces have a separate limit. So callers control neither the amount exported nor the capacity left
-// for others.
+// Sampling by OpenTelemetry's samplers, with a rate limit. Callers choose trace IDs and flags, so ratios use our own random numbers,
+// and requested traces have a separate limit.
 
 import { openBuckets } from "#base/buckets.ts";
 import type { SamplerName } from "#base/sampler-names.ts";

@@ -7,11 +7,10 @@ import { addressFamily, canonicalAddress, holderOf } from "./address.ts";
 export interface AddressLimit {
   /** Counts a connection. Returns the key that it counts for; undefined if that has reached the limit. */
   enter(address: string): string | undefined;
-  /** Releases a connection. */
   leave(holder: string): void;
 }
 
-/** Key for trusted proxies, which carry many clients' requests and are not limited. */
+/** Trusted proxies carry many clients' requests and are not limited. */
 const unlimited = "";
 
 export const openAddressLimit = (max: number, proxies: BlockList | undefined, log: Log): AddressLimit => {

@@ -15,7 +15,6 @@ import type { CompletedAttempt } from "./complete.ts";
 import { attributeHeaders, bodyDigest, signatureHeaders, signingKeyOf } from "./envelope.ts";
 import { brokenDelayMs, delayMs, retryAfterMs } from "./schedule.ts";
 
-/** Server services for attempts. */
 export interface AttemptServices {
   readonly store: Store;
   readonly vault: Pick<Vault, "open">;
@@ -26,11 +25,10 @@ export interface AttemptServices {
   readonly metrics: Pick<Metrics, "count" | "observe">;
   readonly delaysSeconds: readonly number[];
   readonly userAgent: string;
-  /** Absent: no tracing. */
   readonly traces?: Traces | undefined;
 }
 
-/** Capability to create a subscription, also required to keep receiving events. */
+/** Required to create a subscription, and to keep receiving events. */
 const neededCapabilities = ["subscriptions.create"];
 
 /** Lookups shared by the attempts of one claim: permissions at claim time, and opened secrets. */
@@ -40,7 +38,6 @@ export interface Batch {
   signingKeysOf(delivery: ClaimedDelivery): readonly KeyObject[];
 }
 
-/** Caches the results of `find`. */
 const memoize = <T>(find: (text: string) => T): ((text: string) => T) => {
   const found = new Map<string, T>();
   return (text) => {
@@ -64,7 +61,7 @@ export const openBatch = ({ store, vault, clock }: AttemptServices): Batch => {
   };
 };
 
-/** Returns whether the subscription's creator may still receive events of its group (attack 26). */
+/** Permissions of the creator still count (attack 26). */
 const isPermitted = async ({ rightsOf }: Batch, { creator, subscription }: ClaimedDelivery): Promise<boolean> => {
   const rights = await rightsOf(creator);
   return rights !== undefined && !rights.closed && missingCapability(rights, neededCapabilities, parentOf(subscription)) === undefined;

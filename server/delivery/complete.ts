@@ -27,14 +27,13 @@ export interface CompletedAttempt extends AttemptResult {
   readonly isBroken?: boolean;
 }
 
-/** Kernel parts for changing subscriptions. */
 export type DeliveryKernel = Pick<Kernel, "services" | "resources">;
 
 const disabledType = "dev.gantry.events.subscription.disabled.v1";
 
 const byItself = { operation: "", actor: undefined, bindings: () => [], origin: () => ownOrigin, requestId: "" };
 
-/** Disables subscriptions with a receiver that has failed for too long, with an event for their groups. */
+/** Receivers that fail for too long. */
 const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscriptions: readonly string[], nowMs: number): Promise<void> => {
   const context = changeContext(kernel, rows, byItself);
   const resource = boundOf(context, "chainguard.platform.events.v2.Subscription");
@@ -62,7 +61,6 @@ const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscri
 
 const subscriptionsOf = (attempts: readonly CompletedAttempt[]): string[] => [...new Set(attempts.map(({ subscription }) => subscription))];
 
-/** Updates which receivers work and which fail. */
 const noteSinks = async (kernel: DeliveryKernel, rows: Write, counted: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
   const sent = counted.filter(({ isBroken = false }) => !isBroken);
   const working = subscriptionsOf(sent.filter(({ became }) => became === "delivered"));

@@ -17,7 +17,7 @@ export type DelayStep = () => Promise<boolean>;
 export const openDelays = ({ store, clock }: DelayServices): DelayStep => {
   let seenMs = Number.NEGATIVE_INFINITY;
   let lookedMs = Number.NEGATIVE_INFINITY;
-  /** Progress of the current check; undefined if none is running. */
+  /** Undefined if no check is running. */
   let after: string | undefined;
 
   return async () => {

@@ -2,7 +2,7 @@
 
 import { extendFanOuts, type NewFanOut, type NumberedEvent, type Write } from "#store";
 
-/** Returns one fan-out per organization, and one per event with a single recipient. */
+/** One per organization, and one per event with a single recipient. */
 const fanOutsOf = (events: readonly NumberedEvent[]): NewFanOut[] => {
   const organizations = new Map<string, NewFanOut>();
   const single: NewFanOut[] = [];

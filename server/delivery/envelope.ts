@@ -2,7 +2,6 @@
 
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 
-/** An event's fields for a delivery. */
 export interface EventEnvelope {
   readonly eventId: string;
   readonly type: string;
@@ -13,7 +12,7 @@ export interface EventEnvelope {
   readonly audience: string;
   /** RFC 3339. */
   readonly time: string;
-  /** The body, byte for byte. */
+  /** Byte for byte. */
   readonly data: string;
 }
 
@@ -25,7 +24,6 @@ export const headerValue = (value: string): string =>
       [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
     );
 
-/** Returns an event's attributes as headers. */
 export const attributeHeaders = (event: EventEnvelope): Record<string, string> => {
   const headers: Record<string, string> = {
     "content-type": "application/json",

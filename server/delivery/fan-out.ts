@@ -1,14 +1,13 @@
-// FAN-OUT. Turns a numbered event into a delivery for each receiving subscription. An organization may have thousands of
-// subscriptions and changes, so this runs in batches: some events for all subscriptions if these are few, or some subscriptions of
-// one event. Table fan_outs keeps the progress, updated in the batch's transaction, so that each delivery is created once, despite
-// crashes.
+// FAN-OUT. Turns a numbered event into a delivery for each receiving subscription, in batches: some events for all subscriptions if
+// these are few, or some subscriptions of one event. Table fan_outs keeps the progress, updated in the batch's transaction, so each
+// delivery is created once.
 //
 //   organization   events after a position, for all subscriptions
 //   event          one that failed, for its remaining subscriptions, without blocking its organization
 //   delivery       one that failed, or an event with a single recipient (a test), independent of all others
 //
 // Organizations take turns: each has a share of a common transaction, and a larger one gets its own. A failed batch is halved; a
-// single failed event or delivery is set aside, logged and retried with backoff. Any number of servers run this, one at a time per
+// single failed event or delivery is set aside and retried with backoff. Any number of servers run this, one at a time per
 // organization (the lock of its order).
 
 import { limits } from "#base/limits.ts";
@@ -56,11 +55,9 @@ const partOf = ({ uid, position, subscription, lastPosition }: FanOut): EventPar
   subscription,
 });
 
-/** Returns whether one batch can hold all subscriptions. */
 const isWhole = ({ subscription, subscriptions }: FanOut, deliveriesMax: number): boolean =>
   subscription === "" && subscriptions <= deliveriesMax && deliveriesMax > 1;
 
-/** Enqueues some events for all their subscriptions. */
 const enqueueWhole = async (rows: Write, works: readonly FanOut[], now: string): Promise<void> => {
   const ranges = works.flatMap(({ uid, position, subscriptions, untilPosition }) =>
     untilPosition === undefined || subscriptions === 0 ? [] : [{ root: rootOf(uid), afterPosition: position, untilPosition }],
@@ -76,7 +73,6 @@ const enqueueWhole = async (rows: Write, works: readonly FanOut[], now: string):
   if (advanced.length > 0) await advanceFanOuts(rows, advanced);
 };
 
-/** Enqueues some more subscriptions of one event. */
 const enqueuePart = async (rows: Write, work: FanOut, deliveriesMax: number, now: string): Promise<void> => {
   const done = await insertSomeDeliveries(rows, partOf(work), deliveriesMax, now);
   // The remaining events have been deleted by retention.
@@ -88,13 +84,11 @@ const enqueuePart = async (rows: Write, work: FanOut, deliveriesMax: number, now
 };
 
 export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep => {
-  /** Batch sizes after failures; they grow again with each success. */
+  /** After failures; they grow again with each success. */
   const sizes = new Map<string, number>();
   const pauses = openPauses();
-  /** Position in the round. */
   let after = "";
 
-  /** Runs one batch of one fan-out. */
   const doAlone = async (uid: string): Promise<void> => {
     const size = sizes.get(uid) ?? limits.fanOutMax;
     const isFound = await store.write(async (rows) => {
@@ -113,7 +107,6 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     else sizes.delete(uid);
   };
 
-  /** Sets aside an organization's next event, or an event's next delivery. */
   const setAsideNext = async (uid: string, cause: unknown): Promise<void> => {
     const isEvent = uid !== rootOf(uid);
     const setAside = await store.write(async (rows) => {
@@ -143,7 +136,7 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     log("delivery.enqueue.set_aside", { [isEvent ? "delivery" : "event"]: setAside, cause });
   };
 
-  /** Halves a failed batch; sets a single item aside. */
+  /** Halves a batch; sets a single item aside. */
   const fail = async (uid: string, cause: unknown): Promise<void> => {
     if (isAway(cause)) throw cause;
     // The organization is locked; the next round retries.
@@ -159,7 +152,7 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     });
   };
 
-  /** Runs a share of each in one transaction; returns those that need their own. */
+  /** Returns those that need their own transaction. */
   const doTogether = async (uids: readonly string[]): Promise<string[]> => {
     const share = Math.floor(limits.fanOutMax / Math.max(uids.length, 1));
     return store.write(async (rows) => {
@@ -178,7 +171,6 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
     });
   };
 
-  /** Runs one turn of each. */
   const goRound = async (uids: readonly string[]): Promise<void> => {
     const [small, others] = [uids.filter((uid) => !sizes.has(uid)), uids.filter((uid) => sizes.has(uid))];
     const alone =

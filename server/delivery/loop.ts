@@ -32,10 +32,8 @@ export interface DeliveryOptions {
 /** Status classes with a measured latency. */
 const statusClasses = ["1xx", "2xx", "3xx", "4xx", "5xx", "timeout"] as const;
 
-/** Opens delivery and starts the loops. */
 export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
   const { store, clock, log, metrics } = services;
-  /** Attempts in flight by subscription. */
   const inFlightOf = new Map<string, number>();
   // Subscriptions with a receiver that answered the last attempt quickly. Slow or dead receivers never qualify, so they only delay
   // each other.
@@ -62,7 +60,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     else inFlightOf.delete(subscription);
   };
 
-  /** Pauses claims of an organization that has reached its connection limit. */
+  /** Pauses claims beyond the organization's connection limit. */
   const updateFull = ({ subscription, became, statusClass }: CompletedAttempt): void => {
     const root = rootOf(subscription);
     if (statusClass !== undefined) full.end(root);
@@ -113,7 +111,6 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const complete = (attempts: readonly CompletedAttempt[], write: (piece: readonly CompletedAttempt[]) => Promise<void>): Promise<void> =>
     workInPieces(attempts, write, (attempt, cause) => logUncompleted([attempt], cause)).catch((cause: unknown) => logUncompleted(attempts, cause));
 
-  /** Stores the results of finished attempts; returns their number. */
   const completeEnded = async (): Promise<number> => {
     const attempts = completed;
     completed = [];
@@ -130,7 +127,6 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     return attempts.length;
   };
 
-  /** Numbers new events and creates some deliveries; returns true if there may be more. */
   const enqueueSome = async (): Promise<boolean> => {
     if (stopping) return false;
     const [numbered] = await Promise.allSettled([numberEvents(timestamp(clock()))]);
@@ -140,7 +136,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     return numbered.value || isMore;
   };
 
-  /** Claims due deliveries and starts sending; returns their number. */
+  /** Returns the number of deliveries started. */
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
     const isLooking = await findDelays();
@@ -157,13 +153,12 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     return claimed.deliveries.length + (isLooking ? 1 : 0);
   };
 
-  /** One pass; returns the amount of work. Concurrent: completions release what the next tick claims. */
+  /** Returns the amount of work. Concurrent: completions release what the next tick claims. */
   const tick = async (): Promise<number> => {
     const [ended, sent] = await Promise.all([completeEnded(), sendDue()]);
     return ended + sent;
   };
 
-  /** Waits until an attempt finishes, or for a poll interval. */
   const waitForAttempt = (): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, limits.deliveryPollMs);
@@ -175,7 +170,6 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       if (completed.length > 0) wake();
     });
 
-  /** Returns whether all remaining work is in the database. */
   const isIdle = (): boolean => inFlight === 0 && inTurn === 0 && completed.length === 0 && full.paused(clock()).length === 0;
 
   const runSending = async (): Promise<void> => {

@@ -3,7 +3,6 @@
 
 import { isObject, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 
-/** Source of the documents. */
 export interface OpenApiSource {
   /** Names for /openapi/{name}.json. */
   readonly names: readonly string[];
@@ -40,7 +39,6 @@ export interface Operation {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** Requires no token. */
   readonly open: boolean;
   readonly parameters: readonly Parameter[];
   readonly body: (Content & { readonly required: boolean; readonly description: string }) | undefined;
@@ -64,7 +62,7 @@ export interface Reference {
 
 const verbs = ["get", "head", "post", "put", "patch", "delete"];
 
-/** Returns the object at "#/components/schemas/Group". */
+/** "#/components/schemas/Group" */
 const follow = (document: JsonObject, pointer: string): JsonObject => {
   let found: JsonObject = document;
   for (const step of pointer.replace(/^#\//, "").split("/")) found = part(found, step.replaceAll("~1", "/").replaceAll("~0", "~"));

@@ -4,7 +4,6 @@ import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
 import { goTo, jsonAnswer } from "./answers.ts";
 
-/** Endpoints relative to the server's URL. */
 const addresses = {
   openapi: { path: "/openapi.json", what: "the whole API as OpenAPI 3.1; /openapi/{domain}.json has one domain" },
   docs: { path: "/docs", what: "these pages" },
@@ -20,7 +19,6 @@ const grpc = { reflection: "grpc.reflection.v1.ServerReflection", health: "grpc.
 
 const isPerson = ({ headers }: EndpointRequest): boolean => /\btext\/html\b/i.test(headers.accept ?? "");
 
-/** Handles "/". */
 export const answerEntrance = (request: EndpointRequest, version: string, publicUrl: string): EndpointAnswer => {
   if (isPerson(request)) return goTo("/docs", "accept");
   const base = publicUrl.replace(/\/$/, "");

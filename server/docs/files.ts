@@ -18,7 +18,7 @@ export interface PageFiles {
   readonly byPath: ReadonlyMap<string, PageFile>;
 }
 
-/** The logo as an image, in a color visible on light and dark backgrounds. */
+/** A color visible on light and dark backgrounds. */
 const iconText = mark.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace('stroke="currentColor"', 'stroke="#3b82f6" color="#3b82f6"');
 
 const pageFile = (name: string, ending: string, type: string, text: string): PageFile => ({

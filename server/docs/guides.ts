@@ -1,5 +1,5 @@
-// Hand-written pages: Markdown files below docs/ at their own paths (docs/guides/events.md is /docs/guides/events).
-// docs/contents.json groups and orders the listed and searchable pages, and maps sections of removed pages to their new locations.
+// Hand-written pages: Markdown files below docs/ at their own paths. docs/contents.json groups and orders the listed and searchable
+// pages, and maps sections of removed pages to their new locations.
 
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
@@ -32,7 +32,7 @@ const nameForm = /^[A-Za-z0-9_-]+(?:\/[A-Za-z0-9_-]+)*$/;
 
 const firstHeading = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? "";
 
-/** Reads the file of a page by its path below /docs/; a directory's page is its README. Returns undefined if there is none. */
+/** A directory's page is its README. */
 const readPageText = async (name: string): Promise<string | undefined> => {
   if (!nameForm.test(name) || name.endsWith("README")) return undefined;
   for (const file of [`${name}.md`, posix.join(name, "README.md")]) {
@@ -86,7 +86,7 @@ export const findMoved = async (path: string): Promise<MovedSection[] | undefine
   });
 };
 
-/** Resolves a link in a text; undefined for files that are not served as pages. */
+/** Undefined for files that are not served as pages. */
 const linkFrom =
   (path: string, isFolder: boolean, pages: ReadonlySet<string>) =>
   (href: string): string | undefined => {

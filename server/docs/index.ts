@@ -8,7 +8,7 @@ import type { AnswerPage } from "./pages.ts";
 
 export type { OpenApiSource } from "./document.ts";
 
-/** An endpoint, and the number of requests that it counts as. */
+/** `requests`: how many the endpoint counts as. */
 interface DocsEndpoint extends Endpoint {
   readonly requests: number;
 }

@@ -1,6 +1,5 @@
-// Layout of a page: navigation, search, account, contents. Reading and searching work without script; script adds sign-in, requests
-// and copying (browser/page.js). The contents are a popover, shown next to the page if there is room, so opening and closing need no
-// script.
+// Layout of a page. Reading and searching work without script; script adds sign-in, requests and copying (browser/page.js). The
+// contents are a popover, so opening and closing need no script.
 
 import { escapeHtml, mark } from "#base/html.ts";
 import type { PageFiles } from "./files.ts";
@@ -25,12 +24,10 @@ export interface Frame {
 }
 
 export interface DocsPage {
-  /** Path of the page. */
   readonly path: string;
   readonly title: string;
   /** Trusted markup with the only h1. */
   readonly main: string;
-  /** Search text. */
   readonly query?: string;
 }
 
@@ -44,7 +41,6 @@ const linkHtml = (link: Link, path: string): string => {
 
 const linksHtml = (links: readonly Link[], path: string): string => `<ul>${links.map((link) => linkHtml(link, path)).join("")}</ul>`;
 
-/** Renders a group of the tree: open if it contains the page; the first one by default. */
 const sectionHtml = ({ title, links }: Section, path: string, isOpen: boolean): string =>
   `<details${isOpen ? " open" : ""}><summary>${escapeHtml(title)}</summary>${linksHtml(links, path)}</details>`;
 
@@ -68,7 +64,7 @@ export const onPageHtml = (headings: readonly { readonly level: number; readonly
   return `<nav class="on-page" aria-label="On this page"><h2>On this page</h2><ul>${links.join("")}</ul></nav>`;
 };
 
-/** Account dialog; shown by the script, which alone can use tokens. */
+/** Shown by the script, which alone can use tokens. */
 const accountHtml =
   '<button type="button" class="secondary" id="account" aria-haspopup="dialog" hidden>Sign in</button>' +
   '<dialog id="account-dialog" aria-labelledby="account-title"><h2 id="account-title">Sign in</h2>' +

@@ -16,7 +16,6 @@ interface Environment {
 export interface Heading {
   readonly level: number;
   readonly text: string;
-  /** ID in the page. */
   readonly id: string;
 }
 
@@ -25,7 +24,7 @@ export interface RenderedText {
   readonly headings: readonly Heading[];
 }
 
-/** Converts a heading to a fragment like Git hosts: lower-case letters, digits, hyphens for spaces. */
+/** Like Git hosts: lower-case letters, digits, hyphens for spaces. */
 const slugOf = (text: string): string =>
   text
     .toLowerCase()
@@ -68,7 +67,7 @@ const resolveLinks = (tokens: Token[], environment: Environment): void => {
   }
 };
 
-/** Turns empty header cells into data cells, so that screen readers announce no empty heading. */
+/** Screen readers would announce empty headings. */
 const replaceEmptyHeads = (tokens: readonly Token[]): void => {
   for (const [index, token] of tokens.entries()) {
     const end = tokens[index + 2];

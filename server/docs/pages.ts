@@ -21,7 +21,7 @@ import { addressesHtml } from "./entrance.ts";
 import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
 import { buildSearchIndex, type SearchIndex } from "./search.ts";
 
-/** Idle time after which documents and guides are dropped from memory. */
+/** Drops documents and guides from memory. */
 const idleMs = 2 * 60 * 1000;
 
 interface Library {
@@ -30,7 +30,6 @@ interface Library {
   readonly groups: readonly GuideGroup[];
 }
 
-/** Returns links to a document, its services and operations. */
 const linkOfReference = ({ name, tags }: Reference): Link => ({
   href: referencePath(name),
   text: name,
@@ -41,7 +40,7 @@ const linkOfReference = ({ name, tags }: Reference): Link => ({
   })),
 });
 
-/** Nests pages below their guide: docs/guides/ci-identities/github.md is below docs/guides/ci-identities.md. */
+/** docs/guides/ci-identities/github.md is below docs/guides/ci-identities.md. */
 const linksOfGuides = (guides: readonly Guide[]): Link[] => {
   const isBelow = ({ path }: Guide, above: Guide): boolean => path.startsWith(`${above.path}/`);
   return guides
@@ -98,7 +97,6 @@ const sectionHtml = ({ id, href, title }: MovedSection): string =>
 const movedHtml = (sections: readonly MovedSection[]): string =>
   '<h1>This page has moved</h1><p>Its sections are now on these pages:</p><ul id="moved">' + `${sections.map(sectionHtml).join("")}</ul>`;
 
-/** Renders links to the previous and next pages. */
 const pagerOf = (groups: readonly GuideGroup[], path: string): string => {
   const guides = groups.flatMap((group) => group.guides);
   const at = guides.findIndex((guide) => guide.path === path);

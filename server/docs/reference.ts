@@ -22,7 +22,7 @@ export const restOfDescription = ({ summary, description }: Operation): string =
 const callHtml = ({ verb, path }: Pick<Operation, "verb" | "path">): string =>
   `<span class="verb ${verb.toLowerCase()}">${verb}</span> <code class="path">${escapeHtml(path).replaceAll("/", "/<wbr>")}</code>`;
 
-/** Separates the introduction from the conventions, which are equal in all documents. */
+/** Separates the conventions, which are equal in all documents. */
 const referenceText = (description: string): readonly [string, string] => {
   const [about = "", ...rest] = description.split(/\n\n/);
   return [about, rest.join("\n\n")];
@@ -63,7 +63,6 @@ const typeHtml = (type: string): string => `<code>${escapeHtml(type)}</code>`;
 
 const isFile = ({ schema }: Content): boolean => Object.keys(schema).length === 0;
 
-/** Describes a body without fields. */
 const fileHtml = ({ types }: Content): string => {
   if (types.length === 1)
     return types[0] === "text/html" ? `<p>A page, as ${typeHtml(types[0])}.</p>` : `<p>The bytes of a file, as ${typeHtml(types[0])}.</p>`;

@@ -7,7 +7,6 @@ import type { Reference } from "./document.ts";
 
 type Resolve = Reference["resolve"];
 
-/** Renders a description as markup. */
 export type Describe = (markdown: string) => string;
 
 const alternativesOf = (schema: JsonObject): JsonObject[] =>
@@ -36,7 +35,6 @@ export const typeWords = (resolve: Resolve, given: JsonObject): string => {
 
 const valueText = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** Constraints in words. */
 const bounds: readonly (readonly [key: string, words: string])[] = [
   ["const", "is"],
   ["default", "unless given"],
@@ -64,7 +62,7 @@ const factsHtml = (schema: JsonObject): string => {
   return `${listed}${facts.length > 0 ? `<p class="quiet">${facts.join("; ")}</p>` : ""}`;
 };
 
-/** Returns the nested object: of a list's entries or a map's values. */
+/** Of a list's entries or a map's values. */
 const innerObject = (resolve: Resolve, given: JsonObject): { schema: JsonObject; name: string } => {
   let found = resolve(given);
   for (let depth = 0; depth < 4; depth++) {

@@ -11,7 +11,6 @@ export interface Found {
   readonly title: string;
   /** Guide or operation. */
   readonly where: string;
-  /** Beginning of the text. */
   readonly text: string;
 }
 
@@ -26,13 +25,12 @@ const wordsMax = 8;
 const shownMax = 30;
 const textLength = 160;
 
-/** Cuts a text at a word's end. */
 const beginningOf = (text: string): string => {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= textLength ? line : `${line.slice(0, line.lastIndexOf(" ", textLength) + 1 || textLength).trimEnd()} …`;
 };
 
-/** Splits into words: "GroupsService_ListGroups" and paths match as a whole and by word. */
+/** "GroupsService_ListGroups" and paths match as a whole and by word. */
 const searchWords = (text: string): string[] =>
   text
     .split(/[^\p{L}\p{N}]+/u)

@@ -10,10 +10,9 @@ const choicesOf = (schema: JsonObject): string[] => {
   return Array.isArray(schema.enum) ? schema.enum.filter((value) => typeof value === "string") : [];
 };
 
-/** Returns the preselected value. */
 const presetOf = ({ name }: Parameter, verb: string): string => (name === "validateOnly" && verb !== "GET" ? "true" : "");
 
-/** Shows the default as a placeholder, which is not sent. */
+/** Shown but not sent. */
 const unlessGiven = ({ default: value }: JsonObject): string =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? ` placeholder="${escapeHtml(String(value))}"` : "";
 
@@ -42,7 +41,7 @@ const fieldHtml = ({ resolve }: Reference, verb: string, parameter: Parameter, i
   return `<div class="field"><label for="${id}"><code>${escapeHtml(name)}</code>${required ? " (required)" : ""}</label>${control}${note}</div>`;
 };
 
-/** Returns the initial body: the document's example, or the required and most common fields. */
+/** The document's example, or the required and most common fields. */
 const bodyOf = ({ resolve }: Reference, { body }: Operation): string => {
   if (body?.example !== undefined) return body.example;
   const { schema } = resolve(body?.schema ?? {});

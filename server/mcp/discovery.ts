@@ -70,10 +70,9 @@ export const discoveryDefinitions = (writes: boolean): readonly ToolDefinition[]
     : []),
 ];
 
-/** Splits into words without plurals. */
 const wordsOf = (content: string): string[] => (content.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) => word.replace(/(?:ies|y)$|(?<=[^s])s$/, ""));
 
-/** Scores a tool: words of the name count most, then the first sentence, then the rest. */
+/** Words of the name count most, then the first sentence, then the rest. */
 const scoreOf = ({ definition }: Tool, query: readonly string[]): number => {
   const [first = "", ...rest] = definition.description.split(/(?<=\.) /);
   const parts = [
@@ -110,7 +109,6 @@ export const searchOperations = (tools: readonly Tool[], given: JsonObject): Sea
   };
 };
 
-/** Returns the operation and arguments of a wrapped call. */
 export const namedCall = (given: JsonObject): { readonly operation: string; readonly given: JsonObject } => ({
   operation: text(given, "operation"),
   given: isObject(given.arguments) ? given.arguments : {},

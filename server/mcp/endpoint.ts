@@ -1,7 +1,7 @@
 // MCP over streamable HTTP at /mcp, and the metadata for finding the authorization server (RFC 9728).
 //
 // Host and origin are checked first (DNS rebinding), then the caller and rate limits; only then is the body read. A tool call goes
-// through the request pipeline as its caller. There are no sessions, even for older clients, so none can be hijacked.
+// through the request pipeline as its caller. There are no sessions to hijack.
 
 import type { Caller } from "#authn";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
@@ -19,9 +19,9 @@ import type { ToolAnswer, WriteOptions } from "./tool-answer.ts";
 
 export interface McpEndpointOptions {
   readonly publicUrl: string;
-  /** GANTRY_AUDIENCES: further names of this server. */
+  /** GANTRY_AUDIENCES. */
   readonly audiences: readonly string[];
-  /** GANTRY_CORS_ORIGINS: origins of pages that may call. */
+  /** GANTRY_CORS_ORIGINS. */
   readonly corsOrigins: readonly string[];
   readonly version: string;
   readonly admit: Admit;
@@ -40,7 +40,7 @@ const pathForm = /^\/mcp(?:\/(?!write$)([a-z,]{1,200}))?(\/write)?$/;
 
 const jsonHeaders = { "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** Returns a JSON-RPC error for a message that does not reach the SDK. */
+/** For messages that do not reach the SDK. */
 const protocolError = (status: number, code: number, message: string, id: Json): EndpointAnswer => ({
   status,
   headers: jsonHeaders,
@@ -52,7 +52,7 @@ const isAddressOrLocal = (name: string): boolean => name === "localhost" || name
 
 const hostNameOf = (authority: string): string | undefined => URL.parse(`http://${authority}`)?.hostname;
 
-/** Returns a check that throws PERMISSION_DENIED for requests to another host or from a foreign origin. */
+/** Throws PERMISSION_DENIED for requests to another host or from a foreign origin. */
 const addressGuard = ({ publicUrl, audiences, corsOrigins }: McpEndpointOptions): ((request: EndpointRequest) => void) => {
   const own = new URL(publicUrl);
   const names = new Set([own.hostname, ...furtherNamesOf(audiences)]);
@@ -83,11 +83,11 @@ interface Exchange {
   readonly request: EndpointRequest;
   readonly caller: Caller;
   readonly selection: Selection;
-  /** Fault that ends the exchange with an HTTP status instead of a protocol response. */
+  /** Ends the exchange with an HTTP status instead of a protocol response. */
   failure: Fault | undefined;
 }
 
-/** Returns whether the token is too narrow for the operation, so that the client can request another. */
+/** The client can request a wider token. */
 const isNarrower = ({ capabilities }: Caller, method: MethodFact): boolean =>
   capabilities !== undefined && method.capabilities.some((name) => !capabilities.includes(name));
 
@@ -119,7 +119,6 @@ const insufficientScope = (method: MethodFact, cause: Fault): Fault =>
     headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${method.capabilities.join(" ")}"` },
   });
 
-/** Passes one message to the SDK; returns its response. */
 const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<EndpointAnswer> => {
   const { options, request, selection } = exchange;
   const [{ createMcpHandler }, { newMcpServer }] = await Promise.all([import("@modelcontextprotocol/server"), import("./server.ts")]);
@@ -141,7 +140,6 @@ const exchangeMessage = async (exchange: Exchange, body: JsonObject): Promise<En
   }
 };
 
-/** Reads and answers the request's only message. */
 const answerMessage = async (exchange: Exchange): Promise<EndpointAnswer> => {
   const text = await exchange.request.readText();
   // Only revision 2025-03-26 has batches; one request counts once against the rate limit.
@@ -159,7 +157,7 @@ const answerMessage = async (exchange: Exchange): Promise<EndpointAnswer> => {
 export const openMcp = (options: McpEndpointOptions): ((path: string) => Endpoint | undefined) => {
   const bare = withoutTrailing(options.publicUrl, "/");
   const requireAddress = addressGuard(options);
-  /** Audience of tokens for all paths of /mcp. */
+  /** For all paths of /mcp. */
   const audience = `${bare}${mcpPath}`;
 
   const withChallenge = (path: string, fault: Fault): Fault => {

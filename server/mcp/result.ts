@@ -34,7 +34,6 @@ const sumWithin = <T>(entries: readonly T[], most: number, sizeOf: (entry: T, le
 
 export interface BoundedMessage {
   readonly message: JsonObject;
-  /** Omissions, one sentence each. */
   readonly leftOut: readonly string[];
 }
 
@@ -43,7 +42,7 @@ interface Bounds {
   readonly entriesMax: number;
 }
 
-/** Limits from loose to strict; the first that fits is used. */
+/** From loose to strict; the first that fits is used. */
 const boundSteps: readonly Bounds[] = [
   { textMax: Number.POSITIVE_INFINITY, entriesMax: limits.mcpItemsMax },
   { textMax: 4_000, entriesMax: limits.mcpItemsMax },
@@ -52,17 +51,15 @@ const boundSteps: readonly Bounds[] = [
   { textMax: 120, entriesMax: 3 },
 ];
 
-/** One attempt: notes omissions, and tracks the remaining characters. */
 interface Try extends Bounds {
   readonly note: (sentence: string) => void;
   left: number;
 }
 
-/** Position of a value. */
 interface Place {
-  /** For notes. Uses only the server's own words: user-chosen keys appear as numbers, {0}. */
+  /** Uses only the server's own words: user-chosen keys appear as numbers, {0}. */
   readonly at: string;
-  /** For a map: type of its values. Undefined if the contract names no fields. */
+  /** For a map: type of its values. */
   readonly message: MessageFact | undefined;
   readonly isMap: boolean;
 }
@@ -73,7 +70,7 @@ const placeWithin = ({ at, message, isMap }: Place, key: string, index: number):
   return { at: at === "" ? key : `${at}.${key}`, message: field.message, isMap: field.shape === "map" };
 };
 
-/** Shortens and escapes a value. Stops once it is too long, because a response may have any size. */
+/** Stops once the value is too long, because a response may have any size. */
 const shorten = (value: Json, attempt: Try, place: Place): Json => {
   const { at } = place;
   if (attempt.left < 0) return null;
@@ -103,7 +100,7 @@ const shorten = (value: Json, attempt: Try, place: Place): Json => {
   );
 };
 
-/** Returns only short scalars, for a message that is too large even when shortened. */
+/** For a message that is too large even when shortened. */
 const scalarsOf = (message: JsonObject): JsonObject => {
   const short = Object.entries(message).filter(
     ([key, value]) => key.length <= 100 && (typeof value === "string" ? value.length <= 100 : typeof value !== "object"),

@@ -44,11 +44,10 @@ const shapeSchema = (field: FieldFact, direction: Direction, above: readonly Mes
   return field.shape === "map" ? { type: "object", additionalProperties: value } : value;
 };
 
-/** Describes constraints that only the server checks. */
+/** Constraints that only the server checks. */
 const hintOf = ({ pattern, example, kind }: FieldFact): string =>
   [...(kind === "string" && pattern !== undefined ? [`Form: ${pattern}`] : []), ...(example === "" ? [] : [`Example: ${example}`])].join(". ");
 
-/** Descriptions that differ for tools. */
 const ownTexts: Readonly<Record<string, string>> = {
   page_size: `Entries per page: ${limits.mcpItemsMax} when absent, and at most.`,
   page_token: "nextPageToken of the page before; absent for the first page.",
@@ -68,7 +67,7 @@ const messageSchema = (message: MessageFact, direction: Direction, above: readon
   return { type: "object", properties: Object.fromEntries(fields.map((field) => [field.json, fieldSchema(message, field, direction, within)])) };
 };
 
-/** Returns the required arguments: by the contract, and those in every path. */
+/** Required by the contract, or part of every path. */
 const requiredOf = ({ input, http }: MethodFact): string[] => {
   const inEveryPath = (name: string): boolean =>
     http.length > 0 && http.every(({ template }) => [".", "=", "}"].some((end) => template.includes(`{${name}${end}`)));

@@ -22,7 +22,7 @@ const hasField = ({ fields }: MessageFact, wanted: (field: FieldFact) => boolean
     (field) => wanted(field) || (field.message !== undefined && !above.includes(field.message) && hasField(field.message, wanted, [...above, field.message])),
   );
 
-/** Returns whether the operation creates and returns a secret, or stores one. */
+/** Creates and returns a secret, or stores one. */
 const handlesSecret = ({ writes, input, output }: MethodFact): boolean =>
   writes && (hasField(output, ({ shownOnce }) => shownOnce) || hasField(input, ({ inputOnly, redacted, kind }) => inputOnly && redacted && kind === "string"));
 
@@ -34,10 +34,8 @@ const handlesSecret = ({ writes, input, output }: MethodFact): boolean =>
 export const isToolOperation = (method: MethodFact): boolean =>
   !method.distribution && !method.givesFile && !method.credentials && !method.personal && method.http.length > 0 && !handlesSecret(method);
 
-/** Returns the names of all toolsets, sorted. */
 const toolsetNames = (): ReadonlySet<string> => new Set(methods.filter(isToolOperation).map(commandDomainOf).sort());
 
-/** Selects every toolset. */
 const everyToolset = "all";
 
 /** Parses a comma-separated list of toolsets; without one, all are searchable. Throws INVALID_ARGUMENT for an unknown name. */

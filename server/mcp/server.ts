@@ -52,7 +52,6 @@ const reads: WriteOptions = { validateOnly: false, idempotencyKey: undefined };
 /** A key must fit into a header on every path. */
 const isHeaderText = (key: string): boolean => /^[!-~]+$/.test(key) && key.length <= limits.idempotencyKeyLengthMax;
 
-/** Separates the write options from the message's fields. */
 const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): { readonly options: WriteOptions | Refusal; readonly rest: JsonObject } => {
   if (typeof (validateOnly ?? false) !== "boolean")
     return { options: invalidArguments([{ field: "validateOnly", description: "must be true or false" }]), rest };
@@ -63,7 +62,7 @@ const writeOptionsOf = ({ validateOnly, idempotencyKey, ...rest }: JsonObject): 
   return { options: invalidArguments([{ field: "idempotencyKey", description }]), rest };
 };
 
-/** Calls a tool; repeats the request with fewer entries if the page has too many bytes. */
+/** Repeats the request with fewer entries if the page has too many bytes. */
 const callTool = async (tool: Tool, given: JsonObject, call: CallTool): Promise<CallToolResult> => {
   const { method } = tool;
   const { options, rest } = method.writes ? writeOptionsOf(given) : { options: reads, rest: given };

@@ -32,7 +32,6 @@ const annotationsOf = ({ writes, rpc }: MethodFact): Omit<ToolDefinition["annota
   openWorldHint: reachesOut.test(rpc),
 });
 
-/** Arguments of tools that write, in addition to the message's fields. */
 const writeArguments = {
   validateOnly: { type: "boolean", description: "true: validates the request and returns its result without changing anything." },
   idempotencyKey: {

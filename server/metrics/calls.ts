@@ -16,7 +16,7 @@ export interface FinishedCall {
   readonly quota: string;
   /** The caller decides how long it stays open, so its duration is meaningless. */
   readonly isStream: boolean;
-  /** Sizes of both bodies. */
+  /** Of both bodies. */
   readonly receivedBytes: number;
   readonly sentBytes: number;
   /** From the headers to the start of the response. */

@@ -1,8 +1,8 @@
 // All metrics, with help and label values. Tests compare docs/operate/metrics.md, the dashboard and the alert rules of
 // deploy/monitoring.
 //
-// Prometheus naming: base units at the end, `_total` for counters. No label has a UID, an address or a tenant's name: a series lives
-// as long as the process, and readers of metrics may lack access to rows.
+// No label has a UID, an address or a tenant's name: a series lives as long as the process, and readers of metrics may lack access
+// to rows.
 
 import { logLevels } from "#base/log-events.ts";
 
@@ -407,7 +407,6 @@ export type CounterName = NamesOf<"counter">;
 export type GaugeName = NamesOf<"gauge">;
 export type HistogramName = NamesOf<"histogram">;
 
-/** Labels of a metric with their allowed values. */
 export type LabelsOf<N extends MetricName> = {
   readonly [L in keyof (typeof declared)[N]["labels"]]: (typeof declared)[N]["labels"][L] extends readonly (infer Value)[] ? Value : string;
 };

@@ -6,7 +6,6 @@ import type { Metrics } from "./registry.ts";
 
 const names = Object.keys(logEvents) as readonly LogEventName[];
 
-/** Returns a log that counts its events. */
 export const countLog = (metrics: Metrics, log: Log): Log => {
   // A series that starts with its first event hides that event from rate().
   for (const event of names) metrics.count("gantry_log_events_total", { event, level: logEventOf(event).level }, 0);

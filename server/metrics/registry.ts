@@ -6,7 +6,6 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type CounterName, type Declared, declared, type GaugeName, type HistogramName, type LabelsOf, type MetricName } from "./declared.ts";
 
-/** One series of a metric. */
 export interface Sample<N extends MetricName> {
   readonly labels: LabelsOf<N>;
   readonly value: number;
@@ -14,7 +13,6 @@ export interface Sample<N extends MetricName> {
 
 type Reader<N extends MetricName> = () => readonly Sample<N>[] | Promise<readonly Sample<N>[]>;
 
-/** Interface for parts of a server. */
 export interface Metrics {
   count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void;
   /** @param value in the unit of the metric's name */
@@ -42,11 +40,10 @@ export interface OpenMetrics extends Metrics {
 /** All series of a process in the library's format. */
 export type MetricsDocument = readonly object[];
 
-/** Labels of any metric. */
 type Labels = Readonly<Record<string, unknown>>;
 
 interface Held {
-  /** Allowed values by label; an open one collects names up to the limit. */
+  /** An open label collects names up to the limit. */
   readonly known: readonly { readonly label: string; readonly values: Set<string>; readonly isOpen: boolean }[];
   readonly add: (labels: Record<string, string>, value: number) => void;
 }
@@ -54,7 +51,7 @@ interface Held {
 /** Replaces values beyond the limit of a label. */
 export const otherValue = "other";
 
-/** Returns all combinations of closed labels; none if one is open. */
+/** None if a label is open. */
 const combinationsOf = (labels: Declared["labels"]): Record<string, string>[] => {
   let all: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {
@@ -92,14 +89,12 @@ export const metricsDocumentOf = <N extends CounterName | GaugeName>(samples: re
     return { name, help, type: kind, aggregator: combinationOf(declared[name]), values: own.map(({ labels, value }) => ({ labels, value })) };
   });
 
-/** Opens a registry with every declared metric. */
 export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenMetrics> => {
   // Loaded on demand: a tenth of all modules of a server.
   const { Counter, Gauge, Histogram, Registry } = await import("@prometheus-io/client");
   const registry = new Registry();
   const readers = new Map<string, Reader<MetricName>[]>();
 
-  /** Reads the samples of a metric from all its readers; undefined on failure. */
   const readSamples = async (name: string): Promise<readonly Sample<MetricName>[] | undefined> => {
     try {
       const reads = (readers.get(name) ?? []).map(async (read) => read());
@@ -112,7 +107,6 @@ export const openMetrics = async ({ log }: { readonly log: Log }): Promise<OpenM
 
   const held = new Map<string, Held>();
 
-  /** Replaces label values beyond the limit with "other". */
   const bounded = (name: string, labels: Labels): Record<string, string> => {
     const texts: Record<string, string> = {};
     for (const { label, values, isOpen } of held.get(name)?.known ?? []) {

@@ -1,9 +1,8 @@
-// Assigns positions to new events, the total order of all events. One server at a time does this, in one transaction.
+// Assigns positions to new events, on one server at a time, in one transaction.
 //
-// Events keep the order of their rows, which for one subject is that of its changes, because each change waits for the previous
-// one's lock. Positions have no gaps and never appear out of order, which lists, replays and the audit log rely on. The cost per
-// event does not depend on its receivers: the transaction only notes that it is to be enqueued, and deliveries and audit entries
-// follow independently.
+// For one subject, events have the order of its changes, because each change waits for the previous one's lock. Positions have no
+// gaps and never appear out of order, which lists, replays and the audit log rely on. The cost does not depend on the receivers: the
+// transaction only notes the event, and deliveries and audit entries follow independently.
 
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";

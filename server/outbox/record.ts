@@ -8,7 +8,6 @@ import { insertEvent, type NewEvent, sendEvent, type Write } from "#store";
 /** One of several audit log locations of an event. */
 export interface LoggedAt {
   readonly path: string;
-  /** Role bindings of that organization. */
   readonly bindings: readonly string[];
   /** Whether that organization sees only the actor's UID, without claims and address. */
   readonly uidAlone: boolean;
@@ -40,7 +39,6 @@ export interface OutboxEvent {
   readonly extensions: Readonly<Record<string, string>>;
   /** The actor, {subject, act}; undefined if unauthenticated. */
   readonly actor: JsonObject | undefined;
-  /** Full name of the message in `body`. */
   readonly bodyType: string;
   readonly body: JsonObject;
   readonly requestId: string;
@@ -56,7 +54,6 @@ export interface OnlyRecipient {
   readonly eventId: string;
 }
 
-/** Content of the column audit_context. */
 const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources = [], loggedAt = [] }: AuditContext): JsonObject => ({
   ...(actor ? { actor } : {}),
   operation,
@@ -87,7 +84,6 @@ const newEvent = (event: OutboxEvent, recipient: OnlyRecipient | undefined): New
   };
 };
 
-/** Writes the event. */
 export const record = (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): Promise<void> => insertEvent(rows, newEvent(event, recipient));
 
 /** Writes the last event of a complete change without waiting; the commit waits for it. */

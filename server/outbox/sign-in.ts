@@ -12,17 +12,15 @@ import { type LoggedAt, record } from "./record.ts";
 export interface SignIn {
   /** Identity that the token acts as. */
   readonly identity: string;
-  /** Caller that created the token, if it is not the identity. */
+  /** If it is not the identity. */
   readonly caller?: string;
   /** Claims of the presented token: iss, sub, aud, email. */
   readonly act: Readonly<Record<string, string>> | undefined;
   /** OAuth client of an authorization code: the URL of its document. */
   readonly client?: string | undefined;
-  /** Session with the permissions of the provider's groups. */
   readonly session?: string | undefined;
   /** Identity provider; absent for a token exchange. */
   readonly identityProvider?: string;
-  /** Full name of the operation, or a path or command. */
   readonly operation: string;
   readonly requestSource: RequestSource;
   readonly time: string;
@@ -30,7 +28,7 @@ export interface SignIn {
 
 export const signedInType = "dev.gantry.auth.signed_in.v1";
 
-/** Returns the log locations, with what each may see. `publicUrl` is every token's audience and identifies no organization. */
+/** `publicUrl` is every token's audience and identifies no organization. */
 const findPlaces = async (rows: Write, publicUrl: string, { identity, act, session, identityProvider, time }: SignIn): Promise<LoggedAt[]> => {
   const { iss = "", aud = "" } = act ?? {};
   const own = ownAudiences(publicUrl);

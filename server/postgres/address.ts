@@ -3,7 +3,6 @@
 import { port } from "./data-directory.ts";
 
 export interface ServerAddress {
-  /** Directory of the socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;

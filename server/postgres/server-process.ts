@@ -14,13 +14,12 @@ import { isAlive } from "./postmaster-file.ts";
 import { startFailure } from "./start-failure.ts";
 import type { Tuning } from "./tuning.ts";
 
-/** Timeout of each stop signal: SIGINT, SIGQUIT, SIGKILL. */
+/** For each of SIGINT, SIGQUIT, SIGKILL. */
 const stopStepMs = 10_000;
 
-/** Poll interval. */
 export const pollMs = 5;
 
-/** Excludes our environment, in which PG* variables would change the server. */
+/** PG* variables would change the server. */
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
 
 const serverSettings = (socketDirectory: string, durable: boolean, tuning: Tuning): string[] => {
@@ -61,7 +60,7 @@ const userOptions = ({ runAs }: DataDirectory) => (runAs ? { uid: runAs.uid, gid
 /** pg_hba.conf: only over the socket, in a directory private to its user. */
 const accessRules = `local all ${ownerRole} trust\nlocal all ${serverRole} trust\n`;
 
-/** Adds the serving role to the rules of an older data directory. Other rules stay. */
+/** Older data directories lack the serving role. Other rules stay. */
 const completeAccessRules = async ({ directory }: DataDirectory): Promise<void> => {
   const file = join(directory, "pg_hba.conf");
   const present = await readFile(file, "utf8");
@@ -125,7 +124,6 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Resolves at the end of the process. */
   readonly ended: Promise<void>;
   hasEnded(): boolean;
   /** Returns its last error message. */

@@ -1,11 +1,9 @@
-// Garbage collection, concurrent with pushes. One server at a time walks through everything, in batches; the next one continues.
+// Garbage collection, concurrent with pushes. One server at a time walks through everything, in batches.
 //
 // Only the database decides what is needed, and each row is checked again under its lock. A blob leaves a repo if no manifest needs
-// it and its lease has expired; content is removed if no repo has it; bytes are removed if no row names them. Rows are hidden or
-// deleted before their bytes, so that a crash never leaves a row without bytes. A failure ends the walk: nothing is concluded from
-// an incomplete list.
-//
-// Full walks are rare. Expired data and leftovers of crashes are collected within an hour.
+// it and its lease has expired. Content is removed if no repo has it, and bytes if no row names them. Rows are hidden or deleted
+// before their bytes, so that a crash never leaves a row without bytes. A failure ends the walk: nothing is concluded from an
+// incomplete list. Expired data and leftovers of crashes are collected within an hour.
 
 import type { BlobPlace, StoredContent } from "#blobs";
 import { limits } from "#base/limits.ts";
@@ -117,15 +115,14 @@ async function* removeCollected(parts: CollectionParts): AsyncGenerator<void> {
 }
 
 /**
- * Returns whether unnamed content can be removed. Unfinished uploads soon can. Completed content may be known to a newer copy of the
- * database, so it stays for a week, unless servers have been collecting ever since it was written.
+ * Unfinished uploads expire soon. Completed content may be known to a newer copy of the database, so it stays for a week, unless
+ * servers have been collecting ever since it was written.
  */
 const isOld = ({ completed, changedAtMs }: StoredContent, nowMs: number, sinceMs: number): boolean => {
   if (changedAtMs > nowMs - limits.unnamedKeptMs) return false;
   return !completed || changedAtMs >= sinceMs || changedAtMs <= nowMs - limits.completedKeptMs;
 };
 
-/** Yields pages of stored content that no row names, is old enough, and was changed after `afterMs`. */
 async function* findUnnamed({ store, blobs, clock }: CollectionParts, afterMs: number): AsyncGenerator<readonly StoredContent[]> {
   const sinceMs = (await findLeftoverSince(store.read)) ?? Infinity;
   const nowMs = clock();
@@ -145,7 +142,7 @@ async function* findUnnamed({ store, blobs, clock }: CollectionParts, afterMs: n
   yield await unnamedOf(page);
 }
 
-/** Removes leftovers of crashed servers, and content unknown to an older copy of the database. */
+/** Leftovers of crashes, and content unknown to an older copy of the database. */
 async function* collectUnnamed(parts: CollectionParts, afterMs: number, summary: CollectionSummary): AsyncGenerator<void> {
   const { store, blobs, clock, log } = parts;
   for await (const page of findUnnamed(parts, afterMs)) {
@@ -171,7 +168,6 @@ export async function* collect(parts: CollectionParts, summary = emptyCollection
   yield* collectUnnamed(parts, -Infinity, summary);
 }
 
-/** Removes expired data, and leftovers since the previous walk. */
 async function* collectLeftovers(parts: CollectionParts): AsyncGenerator<void> {
   const summary = emptyCollection();
   yield* collectUploads(parts, summary);
@@ -213,7 +209,7 @@ export const collectNow = async (parts: CollectionParts): Promise<CollectionSumm
   return summary;
 };
 
-/** Returns the walk that is due, for this server only; undefined if none is. */
+/** The walk that is due, for this server only. */
 const takeWalk = async (parts: CollectionParts): Promise<AsyncGenerator<void> | undefined> => {
   const { store, clock } = parts;
   const nowMs = clock();

@@ -39,7 +39,6 @@ const descriptorOf = (value: Json | undefined): Descriptor | undefined => {
 /** References of a manifest. */
 export interface ManifestParts {
   readonly mediaType: string;
-  /** Manifests listed by an index. */
   readonly children: readonly Descriptor[];
   readonly blobs: readonly Descriptor[];
 }

@@ -47,7 +47,7 @@ interface PlannedManifest extends ManifestParts {
   readonly type: string;
 }
 
-/** Plans everything below a descriptor, children first. Throws a Fault if something is missing. */
+/** Children first. Throws a Fault if something is missing. */
 const planOf = async (folder: string, { digest, mediaType }: Descriptor, planned: Map<string, PlannedManifest>): Promise<void> => {
   if (planned.has(digest)) return;
   const content = await readLayoutManifest(folder, digest);
@@ -146,7 +146,6 @@ export const importLayout = async ({ call, folder, repo, progress }: LayoutWork)
   return { manifests, blobs, refused };
 };
 
-/** Lists all tags of the repo. */
 const tagsOf = async (call: RegistryCall, repo: string): Promise<string[]> => {
   const tags: string[] = [];
   for (let last = ""; ; ) {

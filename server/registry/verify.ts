@@ -12,7 +12,7 @@ export interface BlobVerdict {
   readonly kind: "blob" | "manifest";
   /** In a few words: "is not there". */
   readonly problem: string;
-  /** UIDs of some repos that have it. */
+  /** Some repos that have it. */
   readonly repos: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface VerificationSummary {
 }
 
 export interface Verification {
-  /** Hide broken blobs, so that the next push uploads them again, and show intact ones again. */
+  /** The next push uploads hidden blobs again; intact ones are shown again. */
   readonly hidesBroken: boolean;
   readonly report: (verdict: BlobVerdict) => void;
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
@@ -34,7 +34,6 @@ export interface Verification {
 
 const reposShown = 10;
 
-/** Returns a content's problem; undefined if it matches the database. */
 const problemOf = async (
   { blobs }: CollectionParts,
   { sha256, sha512, sizeBytes, key }: StoredBlob,

@@ -42,7 +42,7 @@ const errorOf = (fault: Fault): string => {
   return oauthServerErrorOf(fault.code) ?? (fault.code === "INVALID_ARGUMENT" ? "invalid_request" : "access_denied");
 };
 
-/** Returns the redirect URI with the response and its issuer (RFC 9207). */
+/** Includes the issuer (RFC 9207). */
 const answerAddress = (
   { publicUrl }: Pick<SignInSettings, "publicUrl">,
   { redirectUri, state }: Pick<CodeCompletion, "redirectUri" | "state">,

@@ -3,9 +3,8 @@
 //   GET    shows the request, sealed into the form, with a cookie
 //   POST   the answer, with the page's proof: redirects to the identity provider or back to the client
 //
-// Anyone can be a client. Nothing redirects to a client before the user has answered, or this server would be an open redirector
-// (RFC 9700 §4.11.2). Exceptions: own pages, listed clients and loopback addresses. An unknown client or redirect URI gets an error
-// page (§4.1.2.1).
+// Anyone can be a client, so nothing redirects to one before the user has answered (open redirectors, RFC 9700 §4.11.2). Exceptions
+// are own pages, listed clients and loopback addresses.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid } from "#base/fault.ts";
@@ -29,23 +28,22 @@ import { audienceOfResource } from "./resources.ts";
 export const authorizePath = "/oauth/authorize";
 
 const sealPurpose = "authorization request";
-/** The form's proof already covers the sealed text and the browser's cookie (confirm.ts). */
+/** The form's proof covers the sealed text and the cookie (confirm.ts). */
 const boundToNothing: Binding = [];
 
-/** A client's request: read once, then carried by the form, sealed. */
+/** Carried by the form, sealed. */
 interface AuthorizationQuestion {
   readonly completion: CodeCompletion;
-  /** UID of an identity provider, or name of a verified organization; "" if the user chooses. */
+  /** UID of a provider, or a verified organization's name; "" if the user chooses. */
   readonly idp: string;
 }
 
 interface SealedQuestion extends AuthorizationQuestion {
   readonly client: Pick<Client, "kind" | "name" | "host">;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
-/** RFC 6749 §4.1.2.1: an error shown to the user only, without a redirect. */
+/** RFC 6749 §4.1.2.1: an error without a redirect. */
 const cannotBegin = (dependencies: SignInDependencies, fault: Fault): EndpointAnswer =>
   refusalPage(fault, dependencies.statusOf(fault), "This sign-in cannot begin", [
     sentenceOf(fault.message),
@@ -101,7 +99,7 @@ const readQuestion = (dependencies: SignInDependencies, { id }: Client, addresse
   };
 };
 
-/** Redirects an error to the client if that is safe; otherwise shows it to the user, with a link back. */
+/** Redirects to the client only if that is safe. */
 const refuseRequest = (dependencies: SignInDependencies, client: Client, addressed: Addressed, fault: Fault): EndpointAnswer => {
   const back = errorAddress(dependencies, addressed, fault);
   const url = new URL(addressed.redirectUri);
@@ -160,7 +158,7 @@ const consentPage = (
 const beginCodeSignIn = (dependencies: SignInDependencies, request: EndpointRequest, provider: string, completion: CodeCompletion): Promise<EndpointAnswer> =>
   beginSignIn(dependencies, { provider, completion, invite: "", identity: "", skipRegistration: false }, request);
 
-/** Redirects this server's own pages to the provider without asking for consent, once the provider is known. */
+/** Asks for no consent. */
 const beginOwn = async (dependencies: SignInDependencies, request: EndpointRequest, { completion, idp }: AuthorizationQuestion): Promise<EndpointAnswer> => {
   const question = await openProviderQuestion(dependencies, idp);
   if (!question) {
@@ -194,7 +192,6 @@ export const showAuthorizeQuestion = async (dependencies: SignInDependencies, re
   }
 };
 
-/** Returns whether the client still matches what the page showed. */
 const unchangedClient = async (dependencies: SignInDependencies, { origin }: EndpointRequest, { completion, client }: SealedQuestion): Promise<boolean> => {
   try {
     const now = await findClient(dependencies, completion.client, origin.address);

@@ -4,9 +4,8 @@
 //   /oauth/callback/<uid>  the provider's response     endSignIn          deletes the row, signs the user in
 //   /oauth/invite          the answer to an invite     endInvitedSignIn
 //
-// The response is bound to the browser (cookie), the request (state, nonce, PKCE) and the provider. Each provider has its own
-// callback URL, the only place where the row is valid (RFC 9700 §2.1, §4.4.2). So a provider that redirects the browser to another
-// one gets no code.
+// The response is bound to the browser (cookie), the request (state, nonce, PKCE) and the provider. The row is valid only at the
+// provider's own callback URL (RFC 9700 §2.1, §4.4.2), so a provider that redirects the browser to another one gets no code.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
@@ -45,10 +44,10 @@ import { openSession } from "./sessions.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 export interface SignInRequest {
-  /** A provider's UID, or a verified organization's name. */
+  /** UID, or a verified organization's name. */
   readonly provider: string;
   readonly completion: Completion;
-  /** Code of an invite to accept; "" for none. */
+  /** Code; "" for none. */
   readonly invite: string;
   /** Assumable identity to act as; "" for the user. */
   readonly identity: string;
@@ -61,7 +60,7 @@ interface PendingSignIn extends Omit<SignInRequest, "provider"> {
 }
 
 const sealPurpose = "sign in";
-/** Binds the sealed content to its row, so that no other sign-in or provider can open it. */
+/** No other sign-in or provider can open the content. */
 const signInBinding = ({ stateHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "identityProviderUid">): Binding => [stateHash, identityProviderUid];
 
 /** Path where a sign-in begins, and its operation in the audit log. */
@@ -166,7 +165,7 @@ export const beginSignIn = async (
   }
 };
 
-/** Deletes and returns the sign-in that this browser started at this provider. Of concurrent callbacks, one continues. */
+/** Of concurrent callbacks, one continues. */
 const takePendingSignIn = async (
   { store, vault, clock }: SignInDependencies,
   identityProviderUid: string,
@@ -185,7 +184,7 @@ const takePendingSignIn = async (
 const signInContext = (rows: Write, { kernel }: SignInDependencies, { requestId, origin }: RequestSource): ChangeContext =>
   changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
 
-/** Returns the user's claims as far as the invite's organization may trust them. */
+/** Claims as far as the invite's organization may trust them. */
 const upstreamForInvite = async (rows: Write, provider: Provider, { upstream }: UpstreamUser, code: string): Promise<Upstream> => {
   const group = await findInviteGroup(rows, code);
   // Another organization's owner controls that provider and could make it assert any email address.
@@ -219,7 +218,7 @@ const registerUpstreamUser = async (
   return { ...(await registerThroughProvider(context, upstream, { ...provider, isProvisioned })), isProvisioned };
 };
 
-/** Signs the user in, registering them if necessary, with a session that carries the permissions of the provider's groups. */
+/** The session carries the permissions of the provider's groups. */
 const signInUpstreamUser = async (
   dependencies: SignInDependencies,
   provider: Provider,
@@ -264,7 +263,6 @@ export const refuseSharedCallback = async (dependencies: SignInDependencies): Pr
   ]);
 };
 
-/** Registers the user if necessary and completes the sign-in. `accepted` is the accepted invite. */
 const finishSignIn = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,

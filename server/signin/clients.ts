@@ -51,16 +51,13 @@ const hostWithoutDot = ({ hostname }: URL): string => withoutTrailing(hostname, 
 /** A port serves both TLS and plain HTTP, so 80 and 443 count as one. */
 const hostAndPortOf = (url: URL): string => `${hostWithoutDot(url)}:${url.port.replace(/^(?:80|443)$/, "")}`;
 
-/**
- * Returns whether this server serves the address. Further host names count with any port, the public URL's host only with its own: on
- * a developer's machine another port is another program's.
- */
+/** Further host names count with any port, the public URL's host only with its own: on a developer's machine another port is another program's. */
 const isOwnAddress = ({ publicUrl, audiences }: SignInSettings, address: string): boolean => {
   const url = URL.parse(address);
   return url !== null && (hostAndPortOf(url) === hostAndPortOf(new URL(publicUrl)) || furtherNamesOf(audiences).has(hostWithoutDot(url)));
 };
 
-/** Finds a client by its ID. Throws INVALID_ARGUMENT if it is unknown, and RESOURCE_EXHAUSTED. */
+/** Finds a client by its ID. Throws INVALID_ARGUMENT if it is unknown, RESOURCE_EXHAUSTED beyond the rate limit. */
 export const findClient = async (settings: SignInSettings, id: string, address: string): Promise<Client> => {
   const own = urlOfPath(settings, docsPath);
   if (id === own) return { kind: "own", id, name: "", host: "", redirectUris: [urlOfPath(settings, docsRedirectPath)] };

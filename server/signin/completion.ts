@@ -37,7 +37,6 @@ export interface HeadlessCompletion {
 /** Sends an authorization code to the client's redirect URI (RFC 6749 §4.1). */
 export interface CodeCompletion {
   readonly kind: "code";
-  /** The client's ID (clients.ts). */
   readonly client: string;
   readonly redirectUri: string;
   /** "" if absent. */
@@ -59,16 +58,16 @@ export interface SignedIn {
   /** UID of the user, or of the assumed identity. */
   readonly uid: string;
   readonly identityProviderUid: string;
-  /** Session with the permissions of the provider's groups (sessions.ts); undefined if there are none. */
+  /** Undefined without permissions from groups (sessions.ts). */
   readonly session: string | undefined;
   /** Only users without permissions from groups get refresh tokens. */
   readonly mayRefresh: boolean;
   /** Claims of the provider's token: iss, sub, aud, and a verified email address. */
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
-  /** Name from the provider; show it only next to something that the user cannot forge (person.ts). */
+  /** Untrusted: show it only next to something that the user cannot forge (person.ts). */
   readonly name: string | undefined;
-  /** Milliseconds since 1970: the latest expiry of any token of this sign-in. */
+  /** Latest expiry of any token of this sign-in. */
   readonly untilMs: number;
   readonly requestSource: RequestSource;
 }

@@ -29,13 +29,13 @@ const cookieName = (site: Site, kind: ConfirmCookie): string => `${isSecure(site
 const sealPurpose = "confirm cookie";
 const boundToNothing: Binding = [];
 
-/** Returns the expiry of a cookie value in milliseconds since 1970; undefined if this server did not seal it. */
+/** Undefined if this server did not seal the value. */
 const endOfCookie = ({ vault }: Site, value: string): number | undefined => {
   const opened = value.length > 512 ? undefined : vault.open(sealPurpose, value, boundToNothing);
   return opened === undefined ? undefined : Number.parseInt(opened, 10);
 };
 
-/** The cookie counts only if this server sealed it, no other has its name, and it is valid for `leftMs` more. */
+/** Counts only if sealed by this server, unique by name, and valid for `leftMs` more. */
 const readCookie = (site: Site, { headers }: EndpointRequest, kind: ConfirmCookie, leftMs = 0): string | undefined => {
   const start = `${cookieName(site, kind)}=`;
   const values = (headers.cookie ?? "")
@@ -47,7 +47,7 @@ const readCookie = (site: Site, { headers }: EndpointRequest, kind: ConfirmCooki
   return endMs !== undefined && endMs > site.clock() + leftMs ? value : undefined;
 };
 
-/** Reuses a cookie that outlives a device code, so that a user can have two pages open. */
+/** Reused, so that a user can have two pages open. */
 const renewCookie = (site: Site, request: EndpointRequest, kind: ConfirmCookie): string =>
   readCookie(site, request, kind, limits.deviceCodeLifetimeMs) ??
   site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`, boundToNothing);
@@ -63,7 +63,7 @@ export const isOurBrowser = (site: Site, request: EndpointRequest, kind: Confirm
 
 const proofOf = (cookie: string, subject: string): string => createHash("sha256").update(`${cookie} ${subject}`).digest("base64url");
 
-/** Returns the form's `proof` and its cookie. `subject` is everything that the user confirms. */
+/** `subject` is everything that the user confirms. */
 const makeProof = (site: Site, request: EndpointRequest, subject: string, kind: ConfirmCookie): { readonly proof: string; readonly cookie: string } => {
   const value = renewCookie(site, request, kind);
   return { proof: proofOf(value, subject), cookie: setCookie(site, kind, value) };
@@ -91,11 +91,11 @@ export interface ConfirmationQuestion {
   readonly status: number;
   readonly paragraphs: readonly string[];
   readonly grants: readonly string[];
-  /** The code that the program also shows. */
+  /** The program shows it too. */
   readonly code: string;
   readonly path: string;
   readonly hidden: readonly (readonly [name: string, value: string])[];
-  /** The choice of an identity provider; undefined if it is already known. */
+  /** Undefined if the provider is already known. */
   readonly provider: ProviderQuestion | undefined;
 }
 

@@ -1,12 +1,11 @@
-// Pages on which a user types and confirms a device code (RFC 8628 §3.3). They must prevent a user from confirming an attacker's
-// code (§5.4): nothing proceeds automatically, the page shows who requests what, and refusing is as easy as confirming.
+// Pages on which a user types and confirms a device code (RFC 8628 §3.3). They must keep a user from confirming an attacker's code
+// (§5.4): nothing proceeds automatically, and refusing is as easy as confirming.
 //
 //   GET   the form, with the code of the URL filled in, not looked up    sets a cookie
 //   POST  the typed code: shows who requests what                       requires that cookie
 //   POST  the answer: redirects to the provider, or ends the code       requires the page's proof
 //
-// Against guessing, a code is looked up only for a browser with the cookie, and each address has a limit of wrong codes per minute
-// (user-code.ts).
+// Against guessing, each address has a limit of wrong codes per minute (user-code.ts).
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
@@ -46,7 +45,7 @@ const elapsedText = (milliseconds: number): string => {
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
-/** Says when and from where a code was requested. An address other than this browser's is a warning sign. */
+/** An address other than this browser's is a warning sign. */
 const requesterText = ({ address, createTimeMs }: OpenCode, own: string, nowMs: number): string => {
   const time = `${new Date(createTimeMs).toISOString().slice(11, 16)} UTC, ${elapsedText(nowMs - createTimeMs)}`;
   if (address === "") return `The request came at ${time}.`;
@@ -76,7 +75,6 @@ const deviceConfirmationPage = (
   });
 };
 
-/** Shows the page again, with the waiting time, if this address has typed too many wrong codes. */
 const withGuessLimitPage = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,

@@ -42,11 +42,11 @@ export const devicePath = "/oauth/device";
 /** A terminal's request, stored as JSON. */
 export interface DeviceRequest {
   readonly requestedToken: RequestedToken;
-  /** UID of an identity provider, or name of a verified organization; "" if the user chooses. */
+  /** UID of a provider, or a verified organization's name; "" if the user chooses. */
   readonly idp: string;
-  /** Whether a refresh token is requested. */
+  /** Request a refresh token. */
   readonly refresh: boolean;
-  /** Whether an OpenID Connect ID token is requested. */
+  /** Request an OpenID Connect ID token. */
   readonly identify: boolean;
 }
 
@@ -56,7 +56,6 @@ export interface OpenCode {
   readonly request: DeviceRequest;
   /** Client address of the request; "" if the row lacks it. */
   readonly address: string;
-  /** Milliseconds since 1970. */
   readonly createTimeMs: number;
 }
 

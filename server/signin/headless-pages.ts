@@ -14,9 +14,9 @@ const parameterNames = ["headless_code", "idp_id", "audience", "scope", "cap", "
 
 export interface HeadlessRequest {
   readonly requestedToken: RequestedToken;
-  /** A provider's UID, or a verified organization's name. */
+  /** UID, or a verified organization's name. */
   readonly provider: string;
-  /** Code of an invite to accept; "" for none. */
+  /** Code; "" for none. */
   readonly invite: string;
   /** Assumable identity to act as; "" for the user. */
   readonly identity: string;

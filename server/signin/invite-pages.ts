@@ -24,7 +24,6 @@ export const invitePath = "/oauth/invite";
 
 const purpose = "invite question";
 
-/** A sign-in that waits for its user's answer. */
 export interface WaitingSignIn {
   readonly pending: {
     readonly authorizationRequest: SentRequest;
@@ -36,7 +35,6 @@ export interface WaitingSignIn {
   readonly upstreamUser: UpstreamUser;
 }
 
-/** An accepted invite, with the offer that the page showed. */
 export interface AcceptedInvite {
   readonly code: string;
   readonly offer: InviteOffer;
@@ -63,7 +61,7 @@ const disclosureHtml = ({ email, issuer }: UpstreamUser["upstream"]): string => 
   return `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join("")}</ul>`;
 };
 
-/** `isVisible`: the organization already sees the user, as a member or through its own identity provider. */
+/** `isVisible`: the organization already sees the user. */
 const questionForm = ({ offer, waiting }: Question, isVisible: boolean): string => {
   const { upstream } = waiting.upstreamUser;
   const { issuer, subject, email, name } = upstream;

@@ -1,5 +1,5 @@
 // Page before tokens go to a program on the user's computer (RFC 8252 §7.3). A link can start such a sign-in, and any program can
-// listen on the port. So the page names port, account and organization, and no token exists until the user continues.
+// listen on the port. So no token exists until the user continues.
 //
 //   end of the sign-in  the question                                       a row, for two minutes
 //   POST                Continue: the tokens; Cancel: error, status 403    deletes the row, so it counts once

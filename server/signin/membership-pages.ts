@@ -27,7 +27,7 @@ import { isProgramAddress } from "./redirect.ts";
 export const membershipsPath = "/oauth/memberships";
 
 const sealPurpose = "membership question";
-/** The form's proof already covers the sealed text and the browser's cookie (confirm.ts). */
+/** The form's proof covers the sealed text and the cookie (confirm.ts). */
 const boundToNothing: Binding = [];
 
 const answers = {
@@ -41,7 +41,6 @@ interface Question {
   readonly person: Pick<SignedIn, "act" | "email" | "name">;
   /** URL with the sign-in's tokens; "" if the sign-in has already ended. */
   readonly location: string;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -82,7 +81,7 @@ const membershipPage = (
   });
 };
 
-/** Returns a page that leads to the destination. Not a redirect, because form-action also restricts redirects of a form's response. */
+/** A page, because form-action also restricts redirects of a form's response. */
 const goOn = ({ location }: Question): EndpointAnswer => {
   if (location === "") return htmlPage(200, "You are signed in", ["You can close this page."]);
   const page = htmlPage(200, "One moment", ["You are signed in."], `<p class="actions"><a class="button" href="${escapeHtml(location)}">Continue</a></p>`);
@@ -135,7 +134,6 @@ const writeAnswer = async (
     if (event) await record(rows, event);
   });
 
-/** Handles the form. */
 export const answerMembershipQuestion = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
   const { vault, clock } = dependencies;
   const sealed = text(Object.fromEntries(request.form), "question");

@@ -34,9 +34,9 @@ export const readSingleParameters = <Name extends string>(
 export const openIdScopes: ReadonlySet<string> = new Set(["openid", "profile", "email", "offline_access"]);
 
 export interface Scope {
-  /** Groups that limit the token, with their subtrees; empty: no limit. */
+  /** Groups and their subtrees; empty: no limit. */
   readonly scopes: readonly string[];
-  /** Capabilities of the token; empty: all of the user's. */
+  /** Empty: all of the user's. */
   readonly capabilities: readonly string[];
   /** `offline_access`: requests a refresh token. */
   readonly refresh: boolean;

@@ -38,7 +38,6 @@ export interface SignInEndpoints {
   readonly discovery: () => JsonObject;
   readonly authorizationServer: () => JsonObject;
   readonly keys: () => Promise<JsonObject>;
-  /** All grants of the token endpoint. */
   readonly exchangeToken: Grant;
   /** Token for a registry client (oci: 4). */
   readonly registryToken: (request: RegistryTokenRequest) => Promise<JsonObject>;
@@ -104,10 +103,7 @@ const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParam
   };
 };
 
-/**
- * Returns the page to choose a provider; undefined if the request names one. Throws if a program at a loopback address named an
- * unknown one, so that the program gets the error.
- */
+/** Undefined if the request names a provider. Throws if a program at a loopback address named an unknown one, so that it gets the error. */
 const askForProvider = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
@@ -126,7 +122,7 @@ const askForProvider = async (
   return choicePage(dependencies, signInPath, parameters, parameters.has(chosenParameter) ? unanswered(question) : question, headers.location ?? "");
 };
 
-/** `ask` returns the confirmation page of a headless sign-in. */
+/** `ask`: confirmation page of a headless sign-in. */
 const beginFromParameters = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
@@ -153,7 +149,7 @@ const beginFromParameters = async (
   }
 };
 
-/** Returns dependencies that queue database work under the client's address. */
+/** Queues database work under the client's address. */
 const ownOf = (dependencies: SignInDependencies, { origin: { address } }: RequestSource): SignInDependencies => {
   const { store } = dependencies;
   return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
@@ -161,7 +157,7 @@ const ownOf = (dependencies: SignInDependencies, { origin: { address } }: Reques
 
 const tokenParameters = ["token", "access_token", "id_token", "refresh_token"];
 
-/** Refuses requests that carry a token, which the identity provider could learn. */
+/** The identity provider could learn a token in the request. */
 const withoutToken =
   (answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
   async (own: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {

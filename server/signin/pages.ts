@@ -26,7 +26,7 @@ export const htmlPage = (status: number, title: string, paragraphs: readonly str
   body: layoutPage(title, `${paragraphsHtml(paragraphs)}${html}`),
 });
 
-/** Returns an error page that carries the fault for programs. */
+/** Returns an error page with the fault for programs. */
 export const refusalPage = (fault: Fault, status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
   ...htmlPage(status, title, paragraphs, html),
   fault,

@@ -27,7 +27,6 @@ export const personHtml = ({ act, email, name = "" }: Pick<SignedIn, "act" | "em
   );
 };
 
-/** Returns the last page of a successful sign-in. */
 export const signedInPage = async ({ store }: Pick<SignInSettings, "store">, signedIn: SignedIn, title: string, next: string): Promise<EndpointAnswer> => {
   const { uid } = signedIn;
   const assumed = isRoot(uid) ? "" : `<p>It acts as the identity ${nameHtml((await findIdentityName(store.read, uid)) || uid)}.</p>`;

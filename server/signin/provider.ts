@@ -16,7 +16,7 @@ export interface AuthorizationRequest {
   readonly nonce: string;
   /** RFC 7636; its hash was sent with the request. */
   readonly verifier: string;
-  /** The provider when the sign-in started. If it has changed since, the code is not redeemed. */
+  /** When the sign-in started. If it has changed since, the code is not redeemed. */
   readonly issuer: string;
   readonly clientId: string;
 }
@@ -31,12 +31,10 @@ interface ProviderEndpoints {
   readonly token: string;
 }
 
-/** A user that the provider vouches for. */
 export interface UpstreamUser {
   readonly upstream: Upstream;
-  /** Values of the provider's groups claim. */
   readonly groups: readonly string[];
-  /** The user's external ID in SCIM: the subject, or the claim of the provider's correlation rule. */
+  /** The subject, or the claim of the provider's correlation rule. */
   readonly externalId: string;
   readonly idToken: string;
 }
@@ -55,7 +53,7 @@ const loadClient = (): Promise<Client> => import("openid-client");
 /** The retired callback URL that all providers shared. It redeems no code; the audit log names sign-ins after it. */
 export const callbackPath = "/oauth/callback";
 
-/** Providers compare the URL as a string; it needs no escapes. */
+/** Needs no escapes: providers compare strings. */
 const callbackPathOf = (uid: string): string => `${callbackPath}/${uid}`;
 
 /** Returns the UID in a provider's callback path; undefined for any other path. */
@@ -64,19 +62,19 @@ export const providerOfCallback = (path: string): string | undefined => {
   return isUid(uid) && !isRoot(uid) ? uid : undefined;
 };
 
-/** Describes an error and its causes by message and code only; other properties may hold secrets. */
+/** Message and code only; other properties may hold secrets. */
 const describeError = (thrown: unknown): string => {
   if (!(thrown instanceof Error)) return "unknown";
   const code = "code" in thrown && typeof thrown.code === "string" ? ` (${thrown.code})` : "";
   return `${thrown.message}${code}${thrown.cause instanceof Error ? `: ${describeError(thrown.cause)}` : ""}`;
 };
 
-/** Finds the guarded client's Fault inside wrapping errors. */
+/** The guarded client's Fault is wrapped. */
 const findFault = (thrown: unknown): Fault | undefined => (thrown instanceof Fault ? thrown : thrown instanceof Error ? findFault(thrown.cause) : undefined);
 
 const oauthErrorOf = (thrown: unknown): string => (thrown instanceof Error && "error" in thrown && typeof thrown.error === "string" ? thrown.error : "");
 
-/** Token endpoint errors about this server's registration rather than the user. */
+/** Errors about this server's registration rather than the user. */
 const registrationErrors = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"];
 
 const answerStatusOf = (thrown: unknown): number => {
@@ -115,7 +113,7 @@ const upstreamGroupsOf = (claims: JsonObject, name: string): string[] => {
   return [...new Set(names)].slice(0, limits.upstreamGroupsMax);
 };
 
-/** Returns the subject, or the claim `oid` if SCIM identifies users by it (contract: CorrelationRule). */
+/** The subject, or `oid` if SCIM identifies users by it (contract: CorrelationRule). */
 const externalIdOf = (claims: JsonObject, subject: string, provider: Provider): string => {
   if (!isKnownByOid(provider)) return subject;
   const value = Object.hasOwn(claims, "oid") ? claims.oid : undefined;
@@ -140,7 +138,6 @@ export const callbackUrlOf = (settings: Pick<SignInSettings, "publicUrl">, uid: 
 
 interface CachedMetadata {
   readonly metadata: Promise<ServerMetadata>;
-  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -176,7 +173,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
     return metadata;
   };
 
-  /** Cached per organization, so that one organization's queue delays no sign-in of another at the same issuer. */
+  /** By organization, so that one's queue delays no sign-in of another at the same issuer. */
   const metadataOf = (issuer: string, organization: string): Promise<ServerMetadata> => {
     const key = `${organization} ${issuer}`;
     const cached = cache.get(key);

@@ -32,7 +32,7 @@ export const makeDefaultBinding = async (context: ChangeContext, { parent, defau
   await change(context, boundOf(context, "chainguard.platform.iam.v2.RoleBinding"), wanted, "row");
 };
 
-/** Skips permission checks: enabling SCIM (RIGHTS_HANDED_ON_SCIM) and choosing the default role required them. */
+/** Enabling SCIM (RIGHTS_HANDED_ON_SCIM) and choosing the default role already required the permissions. */
 const asAllowed = (context: ChangeContext): ChangeContext => ({ ...context, require: () => {}, handOn: () => {} });
 
 /** Assigns the default role to an active user. */

@@ -17,7 +17,7 @@ type Site = Pick<SignInSettings, "publicUrl">;
 
 const portOf = ({ protocol, port }: URL): string => port || (protocol === "https:" ? "443" : "80");
 
-/** Any loopback name of this server counts. */
+/** Under any loopback name. */
 const isOwnPort = ({ publicUrl }: Site, url: URL): boolean => {
   const own = new URL(publicUrl);
   return loopbackHosts.has(own.hostname) && portOf(own) === portOf(url);

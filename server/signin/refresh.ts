@@ -33,7 +33,7 @@ export interface NewFamily {
   readonly identityProvider: string;
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
-  /** Default audience of the family's access tokens. */
+  /** Default for access tokens of the family. */
   readonly audience: readonly string[];
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
@@ -41,7 +41,6 @@ export interface NewFamily {
 
 export interface RefreshToken {
   readonly token: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
@@ -52,7 +51,6 @@ export interface Renewal {
   readonly scopes: readonly string[];
   /** The client's own claim; undefined if absent. */
   readonly client?: string | undefined;
-  /** Operation or path of the request. */
   readonly operation: string;
   readonly requestSource: RequestSource;
 }

@@ -39,7 +39,6 @@ export interface Registered {
   readonly group: string;
 }
 
-/** A joining user: new, by the issuer's claims, or already registered. */
 interface Person {
   readonly uid: string;
   /** Issuer of the email claim. */
@@ -50,7 +49,7 @@ interface Person {
 
 const identityNameLengthMax = 256;
 
-/** Returns the first text that contains valid characters of a name (contract: Identity.name). */
+/** The first text with valid characters of a name (contract: Identity.name). */
 const identityNameOf = (...texts: readonly (string | undefined)[]): string => {
   for (const text of texts) {
     const ascii = (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -79,7 +78,7 @@ export const makePerson = async (context: ChangeContext, upstream: Upstream, tol
   return (await change(context, boundOf(context, "chainguard.platform.iam.v2.Identity"), wanted, toldBy)).changed;
 };
 
-/** Updates the email address from the issuer. The name belongs to the organization and stays. */
+/** The issuer decides the email address, the organization the name. */
 const updatePerson = async (context: ChangeContext, uid: string, { email }: Upstream): Promise<void> => {
   const identity = boundOf(context, "chainguard.platform.iam.v2.Identity");
   const before = await lockResource(context, identity, uid);
@@ -124,7 +123,7 @@ const ensurePerson = async (context: ChangeContext, upstream: Upstream, toldBy: 
 
 const registerName = "chainguard.platform.auth.Auth/Register";
 
-/** Makes the user the actor. The user has no token yet, so permissions are those of the invite or provider. */
+/** The user has no token yet, so permissions are those of the invite or provider. */
 const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext => ({
   ...context,
   require: () => {},
@@ -132,7 +131,6 @@ const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext =
   cause: { ...context.cause, operation: registerName, actor: { subject: uid, ...(act ? { act: { ...act } } : {}) }, bindings: () => [] },
 });
 
-/** Records the contract's event for Auth.Register. */
 const recordRegistration = async (context: ChangeContext, { uid }: Person, group: string): Promise<void> => {
   const method = methodByName(registerName);
   const event = method && eventOf(context, method, {}, { identity: uid, ...(group ? { group } : {}) });
@@ -159,7 +157,7 @@ export const findInviteGroup = async (rows: Read, code: string): Promise<string 
   return uid === undefined ? undefined : parentOf(uid);
 };
 
-/** Locks the code's invite, so that one of concurrent uses continues. Locks the group first, in the order of a deletion. */
+/** Of concurrent uses, one continues. Locks the group first, in the order of a deletion. */
 const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<Invite> => {
   const unknown = new Fault("NOT_FOUND", "invite not found, or already used. Ask for a new one");
   const group = await findInviteGroup(rows, code);
@@ -171,9 +169,8 @@ const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<I
 };
 
 /**
- * Returns whether the invite's creator could still bind the role until its expiry. Checked at creation (rules/grant.ts) and here: the
- * creator may have lost permissions, or the role grown (decisions: Access). Permissions from group mappings count while they exist,
- * and not for inviting oneself. Locks the role.
+ * Whether the invite's creator could still bind the role until its expiry: permissions may be lost, or the role grown (decisions:
+ * Access; rules/grant.ts). Permissions from group mappings count while they exist, and not for inviting oneself. Locks the role.
  */
 const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver: string, nowMs: number): Promise<boolean> => {
   const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, invite.role, "key share");
@@ -186,7 +183,7 @@ const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver
   return shortestRight(rights, given, untilMs, mappingsCount) === undefined;
 };
 
-/** Folds ASCII only: other letters fold onto ASCII too (the Kelvin sign becomes k), but such an address can have another owner. */
+/** ASCII only: other letters fold onto ASCII too (the Kelvin sign becomes k), but such an address can have another owner. */
 const foldAsciiCase = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /** Untrusted issuers are refused before the comparison, so that guessing reveals nothing. */
@@ -222,7 +219,7 @@ export interface InviteOffer {
   readonly groupName: string;
   readonly roleUid: string;
   readonly roleName: string;
-  /** Expiry of the role in milliseconds since 1970; null: never. */
+  /** null: never. */
   readonly roleEndMs: number | null;
 }
 

@@ -13,12 +13,12 @@ import type { RegistryScope } from "./registry-scopes.ts";
 
 type AccessKernel = Pick<Kernel, "services" | "rights" | "answers">;
 
-/** A push also resolves the group of a path to create, whether or not something is pending for it. */
+/** Resolves the group of a path to create, whether or not something is pending for it. */
 const newRepoOperation = "PutManifest";
 
 type Resolve = (method: MethodFact, name: string) => Promise<Place | undefined>;
 
-/** Operations that resolve a repository for each action. Push comes first, because it also resolves the group of a repository to create. */
+/** Push comes first, because it also resolves the group of a repository to create. */
 const operations: readonly { readonly method: MethodFact; readonly action: RegistryAction }[] = (["push", "pull", "delete"] as const).flatMap((action) =>
   methods
     .filter((method) => registryOperations.get(method.name) === action && (action !== "push" || method.rpc === newRepoOperation))
@@ -41,7 +41,6 @@ const resolveName = async (resolve: Resolve, rights: Rights, { name, actions }: 
 
 const pullOperation = methods.find(({ rpc, distribution }) => distribution !== undefined && rpc === "GetManifest");
 
-/** Returns whether the repository allows anonymous pulls. */
 const isOpen = async (resolve: Resolve, place: Place): Promise<boolean> =>
   place.isOpen === true || (pullOperation !== undefined && (await resolve(pullOperation, place.path))?.isOpen === true);
 

@@ -17,7 +17,7 @@ import { readRegistryScopes, type RegistryScope } from "./registry-scopes.ts";
 import { renew } from "./refresh.ts";
 import type { SignInSettings } from "./settings.ts";
 
-/** Path of the endpoint, and its operation in the audit log. */
+/** The operation in the audit log. */
 const registryTokenPath = "/v2/token";
 
 export interface RegistryTokenRequest {
@@ -55,10 +55,7 @@ export const openRegistryTokens = (settings: SignInSettings): ((request: Registr
       throw invalid([{ field: "service", description: `the service must be ${JSON.stringify(service)}, as in the challenge` }]);
   };
 
-  /**
-   * The token expires, is limited and is revoked with the presented credential. A registry token is no credential here, so it cannot
-   * renew itself.
-   */
+  /** Expires, is limited and is revoked with the presented credential. A registry token is no credential here, so it cannot renew itself. */
   const tokenOf = async (caller: Caller, requested: readonly RegistryScope[], nowMs: number): Promise<JsonObject> => {
     const registry = await findRegistryAccess(kernel, caller, requested);
     const lifetimeMs = Math.min(limits.registryTokenLifetimeMs, caller.expireTimeMs - nowMs);

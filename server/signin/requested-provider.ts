@@ -2,8 +2,7 @@
 // chooses.
 //
 // Unauthenticated users can list a verified organization's providers by its name, like /orgcheck, and those of the only organization
-// that has any. With a second organization, or open registration, there is no list: it would disclose tenants, and a provider may
-// imitate another's name (attack 80).
+// that has any. Otherwise there is no list: it would disclose tenants, and a provider may imitate another's name (attack 80).
 
 import { type Fault, invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -43,13 +42,12 @@ export const isOrganizationWithProvider = async (rows: Read, name: string): Prom
   !name.includes("\0") && (await findProvidersOfOrganization(rows, name, 1)).length > 0;
 
 export interface ProviderQuestion {
-  /** The name given; "" for none. */
+  /** "" for none. */
   readonly typed: string;
-  /** The name matches no provider and no organization. */
   readonly isUnknown: boolean;
-  /** Error about the name; "" if none. */
+  /** "" if none. */
   readonly problem: string;
-  /** Providers to choose from; if empty, the user types a name. */
+  /** If empty, the user types a name. */
   readonly offered: readonly OfferedProvider[];
   /** The error for a program, which cannot ask. */
   readonly fault: Fault;

@@ -1,7 +1,7 @@
 // Revocation endpoint (RFC 7009): the bearer of a token revokes its session.
 //
-// The response is always the same 200 (§2.2), so it is no oracle. Only tokens for this server's API or /mcp count: others, such as a
-// registry's, are shown to third parties, which must not sign users out.
+// The response is always the same 200 (§2.2), so it is no oracle. Only tokens for this server's API or /mcp count, because others
+// are shown to third parties, such as registries.
 
 import type { Caller } from "#authn";
 import { Fault, invalid } from "#base/fault.ts";
@@ -50,7 +50,7 @@ const findByAccessToken = async (settings: SignInSettings, token: string): Promi
   return { id: caller.grant, identityUid: caller.uid, act: caller.act };
 };
 
-/** Revokes the session of a token in the caller's transaction. Returns false if the token has none. */
+/** Returns false if the token has no session. */
 const revokeToken = async (
   settings: SignInSettings,
   rows: Write,

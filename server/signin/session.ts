@@ -1,8 +1,8 @@
-// Sessions of users (docs/decisions/0066). Every interactive sign-in begins one, and all of its tokens name it in the claim
-// gantry_grant. Revocation ends all at once: it deletes the refresh token, lists the session in revoked_grants, and changes the
-// version of the user's permissions, which invalidates every server's cache.
+// Sessions of users (docs/decisions/0066). Every interactive sign-in begins one, and its tokens name it in the claim gantry_grant.
+// Revocation deletes the refresh token, lists the session in revoked_grants, and changes the version of the user's permissions,
+// which invalidates every server's cache.
 //
-// Revocation and rotation of a refresh token lock its row first. A later rotation finds no row; tokens of an earlier one name the
+// Revocation and rotation lock the refresh token's row first. A later rotation finds no row; tokens of an earlier one name the
 // revoked session.
 
 import { createHash, randomBytes } from "node:crypto";
@@ -29,7 +29,7 @@ import {
 } from "#store";
 import type { Completion } from "./completion.ts";
 
-/** Names of gantry.sessions.v1.Kind: how a session's program gets its tokens. */
+/** Names of gantry.sessions.v1.Kind. */
 const kinds = {
   redirect: "KIND_LOOPBACK",
   device: "KIND_DEVICE",
@@ -53,12 +53,12 @@ export const newSessionId = (): string => randomBytes(16).toString("hex");
 export const sessionOfFamily = (familyId: string, client: string | undefined): string =>
   client === undefined ? createHash("sha256").update(familyId).digest("hex").slice(0, 32) : familyId;
 
-/** Returns the UID of a session: its provider's, and the first 16 digits of its ID. */
+/** The provider's UID, and the first 16 digits of the session's ID. */
 const uidOfSession = (id: string, identityProviderUid: string): string => `${identityProviderUid}/${id.slice(0, 16)}`;
 
 type BeginningSession = Pick<SignInSessionRow, "id" | "identityUid" | "identityProviderUid" | "refreshTokenId" | "address"> & {
   readonly program: SessionProgram;
-  /** Of the access token and the refresh token, in milliseconds since 1970. */
+  /** Of the access token and the refresh token. */
   readonly expireTimesMs: readonly number[];
 };
 
@@ -98,13 +98,13 @@ export const useSession = (
   );
 };
 
-/** Revokes all tokens of a session, with or without a row. */
+/** Also without a row. */
 const refuseTokens = async (rows: Write, id: string, identityUid: string, nowMs: number): Promise<void> => {
   await insertRevokedGrant(rows, id, nowMs);
   await growAccessVersion(rows, rootOf(identityUid));
 };
 
-/** Ends a session. Returns false if another transaction ended it. */
+/** Returns false if another transaction ended it. */
 const endSession = async (rows: Write, { id, refreshTokenId, identityUid }: StoredSession, nowMs: number): Promise<boolean> => {
   if (refreshTokenId !== undefined) await deleteRefreshToken(rows, refreshTokenId, nowMs);
   const ended = await deleteSignInSession(rows, id);

@@ -7,9 +7,8 @@ import { insertSession, type Write } from "#store";
 export interface NewSession {
   readonly identity: string;
   readonly identityProvider: string;
-  /** Groups from the provider. Only those with a mapping are stored. */
+  /** Only those with a mapping are stored. */
   readonly groups: readonly string[];
-  /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly untilMs: number;
   /** SCIM has provisioned the user, who may get groups later. */

@@ -28,7 +28,6 @@ export interface SignInSettings {
   /** GANTRY_CLIENTS: programs that may request authorization codes, one entry per redirect URI. */
   readonly clients: readonly { readonly id: string; readonly redirectUri: string }[];
   readonly statusOf: (fault: Fault) => number;
-  /** Limits on rows and guesses of unauthenticated clients. */
   readonly openRows: OpenRows;
   readonly userCodeGuesses: UserCodeGuesses;
 }

@@ -17,7 +17,6 @@ export interface StoredQuestion {
   readonly lifetimeMs: number;
 }
 
-/** Hidden field that finds the row. */
 const fieldName = "question";
 
 interface Found {
@@ -26,7 +25,6 @@ interface Found {
   readonly browserHash: string;
 }
 
-/** Returns the row's key, which only the secret field reveals. */
 const questionKey = (field: string): Found | undefined => {
   const [identityProviderUid = "", secret = "", another] = field.split(" ");
   if (!isUid(identityProviderUid) || secret === "" || another !== undefined) return undefined;
@@ -59,7 +57,7 @@ export const askOnce = async (
 export interface Answered {
   /** The form is from the page that this browser was shown. */
   readonly isConfirmed: boolean;
-  /** Content of the question; undefined if already answered, expired or unconfirmed. */
+  /** Undefined if already answered, expired or unconfirmed. */
   readonly about: string | undefined;
 }
 

@@ -26,7 +26,7 @@ const exchangeGrant =
     return answer;
   };
 
-/** RFC 6749 §6: a refresh token works once, and the response contains the next. */
+/** RFC 6749 §6: each token works once. */
 const refreshGrant =
   (settings: SignInSettings): Grant =>
   async (form, _authorization, requestSource) => {
@@ -65,7 +65,7 @@ export interface TokenEndpoint {
   readonly answer: Grant;
 }
 
-/** Applies the address's rate limit. A polling terminal gets slow_down (RFC 8628 §3.5). */
+/** A polling terminal gets slow_down (RFC 8628 §3.5). */
 const takeExchange = ({ authn: { clientLimits } }: SignInSettings, isTerminal: boolean, { origin: { address } }: RequestSource): void => {
   try {
     clientLimits.take("exchanges", address);

@@ -15,7 +15,6 @@ const notDownscoped = { capabilities: undefined, scopes: undefined };
 
 export interface Tokens {
   readonly token: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
   /** Undefined if not requested or not permitted (authentication.md: 3.2). */
   readonly refreshToken: string | undefined;

@@ -8,7 +8,6 @@ import { userCodeLength } from "./user-code.ts";
 
 export interface UserCodeGuesses {
   addWrong(): Promise<void>;
-  /** Returns the length for a new code. */
   lengthOfNew(rows: Write): Promise<number>;
 }
 

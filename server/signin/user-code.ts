@@ -1,17 +1,17 @@
-// User codes (RFC 8628 §6.1): consonants only, so that they spell nothing, need no shift key and have no look-alikes. 20 letters in
-// 8 places are 2.6 × 10¹⁰ codes.
+// User codes (RFC 8628 §6.1): consonants only, so that they spell nothing and have no look-alikes. 20 letters in 8 places are 2.6 ×
+// 10¹⁰ codes.
 //
 // Cost of guessing (RFC 8628 §5.1): at 600 wrong codes a minute, the most that typing errors cause, one of ten open codes of 8
 // letters is found once in 3,000 days. Beyond that, new codes have 10 letters (as safe up to 240,000 a minute), then 12 (up to 96
-// million). Each address has ten guesses a minute. Codes of 8 letters already open expire within 15 minutes: at 240,000 a minute,
-// one of ten is found once in 700 such windows.
+// million). Each address has ten guesses a minute. Open codes of 8 letters expire within 15 minutes: at 240,000 a minute, one of ten
+// is found once in 700 such windows.
 
 import { randomInt } from "node:crypto";
 import { limits } from "#base/limits.ts";
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ";
 
-/** Lengths of a code, each with the highest rate of wrong codes per minute for which it is used. */
+/** With the highest rate of wrong codes per minute for each length. */
 const lengths = [
   [8, limits.userCodeGuessesMax],
   [10, limits.userCodeGuessesMax * letters.length ** 2],
