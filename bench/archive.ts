@@ -6,7 +6,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { deflateRawSync } from "node:zlib";
-import { zipPieces, type ZipEntry } from "../server/feeds/osv/zip.ts";
+import { zipPieces, type ZipEntry } from "../server/advisories/feeds/osv/zip.ts";
 import type { Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { emptyImported, importInto } from "./imports.ts";

@@ -4,7 +4,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { text } from "#base/json.ts";
-import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
+import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#events/store";
 import { addOrganization, makeGroup, type Organization } from "./callers.ts";
 import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";

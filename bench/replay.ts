@@ -8,7 +8,7 @@ import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Application } from "#application";
 import { makeServe, type UnreadCall } from "#kernel";
-import type { Param, Read, Store } from "#store";
+import type { Param, Read, Store } from "#db";
 import type { Script } from "./load.ts";
 
 export interface Statement {

@@ -9,8 +9,8 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { checkMessage } from "../server/kernel/field-behavior.ts";
 import { patternViolations } from "../server/authn/patterns.ts";
-import { widthWarning } from "../server/resources/iam/rules/width.ts";
-import { judgeReadme } from "../server/resources/registry/readme/judge.ts";
+import { widthWarning } from "../server/iam/resources/rules/width.ts";
+import { judgeReadme } from "../server/registry/resources/readme/judge.ts";
 import { hostileMarkdown, hostileTexts } from "../test/hostile-texts.ts";
 import type { Variant } from "./environment.ts";
 

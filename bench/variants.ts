@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import * as grpc from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
-import { pageStatement } from "#store";
+import { pageStatement } from "#db";
 import { advisoryVariants } from "./advisories.ts";
 import { anonymousVariants } from "./anonymous.ts";
 import { archiveVariants } from "./archive.ts";

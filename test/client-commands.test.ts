@@ -66,7 +66,7 @@ test("what gantry --version loads is not even the parser or the contract", () =>
 });
 
 test("planted and found: a command that loads the store", () => {
-  const planted: Readonly<Record<string, string>> = { "cli/x.ts": 'import { y } from "./y.ts";', "cli/y.ts": 'import { openStore } from "#store";' };
+  const planted: Readonly<Record<string, string>> = { "cli/x.ts": 'import { y } from "./y.ts";', "cli/y.ts": 'import { openStore } from "#db";' };
   const { files } = reach(["cli/x.ts"], (path) => planted[path] ?? readProject(path));
   assert.equal([...files].find(([path]) => isServer(path))?.[1], "cli/y.ts");
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silent } from "#base/log.ts";
-import { openStore } from "#store";
+import { openStore } from "#db";
 import { freshDatabase } from "./database.ts";
 
 test("two test databases are migrated and know nothing of each other", async () => {

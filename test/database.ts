@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { silent } from "#base/log.ts";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import pg from "pg";
-import { migrate } from "../server/store/migrate.ts";
+import { migrate } from "../server/db/migrate.ts";
 import { refuseUntold } from "./told.ts";
 
 /** A database server for tests: where databases are made, and what they are clones of. */

@@ -21,16 +21,16 @@ const root = join(import.meta.dirname, "..");
 
 /** Expressions that may backtrack, since no user writes what they read. */
 const constantInput: Readonly<Record<string, string>> = {
-  "server/store/migration-files.ts /^\\s*--.*$/gm": "reads our own migrations",
+  "server/db/migration-files.ts /^\\s*--.*$/gm": "reads our own migrations",
 };
 
 /** Where an expression is put together, and why that is no other than what is judged here. */
 const builtExpressions: Readonly<Record<string, string>> = {
   "base/versions/pep440.ts": "of expressions that stand there; judged as it is built, below",
-  "server/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
+  "server/advisories/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
+  "server/advisories/resources/advisory.ts": "of a number of limits.ts; judged as it is built, below",
   "server/kernel/field-behavior.ts": "of the contract's patterns; each is judged below",
   "server/kernel/schema.ts": "of the name of a column, over the text of an index",
-  "server/resources/vulnerabilities/advisory.ts": "of a number of limits.ts; judged as it is built, below",
 };
 
 interface Expression {
@@ -136,7 +136,7 @@ test("what is built out of texts is built where it is known, and is linear, too"
   });
   try {
     await import("../base/versions/pep440.ts");
-    await import("../server/resources/vulnerabilities/advisory.ts");
+    await import("../server/advisories/resources/advisory.ts");
   } finally {
     globalThis.RegExp = Original;
   }

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { migrationsDirectory, readMigrations } from "../server/store/migration-files.ts";
+import { migrationsDirectory, readMigrations } from "../server/db/migration-files.ts";
 import { checksumOf, compareChecksums, formatChecksums, parseChecksums } from "../tools/freeze.ts";
 
 const frozen = new Map([
@@ -46,7 +46,7 @@ const copy = (t: TestContext) => {
   t.after(() => rmSync(root, { recursive: true }));
   mkdirSync(join(root, "tools"));
   cpSync(join(import.meta.dirname, "..", "tools", "freeze.ts"), join(root, "tools", "freeze.ts"));
-  const migrations = join(root, "server", "store", "migrations");
+  const migrations = join(root, "server", "db", "migrations");
   cpSync(migrationsDirectory, migrations, { recursive: true });
   const run = (...options: string[]) => spawnSync(process.execPath, [join(root, "tools", "freeze.ts"), ...options], { encoding: "utf8" });
   return { migrations, run };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { methodByName } from "#contract/catalog.ts";
 import { files } from "#contract/descriptors.ts";
-import { resources } from "../server/resources/index.ts";
+import { resources } from "../server/application/resources.ts";
 import { readFacts } from "./public-descriptors.ts";
 
 const allInOne = new Map(files.flatMap((file) => file.services.map((service) => [service.typeName, service] as const)));

@@ -11,7 +11,7 @@ import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods, version1 } from "#contract/catalog.ts";
 import type { HandsOnFact, MethodFact } from "#contract/facts.ts";
-import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#store";
+import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#db";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
 import { folder, openStage } from "./conformance/stage.ts";

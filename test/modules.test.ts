@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { type Import, importsOf } from "./source.ts";
 
 interface Module {
-  /** How other modules write it: "#store", or "#base/*" where every file is open. Without one nobody may enter. */
+  /** How other modules write it: "#db", or "#base/*" where every file is open. Without one nobody may enter. */
   readonly entry?: string;
   readonly sees?: readonly string[];
   /** Modules that exist for it while types are checked, and not when it runs. */
@@ -289,34 +289,34 @@ test("every short name of package.json is the entry of a module, and the other w
 
 /** Each rule once: a module that breaks it, and the words that it must be answered with. */
 const planted: readonly (readonly [rule: string, path: string, source: string, violation: RegExp])[] = [
-  ["an arrow that is not there", "server/store/planted.ts", 'import { list } from "#kernel";', /server\/store must not know server\/kernel/],
-  ["types count as well", "server/store/planted.ts", 'import type { Kernel } from "#kernel";', /server\/store must not know server\/kernel/],
+  ["an arrow that is not there", "server/db/planted.ts", 'import { list } from "#kernel";', /server\/db must not know server\/kernel/],
+  ["types count as well", "server/db/planted.ts", 'import type { Kernel } from "#kernel";', /server\/db must not know server\/kernel/],
   ["upwards", "base/planted.ts", 'import { methods } from "#contract/catalog.ts";', /base must not know contract/],
-  ["sideways", "server/transport/planted.ts", 'import { openStore } from "#store";', /transport must not know server\/store/],
+  ["sideways", "server/transport/planted.ts", 'import { openStore } from "#db";', /transport must not know server\/db/],
   ["a type's arrow that carries more", "server/transport/planted.ts", 'import { makeServe } from "#kernel";', /sees only the types/],
   ["a value beside a type", "server/transport/planted.ts", 'import { makeServe, type Call } from "#kernel";', /sees only the types/],
-  ["around the entry", "server/kernel/planted.ts", 'import { listRows } from "../store/list.ts";', /goes around an entry.*#store/],
+  ["around the entry", "server/kernel/planted.ts", 'import { listRows } from "../db/list.ts";', /goes around an entry.*#db/],
   ["around the entry by a type", "server/kernel/verbs/planted.ts", 'import type { Row } from "../../store/handle.ts";', /goes around an entry/],
   [
     "around the entry over several lines",
     "server/kernel/planted.ts",
-    'import {\n  type Row,\n  listRows,\n} from "../store/list.ts";',
+    'import {\n  type Row,\n  listRows,\n} from "../db/list.ts";',
     /planted\.ts:1 .*goes around an entry/,
   ],
-  ["around the entry by an export", "server/kernel/planted.ts", 'export * from "../store/list.ts";', /goes around an entry/],
-  ["around the entry by an export of names", "server/kernel/planted.ts", 'export { listRows } from "../store/list.ts";', /goes around an entry/],
-  ["around the entry at run time", "server/kernel/planted.ts", 'const store = await import("../store/list.ts");', /goes around an entry/],
-  ["around the entry for its effect", "server/kernel/planted.ts", 'import "../store/list.ts";', /goes around an entry/],
+  ["around the entry by an export", "server/kernel/planted.ts", 'export * from "../db/list.ts";', /goes around an entry/],
+  ["around the entry by an export of names", "server/kernel/planted.ts", 'export { listRows } from "../db/list.ts";', /goes around an entry/],
+  ["around the entry at run time", "server/kernel/planted.ts", 'const store = await import("../db/list.ts");', /goes around an entry/],
+  ["around the entry for its effect", "server/kernel/planted.ts", 'import "../db/list.ts";', /goes around an entry/],
   [
     "behind a comment and a text",
     "server/kernel/planted.ts",
-    '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../store/list.ts";',
+    '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../db/list.ts";',
     /goes around an entry/,
   ],
   ["out of the project", "test/planted.ts", 'import { other } from "../../other/index.ts";', /leads out of the project/],
   ["from what runs into the tests", "server/kernel/planted.ts", 'import { openWorld } from "../../test/world.ts";', /nothing in it imports from there/],
   ["a test under what runs", "server/authn/planted.ts", 'import { serve } from "./testing.ts";', /does not lean on tests/],
-  ["past the entry", "server/kernel/planted.ts", 'import { listRows } from "#store/list.ts";', /is no entry/],
+  ["past the entry", "server/kernel/planted.ts", 'import { listRows } from "#db/list.ts";', /is no entry/],
   ["an entry that is not there", "server/kernel/planted.ts", 'import { help } from "#helpers";', /is no entry/],
   ["its own entry", "server/kernel/planted.ts", 'import { resource } from "#kernel";', /its own module/],
   ["a client that knows the server", "cli/login/planted.ts", 'import { readSettings } from "#application";', /cli\/login must not know server\/application/],
@@ -324,7 +324,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["a module that knows the command line", "server/application/planted.ts", 'import { runCommand } from "../../cli/program.ts";', /goes around an entry/],
   ["the driver in the command line", "cli/commands/planted.ts", 'import pg from "pg";', /"pg", which is not for cli/],
   ["the driver above the store", "server/kernel/planted.ts", 'import pg from "pg";', /"pg", which is not for server\/kernel/],
-  ["messages in the store", "server/store/planted.ts", 'import { create } from "@bufbuild/protobuf";', /is not for server\/store/],
+  ["messages in the store", "server/db/planted.ts", 'import { create } from "@bufbuild/protobuf";', /is not for server\/db/],
   ["messages in the kernel", "server/kernel/planted.ts", 'import { create } from "@bufbuild/protobuf";', /which is not for server\/kernel/],
   ["tokens outside of authn", "server/transport/planted.ts", 'import { jwtVerify } from "jose";', /"jose", which is not for server\/transport/],
   ["a part of a package", "server/outbox/planted.ts", 'import { x } from "undici/types.js";', /is not for server\/outbox/],
@@ -333,7 +333,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
   ["Node in base", "base/planted.ts", 'import { hash } from "node:crypto";', /nothing of Node's/],
   ["Node in the contract", "contract/planted.ts", 'import { readFileSync } from "node:fs";', /nothing of Node's/],
   ["files in the kernel", "server/kernel/planted.ts", 'import { readFile } from "node:fs/promises";', /is not for server\/kernel/],
-  ["Node without its name", "server/store/planted.ts", 'import { join } from "path";', /write node:path/],
+  ["Node without its name", "server/db/planted.ts", 'import { join } from "path";', /write node:path/],
   ["required", "server/kernel/planted.ts", 'const { Client } = require("pg");', /"pg", which is not for/],
   ["resolved", "server/kernel/planted.ts", 'const where = import.meta.resolve("pg");', /"pg", which is not for/],
   ["Node's own by its function", "server/kernel/planted.ts", 'const { readFileSync } = process.getBuiltinModule("node:fs");', /is not for server\/kernel/],
@@ -354,20 +354,20 @@ for (const [rule, path, source, violation] of planted) {
 test("planted and found: a circle of modules, and an arrow that nothing takes", () => {
   assert.deepEqual(findCycle(["a > b", "b > c", "c > a", "a > c"]), ["a", "b", "c", "a"]);
   assert.equal(findCycle(["a > b", "b > c", "a > c"]), undefined);
-  const idle = unused(survey({ "server/outbox/planted.ts": 'import type { Write } from "#store";' }));
+  const idle = unused(survey({ "server/outbox/planted.ts": 'import type { Write } from "#db";' }));
   assert.ok(idle.includes("modules.json lets server/outbox see base, and it does not: take the arrow out."));
-  assert.ok(!idle.some((sentence) => sentence.includes("server/outbox see server/store")));
+  assert.ok(!idle.some((sentence) => sentence.includes("server/outbox see server/db")));
 });
 
 test("planted and found: a circle of files, by types, through an entry, over three files, and several at once", () => {
-  const store = { "server/store/index.ts": 'export { listRows } from "./list.ts";', "server/store/list.ts": 'import type { Row } from "./rows.ts";' };
+  const store = { "server/db/index.ts": 'export { listRows } from "./list.ts";', "server/db/list.ts": 'import type { Row } from "./rows.ts";' };
   const cyclesOf = (more: Sources): string[] => fileCycles(fileArrows({ ...store, ...more }));
   assert.deepEqual(cyclesOf({}), []);
   assert.match(
-    cyclesOf({ "server/store/rows.ts": 'import type { Page } from "./list.ts";' }).join(),
-    /^server\/store\/list\.ts > server\/store\/rows\.ts > server\/store\/list\.ts: /,
+    cyclesOf({ "server/db/rows.ts": 'import type { Page } from "./list.ts";' }).join(),
+    /^server\/db\/list\.ts > server\/db\/rows\.ts > server\/db\/list\.ts: /,
   );
-  assert.match(cyclesOf({ "server/store/rows.ts": 'import { listRows } from "#store";' }).join(), /index\.ts > .*list\.ts > .*rows\.ts > .*index\.ts: /);
+  assert.match(cyclesOf({ "server/db/rows.ts": 'import { listRows } from "#db";' }).join(), /index\.ts > .*list\.ts > .*rows\.ts > .*index\.ts: /);
   const circles = { "base/a.ts": 'import "./b.ts";', "base/b.ts": 'import type { A } from "#base/a.ts";', "test/c.ts": 'export * from "./c.ts";' };
   assert.equal(cyclesOf(circles).length, 2);
   assert.deepEqual(cyclesOf({ "base/a.ts": 'import "./b.ts"; import { x } from "jose";', "base/b.ts": 'import { y } from "node:fs";' }), []);

@@ -3,13 +3,13 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { resources } from "#resources";
+import { resources } from "../server/application/resources.ts";
 import { asOwner, freshDatabase, type TestDatabase } from "./database.ts";
 import { files, isTest } from "./project-files.ts";
 import { literalsOf } from "./source.ts";
 import { tablesOf } from "./tables.ts";
-import { migrate } from "../server/store/migrate.ts";
-import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/store/privileges.ts";
+import { migrate } from "../server/db/migrate.ts";
+import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/db/privileges.ts";
 
 // ---- what statements use ----------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ const throughRows: Readonly<Record<string, readonly Privilege[]>> = {
  */
 const ownersFiles = ["/migrate.ts", "/quotas.ts", "/restores.ts"];
 
-const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/store/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
+const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/db/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
 const tables = tablesOf(sources);
 
 const usedPrivileges = (): Uses => {
@@ -86,7 +86,7 @@ test("the server's role may do with each table what the store's statements do, a
   assert.deepEqual(
     listOf((table) => narrowPrivileges[table] ?? everythingWithRows),
     listOf((table) => [...(uses.get(table) ?? [])]),
-    "server/store/privileges.ts says what is granted (above, as actual), and the statements use what is expected",
+    "server/db/privileges.ts says what is granted (above, as actual), and the statements use what is expected",
   );
   for (const table of Object.keys(narrowPrivileges)) assert.ok(tables.has(table), `there is no table ${table}`);
 });

@@ -29,7 +29,7 @@ export const files: ReadonlyMap<string, string> = new Map(found.filter(([, conte
 export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));
 
 export const isGenerated = (path: string): boolean =>
-  path.startsWith("contract/gen/") || path.startsWith("client/gen/") || path === "server/resources/index.ts";
+  path.startsWith("contract/gen/") || path.startsWith("client/gen/") || /^server\/\w+\/resources\/index\.ts$/.test(path);
 const isVendored = (path: string): boolean => path.startsWith("contract/vendor/") || path === "LICENSE";
 /** Written by hand, and for this project. */
 export const isOurs = (path: string): boolean => !isGenerated(path) && !isVendored(path) && path !== "package-lock.json";

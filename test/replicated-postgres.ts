@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { migrate } from "../server/store/migrate.ts";
+import { migrate } from "../server/db/migrate.ts";
 import { freePort } from "./free-port.ts";
 import { prepareDataDirectory } from "../server/postgres/data-directory.ts";
 import pg from "pg";

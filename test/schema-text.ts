@@ -1,7 +1,7 @@
 // The database for a person to read: each resource's table with what the contract says of it, then every other table.
 
 import type { BoundResource } from "#kernel";
-import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#store";
+import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#db";
 import { requiredIndexes } from "../server/kernel/schema.ts";
 
 type Line = readonly [head: string, ...cells: string[]];

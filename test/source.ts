@@ -133,69 +133,8 @@ export const literalsOf = (source: string): Literal[] => {
   return found;
 };
 
-/** A function at the top of a file. */
-export interface TopLevelFunction {
-  readonly name: string;
-  readonly line: number;
-  /** Its tokens, without comments and white space: equal where two functions are the same. */
-  readonly body: string;
-}
-
-const opening = new Set(["(", "[", "{"]);
-const closing = new Set([")", "]", "}"]);
-
-/** Functions that are declared at the top of a file: `const name = (…) => …` in every form, and `function name`. */
-export const functionsOf = (source: string): TopLevelFunction[] => {
-  const tokens = codeOf(source);
-  const found: TopLevelFunction[] = [];
-  /** The first token from `start` on, outside of brackets, that `wanted` accepts. */
-  const find = (start: number, wanted: (index: number) => boolean): number => {
-    let depth = 0;
-    for (let index = start; index < tokens.length; index++) {
-      const { kind, value } = tokens[index] ?? { kind: "mark", value: "" };
-      if (depth === 0 && wanted(index)) return index;
-      if (kind === "mark" && opening.has(value)) depth++;
-      if (kind === "mark" && closing.has(value)) depth--;
-    }
-    return tokens.length;
-  };
-  const isArrow = (index: number): boolean => is(tokens[index], "=") && is(tokens[index + 1], ">");
-  const textOf = (start: number, end: number): string =>
-    tokens
-      .slice(start, end)
-      .map(({ value }) => value)
-      .join(" ");
-
-  let depth = 0;
-  for (const [index, token] of tokens.entries()) {
-    if (token.kind === "mark" && opening.has(token.value)) depth++;
-    if (token.kind === "mark" && closing.has(token.value)) depth--;
-    if (depth !== 0 || token.kind !== "word") continue;
-    const name = tokens[index + 1];
-    if (name?.kind !== "word") continue;
-    if (token.value === "function") {
-      const end = find(find(index, (at) => is(tokens[at], "{")) + 1, (at) => is(tokens[at], "}"));
-      found.push({ name: name.value, line: name.line, body: textOf(index + 2, end) });
-    }
-    if (token.value !== "const" && token.value !== "let") continue;
-    const assignment = find(index + 2, (at) => is(tokens[at], "=") && !isArrow(at) && !is(tokens[at - 1], "="));
-    let start = assignment + 1;
-    const end = find(start, (at) => is(tokens[at], ";"));
-    if (is(tokens[start], "async")) start++;
-    // Parameters, a return type at most, and the arrow: a value in parentheses has none behind it.
-    const afterParameters = is(tokens[start], "(") ? find(start + 1, (at) => is(tokens[at], ")")) + 1 : undefined;
-    const isFunction =
-      is(tokens[start], "function") ||
-      is(tokens[start], "<") ||
-      (tokens[start]?.kind === "word" && isArrow(start + 1)) ||
-      (afterParameters !== undefined && (isArrow(afterParameters) || (is(tokens[afterParameters], ":") && find(afterParameters, isArrow) < end)));
-    if (isFunction) found.push({ name: name.value, line: name.line, body: textOf(assignment + 1, end) });
-  }
-  return found;
-};
-
 export interface Import {
-  /** "#store", "./uid.ts", "node:fs", "jose"; undefined where it is no plain text and nobody can tell. */
+  /** "#db", "./uid.ts", "node:fs", "jose"; undefined where it is no plain text and nobody can tell. */
   readonly specifier: string | undefined;
   readonly typesOnly: boolean;
   /** The names that it takes, as the other file calls them; types aside. Empty for `* as`, `import()` and the like. */

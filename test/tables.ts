@@ -31,12 +31,14 @@ interface Use {
   readonly anyTable: boolean;
 }
 
-const storeFolder = "server/store/";
-const genericOwner = "server/store/rows.ts";
+/** The folders that may hold SQL: the database module, and the store of each domain. */
+const storeForm = /^server\/(?:db|\w+\/store)\//;
+const storeFolderOf = (path: string): string | undefined => storeForm.exec(path)?.[0];
+const genericOwner = "server/db/rows.ts";
 
 /** Not what runs: modules.json counts these as tests, too. */
 const isTest = (path: string): boolean => /\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
-const isStoreFile = (path: string): boolean => path.startsWith(storeFolder) && path.endsWith(".ts") && !isTest(path);
+const isStoreFile = (path: string): boolean => storeForm.test(path) && path.endsWith(".ts") && !isTest(path);
 
 const name = '(?:only\\s+)?"?([a-z_][a-z0-9_]*|\\$\\{\\})"?';
 const writeForms = [
@@ -70,7 +72,7 @@ const namesIn = (forms: readonly RegExp[], text: string): string[] => forms.flat
 export const tablesOf = (sources: Sources): ReadonlySet<string> => {
   const tables = new Set<string>();
   for (const [path, content] of Object.entries(sources).sort(([one], [other]) => (one < other ? -1 : 1))) {
-    if (!path.startsWith(storeFolder) || isTest(path)) continue;
+    if (!storeForm.test(path) || isTest(path)) continue;
     const texts = path.endsWith(".sql") ? [content.replace(/--[^\n]*/g, "")] : literalsOf(content).map(({ value }) => value);
     for (const text of texts) {
       for (const table of namesIn([createForm], text)) tables.add(table);
@@ -100,19 +102,22 @@ const useOf = (content: string, tables: ReadonlySet<string>): Use => {
 const resourceTables = (sources: Sources): ReadonlySet<string> =>
   new Set(
     Object.entries(sources)
-      .filter(([path]) => path.startsWith("server/resources/"))
+      .filter(([path]) => /^server\/\w+\/resources\//.test(path))
       .flatMap(([, content]) => [...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, table = ""]) => table)),
   );
 
 /** Whether the file is called as the table: access-version.ts and access-versions.ts for access_versions. */
 const isNamedAs = (path: string, table: string): boolean => {
-  const name = `${storeFolder}${table.replaceAll("_", "-")}`;
+  const name = `${storeFolderOf(path) ?? ""}${table.replaceAll("_", "-")}`;
   return path === `${name}.ts` || `${path.replace(/\.ts$/, "")}s` === name;
 };
 
-/** Names that the store's entry exports, each with the file that it comes from. */
-const filesOfNames = (entry: string): Map<string, string> =>
-  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${storeFolder}${specifier.replace(/^\.\//, "")}`])));
+/** The files that the entry of a folder re-exports from, by exported name. */
+const filesOfNames = (folder: string, entry: string): Map<string, string> =>
+  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${folder}${specifier.replace(/^\.\//, "")}`])));
+
+/** "server/iam/store/" to "#iam/store". */
+const aliasOf = (folder: string): string => `#${folder.replace(/^server\//, "").replace(/\/$/, "")}`;
 
 const moduleOf = (path: string, modules: readonly string[]): string | undefined =>
   modules.filter((module) => path === module || path.startsWith(`${module}/`)).sort((one, other) => other.length - one.length)[0];
@@ -152,13 +157,15 @@ export const planTables = (
     }),
   );
 
-  const fileOf = filesOfNames(sources[`${storeFolder}index.ts`] ?? "");
+  const folders = new Set(Object.keys(sources).flatMap((path) => storeFolderOf(path) ?? []));
+  const entries = new Map([...folders].map((folder) => [aliasOf(folder), filesOfNames(folder, sources[`${folder}index.ts`] ?? "")]));
   const used = new Map<string, Set<string>>();
   for (const [path, content] of Object.entries(sources)) {
     const module = moduleOf(path, modules);
-    if (module === undefined || path.startsWith(storeFolder) || isTest(path)) continue;
+    if (module === undefined || storeForm.test(path) || isTest(path)) continue;
     for (const { specifier, values } of importsOf(content)) {
-      if (specifier !== "#store") continue;
+      const fileOf = entries.get(specifier ?? "");
+      if (fileOf === undefined) continue;
       for (const value of values) {
         const file = fileOf.get(value) ?? "";
         const { owns, reads = [], anyTable } = files[file] ?? {};

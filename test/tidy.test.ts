@@ -187,7 +187,7 @@ const portableLock: Rule = (path, content) => {
 
 // Every resource's table and message, as the resource files declare them.
 const declared = [...files]
-  .filter(([path]) => path.startsWith("server/resources/"))
+  .filter(([path]) => /^server\/\w+\/resources\//.test(path))
   .flatMap(([, content]) => [
     ...[...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, name = ""]) => name),
     ...[...content.matchAll(/^ {2}message: "[\w.]+\.(\w+)"/gm)].map(([, name = ""]) => name),
@@ -211,7 +211,7 @@ const namesInKernel = (path: string, content: string): { line: number; name: str
     .filter(({ name }) => !knownInKernel.has(`${path} ${name}`));
 const kernelKnowsNone: Rule = (path, content) =>
   namesInKernel(path, content).map(
-    ({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; what is particular stands in server/resources`,
+    ({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; code for one resource belongs in its domain`,
   );
 
 const linkForm = /\]\(([^)\s]+)\)/g;
@@ -260,10 +260,10 @@ const statementForms = [
 const noSqlAbove: Rule = (path, content) =>
   literalsOf(content).flatMap(({ value, line }) =>
     statementForms.some((form) => form.test(value))
-      ? [`${at(path, line)} holds SQL, which belongs to the file of server/store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
+      ? [`${at(path, line)} holds SQL, which belongs to the file of a store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
       : [],
   );
-const maySpeakSql = /^(?:server\/(?:store|postgres)|test|bench|tools)\//;
+const maySpeakSql = /^(?:server\/(?:db|postgres|\w+\/store)|test|bench|tools)\//;
 
 // Words that this project's code once had of its own. Each with the term that stands for it now.
 const withdrawnWords: ReadonlyMap<string, string> = new Map([
@@ -352,7 +352,7 @@ const fileRules: readonly FileRule[] = [
     rule: opensWithComment,
     planted: [
       ["base/x.ts", "export const x = 1;", /does not say what it is for/],
-      ["server/store/migrations/0001_x.sql", "create table x ();", /does not say/],
+      ["server/db/migrations/0001_x.sql", "create table x ();", /does not say/],
     ],
     fine: [
       ["bin/x.js", "#!/usr/bin/env node\n// Runs.\n"],
@@ -425,8 +425,8 @@ const fileRules: readonly FileRule[] = [
     title: "what serves does not write to the console",
     about: (path) => isCode(path) && /^(?:base|contract|server)\//.test(path) && !isTest(path),
     rule: noConsole,
-    planted: [["server/store/x.ts", 'console.log("here");', /writes to the console/]],
-    fine: [["server/store/x.ts", "settings.console = true; // console.log"]],
+    planted: [["server/db/x.ts", 'console.log("here");', /writes to the console/]],
+    fine: [["server/db/x.ts", "settings.console = true; // console.log"]],
   },
   {
     title: "nothing names a path of one machine",
@@ -494,7 +494,7 @@ const fileRules: readonly FileRule[] = [
     rule: shortLines,
     planted: [
       ["base/x.ts", `const x = 1;\n// ${"a comment ".repeat(16)}`, /x\.ts:2 has 163 columns/],
-      ["server/store/migrations/0001_x.sql", `-- ${"x".repeat(158)}`, /161 columns/],
+      ["server/db/migrations/0001_x.sql", `-- ${"x".repeat(158)}`, /161 columns/],
       ["contract/proto/gantry/x.proto", "x".repeat(161), /161/],
       ["modules.json", " ".repeat(161), /161/],
     ],
@@ -505,23 +505,23 @@ const fileRules: readonly FileRule[] = [
     about: (path) => isCode(path) && !isTest(path) && !maySpeakSql.test(path) && !/\/testing\.ts$|\.fixture\.ts$/.test(path),
     rule: noSqlAbove,
     planted: [
-      ["server/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],
-      ["server/signin/x.ts", "const found = `\n  select ${list}\n  from ${table} where true`;", /holds SQL/],
+      ["server/iam/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],
+      ["server/iam/signin/x.ts", "const found = `\n  select ${list}\n  from ${table} where true`;", /holds SQL/],
       ["server/audit/x.ts", "rows.query(`insert into audit_entries (uid) values ($1)`);", /holds SQL/],
       ["server/audit/x.ts", "rows.query(`update outbox as o set position = $1`);", /holds SQL/],
       ["server/audit/x.ts", 'rows.query("delete from outbox");', /holds SQL/],
       ["server/audit/x.ts", "rows.query(`drop table ${name}`);", /holds SQL/],
-      ["server/feeds/x.ts", "rows.query(`with old as (delete from feeds returning 1) select count(*) from old`);", /holds SQL/],
-      ["server/feeds/x.ts", "const exists = `exists (select 1 from feeds where owner = ${uid})`;", /holds SQL/],
+      ["server/advisories/feeds/x.ts", "rows.query(`with old as (delete from feeds returning 1) select count(*) from old`);", /holds SQL/],
+      ["server/advisories/feeds/x.ts", "const exists = `exists (select 1 from feeds where owner = ${uid})`;", /holds SQL/],
       ["bin/x.js", "client.query('create temporary table x (n int)');", /holds SQL/],
     ],
     fine: [
       [
-        "server/signin/x.ts",
+        "server/iam/signin/x.ts",
         '"select a provider and sign in"; "update the group"; "delete from now on"; "create table"; // select x from y'.replace('; "create table"', ""),
       ],
       ["server/kernel/x.ts", 'const words = ["insert", "update", "delete"]; "Select the file, from any folder."; "created from an invite";'],
-      ["server/signin/x.ts", "`set the address`; `begin again`; `commit`;"],
+      ["server/iam/signin/x.ts", "`set the address`; `begin again`; `commit`;"],
     ],
   },
   {
@@ -539,8 +539,8 @@ const fileRules: readonly FileRule[] = [
       ["test/x.test.ts", 'test("a Doorway is open", () => {});', /server context/],
       ["docs/x.md", "Every take-up of events", /fan out/],
       ["docs/x.md", "It settles its witnesses.", /complete/],
-      ["server/store/migrations/0001_x.sql", "-- The upkeep forgets it.", /maintenance/],
-      ["server/store/quarters.ts", "// Makes it.", /quarters\.ts:1 says/],
+      ["server/db/migrations/0001_x.sql", "-- The upkeep forgets it.", /maintenance/],
+      ["server/db/quarters.ts", "// Makes it.", /quarters\.ts:1 says/],
     ],
     fine: [
       [

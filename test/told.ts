@@ -2,8 +2,8 @@
 // commit, naming the row. So every test proves that nothing changes untold (server/kernel/change.ts), unasked.
 
 import { operatorUid } from "#authz";
-import { resources } from "#resources";
-import type { Write } from "#store";
+import { resources } from "../server/application/resources.ts";
+import type { Write } from "#db";
 
 /**
  * Columns whose change is told to nobody, by table, with the reason. What is not here is told by an event of the same

@@ -15,7 +15,7 @@ const run = (program: string, args: readonly string[]): void => {
 
 const generated = (root: string): Map<string, string> =>
   new Map(
-    globSync(["contract/gen/**/*", "client/gen/**/*", "server/resources/index.ts"], { cwd: root, withFileTypes: true })
+    globSync(["contract/gen/**/*", "client/gen/**/*", "server/*/resources/index.ts"], { cwd: root, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
       .map((path) => [path.slice(root.length + 1), readFileSync(path, "utf8")]),

@@ -9,12 +9,12 @@ import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const directory = join(import.meta.dirname, "..", "server", "store", "migrations");
+const directory = join(import.meta.dirname, "..", "server", "db", "migrations");
 
 /** Checksums by the file's name. */
 export type Checksums = ReadonlyMap<string, string>;
 
-/** As server/store/migration-files.ts has them: a checkout may have changed line ends. */
+/** As server/db/migration-files.ts has them: a checkout may have changed line ends. */
 export const checksumOf = (sql: string): string => createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
 
 export const parseChecksums = (text: string): Checksums =>
@@ -44,7 +44,7 @@ const main = (): number => {
   const { changed, missing } = compareChecksums(frozen, files);
   for (const sentence of changed) console.error(sentence);
   if (process.argv.includes("--check")) {
-    for (const name of missing) console.error(`${name} has no entry in server/store/migrations/checksums.txt:  npm run freeze`);
+    for (const name of missing) console.error(`${name} has no entry in server/db/migrations/checksums.txt:  npm run freeze`);
     if (files.size === 0) console.error("There are no migrations.");
     return changed.length + missing.length > 0 || files.size === 0 ? 1 : 0;
   }

@@ -1,5 +1,5 @@
 // The sign-in that `gantry login` has kept, as other commands and docker's credential helper use it: its token, renewed when it
-// is about to end. A refresh token works once, and using it twice ends the sign-in (server/signin/refresh.ts), so that one
+// is about to end. A refresh token works once, and using it twice ends the sign-in (server/iam/signin/refresh.ts), so that one
 // program of this machine renews at a time, and the others find what it has brought.
 
 import { Fault } from "#base/fault.ts";

@@ -1,8 +1,7 @@
 // One run of a command that calls the API: the server and credential that it means, the form of its output, its time, and what
 // becomes of a failure.
 
-import type { Client } from "#contract-client";
-import { createClient } from "#contract-client";
+import { type Client, createClient } from "#contract-client";
 import { describeCredential, type FoundContext } from "#contexts";
 import { limits } from "#base/limits.ts";
 import type { MethodFact } from "#contract/facts.ts";

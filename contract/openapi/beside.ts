@@ -84,7 +84,7 @@ const at = (verb: PathBeside["verb"], path: string, document: string, tag: strin
   operation: { operationId: `${tag}_${name}`, tags: [tag], summary, security: [], ...rest },
 });
 
-/** The form of a page whose question is answered once (server/signin/stored-question.ts). */
+/** The form of a page whose question is answered once (server/iam/signin/stored-question.ts). */
 const answeredOnce = (path: string, name: string, summary: string, { "200": done, ...refused }: JsonObject): PathBeside =>
   at("post", path, "auth", "OAuth", name, summary, {
     requestBody: form({}, []),

@@ -1,16 +1,16 @@
 // The composition root: puts store, vault, authn, audit log and kernel together. A server adds the transports, sign-in
 // and what runs by itself (server.ts); a command works in it directly, beside a running server or without one.
 
-import { openAudit } from "#audit";
-import { enqueueEvents } from "#delivery";
+import { openAudit } from "#audit/log";
+import { enqueueEvents } from "#events/delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
 import { alone } from "#base/siblings.ts";
 import { systemClock, timestamp } from "#base/time.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { unmeasured } from "#metrics";
-import { resources } from "#resources";
-import { findRestores } from "#store";
+import { resources } from "./resources.ts";
+import { findRestores } from "#audit/store";
 import { openOwnBlobPlace } from "./blob-place.ts";
 import { type FoundationOptions, openFoundation } from "./foundation.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";

@@ -1,12 +1,12 @@
 // Entries of the audit log as lines that say by themselves whose they are and can be verified without this server
-// (server/audit/record.ts): one log after the other, each in its order.
+// (server/audit/log/record.ts): one log after the other, each in its order.
 
-import { recordLine, recordsOf } from "#audit";
+import { recordLine, recordsOf } from "#audit/log";
 import { operatorUid } from "#authz";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { findAuditEntries, findChainEnds, findChainRoots, findFirstSealedSince } from "#store";
+import { findAuditEntries, findChainEnds, findChainRoots, findFirstSealedSince } from "#audit/store";
 import type { Application } from "./application.ts";
 
 export interface AuditExport {

@@ -1,10 +1,11 @@
 // Whether the audit logs of all organizations, or of one, are what was written. What is found is handed on as it is
 // found; how it reads is the command line's affair.
 
-import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit";
+import { type Link, type Restore, verifyAllChains, verifyChain, verifyRestores } from "#audit/log";
 import { operatorUid } from "#authz";
 import { rootOf } from "#base/uid.ts";
-import { findChainRoots, findRows, type Read } from "#store";
+import { findChainRoots } from "#audit/store";
+import { findRows, type Read } from "#db";
 import type { Application } from "./application.ts";
 
 /** What was found in the log of one organization. */

@@ -3,9 +3,10 @@
 //
 // The first content decides, not the first start: servers that have no image work with whatever folder they have.
 
-import { type BlobPlace, openBlobPlace } from "#blobs";
+import { type BlobPlace, openBlobPlace } from "#registry/blobs";
 import type { Clock } from "#base/time.ts";
-import { ensureBlobPlace, findBlobPlace, type Store, writeBlobPlace } from "#store";
+import { ensureBlobPlace, findBlobPlace, writeBlobPlace } from "#registry/store";
+import type { Store } from "#db";
 import type { Settings } from "./settings.ts";
 
 interface Parts {

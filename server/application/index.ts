@@ -1,9 +1,9 @@
 // The public entry: the composition root, its settings, and what commands do in it. Light by itself (on-demand.ts).
 
-export type { FeedKind } from "#feeds";
+export type { FeedKind } from "#advisories/feeds";
 export type { Application } from "./application.ts";
 export type { Finding } from "./doctor.ts";
-export type { Restore as AuditRestore } from "#audit";
+export type { Restore as AuditRestore } from "#audit/log";
 export type { AuditVerdict } from "./audit-verification.ts";
 export type { QuotaState } from "./quotas.ts";
 export { findImportGroup, findNamedGroup } from "./named-group.ts";

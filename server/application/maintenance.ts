@@ -4,14 +4,15 @@
 // Each part does a bounded piece, and then it is the next one's turn: neither one that has much to do nor one that fails
 // keeps the others from theirs. What fails is told in the log by its name, and tried again later each time.
 
-import { auditRetention } from "#audit";
+import { auditRetention } from "#audit/log";
 import { limits } from "#base/limits.ts";
 import { openPauses, type Pauses } from "#base/pieces.ts";
 import type { Kernel } from "#kernel";
-import { openCollection } from "#registry";
-import { deleteExpiredInvites } from "#signin";
+import { openCollection } from "#registry/collection";
+import { deleteExpiredInvites } from "#iam/signin";
 import { defaultPeriods, type RetentionPeriods } from "#base/retention-periods.ts";
-import { retentions, type Swept, sweptNothing } from "#store";
+import { retentions } from "./retentions.ts";
+import { type Swept, sweptNothing } from "#db";
 
 type MaintenanceKernel = Pick<Kernel, "services" | "resources">;
 

@@ -3,19 +3,11 @@
 
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import type { Schedule } from "#feeds";
+import type { Schedule } from "#advisories/feeds";
 import type { Metrics } from "#metrics";
-import {
-  countBlobs,
-  countHeldFeeds,
-  countStaleFeeds,
-  findDeliveryBacklog,
-  findFeedStates,
-  findOutboxBacklog,
-  findRegistryBacklog,
-  findSchemaVersion,
-  type Store,
-} from "#store";
+import { countBlobs } from "#registry/store";
+import { countHeldFeeds, countStaleFeeds } from "#advisories/store";
+import { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#db";
 
 /** Reads once in `ms`, also where that failed: a database that is away is not asked by every metric of every scrape. */
 const remember = <T>(ms: number, read: () => Promise<T>): (() => Promise<T>) => {

@@ -7,7 +7,7 @@ import type { Origin } from "#base/origin.ts";
 import { type CallContent, readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Serve, Services, UnreadCall } from "#kernel";
-import type { RegistryCall } from "#registry";
+import type { RegistryCall } from "#registry/collection";
 
 /** Makes a call by the operation's full name and returns its answer. Throws the Fault that the operation answers. */
 export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;

@@ -2,7 +2,7 @@
 // (decisions: Tokens).
 
 import { changeContext, type Kernel } from "#kernel";
-import { makePerson } from "#signin";
+import { makePerson } from "#iam/signin";
 import { commandCause, recordCommand } from "./command-record.ts";
 
 export interface Person {

@@ -1,7 +1,7 @@
 // The settings of what is published: who publishes advisories, and whom to tell of a vulnerability of this very server.
 
 import { readTimestamp } from "#base/time.ts";
-import type { CsafOptions } from "#feeds";
+import type { CsafOptions } from "#advisories/feeds";
 import { settingTexts } from "./setting-names.ts";
 import { type Given, readHttpUrl, settingFault, splitList } from "./setting-values.ts";
 

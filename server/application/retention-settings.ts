@@ -42,7 +42,7 @@ const readDays = (given: Given, { name, period, daysMin, because }: PeriodSettin
 
 const inDays = (ms: number): string => `${(ms / dayMs).toFixed(1).replace(".0", "")} days`;
 
-/** The longest that an event is tried: each attempt as late as chance makes it, or as the sink asks for (server/delivery/schedule.ts). */
+/** The longest that an event is tried: each attempt as late as chance makes it, or as the sink asks for (server/events/delivery/schedule.ts). */
 const longestTriesMs = (delaysSeconds: readonly number[]): number => {
   const [first = 0, ...others] = delaysSeconds;
   const longest = Math.max(...delaysSeconds);

@@ -4,7 +4,8 @@
 
 import { limits } from "#base/limits.ts";
 import { type ImportCall, type Kernel, runImport } from "#kernel";
-import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName, type Write } from "#store";
+import { findManifestsKeptBy, findUnusedManifests, lockUnusedManifest, type ManifestName } from "#registry/store";
+import type { Write } from "#db";
 
 /** Deletes these where still nobody uses them, and what they alone have kept; returns how many went. */
 const deleteUnused = async (call: ImportCall, rows: Write, names: readonly ManifestName[], sinceMs: number, nowMs: number): Promise<number> => {

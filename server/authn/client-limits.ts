@@ -1,5 +1,5 @@
 // What clients may do who are not known: counted for each client address, so that a stranger uses up no more than his own
-// share. Counted in this server; what leaves rows is counted in the database besides (server/signin/open-rows.ts).
+// share. Counted in this server; what leaves rows is counted in the database besides (server/iam/signin/open-rows.ts).
 //
 // A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
 // there an address in it, and it goes with its row, within the hour.
@@ -10,7 +10,7 @@ import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
 import { alone, type Siblings } from "#base/siblings.ts";
 import type { Clock } from "#base/time.ts";
-import type { Vault } from "#store";
+import type { Vault } from "#db";
 
 /** What is counted: its limit's name, as headers have it, with its number in a minute and what a person calls it. */
 const purposes = {

@@ -2,7 +2,8 @@
 // finds it in the log of the start. Read page by page beside the server's work, for there may be a million identities.
 
 import type { Log } from "#base/log.ts";
-import { findPatternHolders, type Store } from "#store";
+import { findPatternHolders } from "#iam/store";
+import type { Store } from "#db";
 import { oversizedPattern, patternsOf } from "./patterns.ts";
 
 /** Lines of one start; of more than these the number alone is told. */

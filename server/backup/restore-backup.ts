@@ -1,24 +1,13 @@
 // A backup into an empty database and an empty blob place. Everything is read and verified before anything is written; it is read once
 // more for that, and held against what was verified. Tables are one transaction, so that a restore which is cut off leaves none of it;
-// servers start there when it has been recorded (server/store/migrate.ts).
+// servers start there when it has been recorded (server/db/migrate.ts).
 
-import { type BlobPlace, uploadStart } from "#blobs";
+import { type BlobPlace, uploadStart } from "#registry/blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import {
-  beginRestore,
-  type CopiedTable,
-  ensureAuditMonth,
-  ensureBlobPlace,
-  findBlobs,
-  findStoredBlob,
-  type Loading,
-  migrate,
-  openLoading,
-  requireMigrations,
-  setBlobHidden,
-  writeBlobPlace,
-} from "#store";
+import { beginRestore, type CopiedTable, type Loading, migrate, openLoading, requireMigrations } from "#db";
+import { ensureAuditMonth } from "#audit/store";
+import { ensureBlobPlace, findBlobs, findStoredBlob, setBlobHidden, writeBlobPlace } from "#registry/store";
 import { type Member, readArchive, singlePiece } from "./archive.ts";
 import { brokenBackup, memberKindOf } from "./format.ts";
 import type { Progress } from "./make-backup.ts";

@@ -29,7 +29,7 @@ import {
   createCountTriggerStatement,
   createIndexStatement,
   quotaNameOf,
-} from "#store";
+} from "#db";
 import type { Resource } from "./context.ts";
 import { emptyParamOf } from "./shape.ts";
 

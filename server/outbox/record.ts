@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import { insertEvent, type NewEvent, sendEvent, type Write } from "#store";
+import { insertEvent, type NewEvent, sendEvent, type Write } from "#db";
 
 /** One of several places at which the audit log has an entry of the same event. */
 export interface LoggedAt {

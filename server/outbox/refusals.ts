@@ -2,7 +2,7 @@
 // answer shows what is there all the same. They are internal: no subscription receives them.
 
 import type { Fault } from "#base/fault.ts";
-import { insertRefusals, type NewRefusal, type Write } from "#store";
+import { insertRefusals, type NewRefusal, type Write } from "#db";
 
 /** A call that was refused or only tried, or several alike that were only counted. */
 export type Refusal = NewRefusal;

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import { brokenConnection, sqlState } from "#store";
+import { brokenConnection, sqlState } from "#db";
 import pg from "pg";
 import { addressIn, database, type ServerAddress, serverRole } from "./address.ts";
 import { type DataDirectory, prepareDataDirectory } from "./data-directory.ts";
@@ -195,7 +195,7 @@ const hasServerRole = async (client: pg.Client): Promise<boolean> =>
 
 /**
  * The database and the role that serves, which gets in there alone and makes nothing, not even temporary tables. What it
- * may do with rows is granted behind the migrations (server/store).
+ * may do with rows is granted behind the migrations (server/db).
  */
 const ensureDatabase = async (client: pg.Client): Promise<void> => {
   if (!(await hasDatabase(client))) await client.query(`create database ${database}`);

@@ -11,11 +11,11 @@ import { builtInRoleUid } from "#authz";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
-import { collect, removeLeftContents } from "#registry";
-import { leftOutTables } from "../../server/store/copying.ts";
-import { holdBlobs } from "#store";
-import { migrate } from "../../server/store/migrate.ts";
-import { readMigrations } from "../../server/store/migration-files.ts";
+import { collect, removeLeftContents } from "#registry/collection";
+import { leftOutTables } from "../../server/db/copying.ts";
+import { holdBlobs } from "#db";
+import { migrate } from "../../server/db/migrate.ts";
+import { readMigrations } from "../../server/db/migration-files.ts";
 import { entriesOf, everyPage, sealAudit, verifyLogs } from "../audit.ts";
 import { type Run, runGantry } from "../command-line.ts";
 import { asOwner, emptyDatabase, freshDatabase, ownerUrlOf, type TestDatabase } from "../database.ts";
@@ -356,7 +356,7 @@ test("while a backup reads blobs no server removes the bytes of one, and a resto
 
   const place = await emptyPlace();
   const ownerUrl = ownerUrlOf(place.DATABASE_URL ?? "");
-  const { beginRestore } = await import("../../server/store/migrate.ts");
+  const { beginRestore } = await import("../../server/db/migrate.ts");
   await beginRestore(ownerUrl);
   await assert.rejects(migrate(ownerUrl, { progress: () => {} }), /a restore into this database is running or was interrupted/);
   refused(/a restore into this database is running or was interrupted/, await admin(["restore", join(folder, "old/")], place));

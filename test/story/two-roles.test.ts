@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { readMigrations } from "../../server/store/migration-files.ts";
+import { readMigrations } from "../../server/db/migration-files.ts";
 import { gantryAnywhere } from "../anywhere.ts";
 import { addressOf, startTestServer } from "../database.ts";
 import { freePort } from "../free-port.ts";

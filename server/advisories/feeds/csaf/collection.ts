@@ -1,0 +1,163 @@
+// The documents of one publisher that have one TLP label: what a directory, a ROLIE feed and their files are made of. Our own
+// are made of what is published of our advisories; those of others are passed on as they came in. Both are read in pages.
+
+import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { type CsafDocument, findOriginsByFileName, findOwnDocuments, findSourceDocuments, type OwnDocument } from "#advisories/store";
+import { csafNumberOf, csafTitle } from "../documents/csaf.ts";
+import { buildOwnCsaf, buildOwnPrivateCsaf, type Feed } from "../documents/index.ts";
+import { ownPrivateOrigins, readCsafDocuments, type Reader, readOwnPrivateDocuments } from "../documents/reader.ts";
+import { scopeOf } from "../documents/scope.ts";
+import { textOfStored } from "../stored-document.ts";
+import { aggregatorBase, documentPath, ownFolder, privateFolder } from "./addresses.ts";
+import { closedLabels, type CsafLabel, openLabels } from "./labels.ts";
+import { findNamed } from "./named.ts";
+import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";
+
+/** What the lists say of a document. */
+export interface CsafFile {
+  /** Its number. */
+  readonly id: string;
+  readonly title: string;
+  readonly fileName: string;
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+}
+
+/** A document as it goes out. */
+interface CsafContent {
+  readonly text: string;
+  readonly withdrawTime: string | undefined;
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+}
+
+export interface CsafCollection {
+  /** Its path, up to the last slash. */
+  readonly folder: string;
+  readonly label: CsafLabel;
+  /** What is in it, the last released first; of a year ("" for all) what was first released in it. */
+  pages(year: string): AsyncGenerator<readonly CsafFile[]>;
+  find(fileName: string): Promise<CsafContent | undefined>;
+}
+
+/** The labels of others' documents that this reader may see. */
+export const labelsFor = ({ privateRecords }: Reader): readonly CsafLabel[] => (privateRecords ? [...openLabels, ...closedLabels] : openLabels);
+
+const ownFile = ({ origin, initialReleaseTime, currentReleaseTime }: OwnDocument, scope = ""): CsafFile => {
+  const id = csafNumberOf(origin, scope);
+  return { id, title: csafTitle(origin), fileName: fileNameOfTracking(id), initialReleaseTime, currentReleaseTime };
+};
+
+async function* ownPages({ read }: Reader, year: string): AsyncGenerator<readonly CsafFile[]> {
+  const size = limits.documentPageRows;
+  for (let behind: OwnDocument | undefined; ; ) {
+    const found = await findOwnDocuments(read, year, behind, size);
+    if (found.length > 0) yield found.map((each) => ownFile(each));
+    if (found.length < size) return;
+    behind = found.at(-1);
+  }
+}
+
+/** The origin package whose document has this name. */
+const findOrigin = async ({ read }: Reader, fileName: string): Promise<string | undefined> => {
+  const named = textOfFileName(fileName);
+  if (named === undefined) return undefined;
+  if ("text" in named) return named.text;
+  return (await findOriginsByFileName(read, named.fileNames, limits.csafIssuersMax)).find(named.is);
+};
+
+const ownContentOf = (document: JsonObject): CsafContent => {
+  const tracking = part(part(document, "document"), "tracking");
+  return {
+    text: JSON.stringify(document),
+    withdrawTime: undefined,
+    initialReleaseTime: text(tracking, "initial_release_date"),
+    currentReleaseTime: text(tracking, "current_release_date"),
+  };
+};
+
+/** What everybody reads, whoever asks. */
+export const ownCollection = (feed: Feed): CsafCollection => ({
+  folder: ownFolder,
+  label: "WHITE",
+  pages: (year) => ownPages(feed.reader, year),
+  async find(fileName) {
+    const origin = await findOrigin(feed.reader, fileName);
+    const document = origin === undefined ? undefined : await buildOwnCsaf(feed, origin);
+    return document && ownContentOf(document);
+  },
+});
+
+async function* privatePages(reader: Reader, year: string): AsyncGenerator<readonly CsafFile[]> {
+  const size = limits.documentPageRows;
+  for (let behind: OwnDocument | undefined; ; ) {
+    const found = await readOwnPrivateDocuments(reader, year, behind, size);
+    if (found.length > 0) yield found.map((each) => ownFile(each, scopeOf(each.groups)));
+    if (found.length < size) return;
+    behind = found.at(-1);
+  }
+}
+
+/** The origin package of which a private document may have this name, without its scope. */
+const findPrivateOrigin = async (reader: Reader, name: string): Promise<string | undefined> => {
+  for await (const origins of ownPrivateOrigins(reader)) {
+    const found = origins.find((origin) => fileNameOfTracking(distinctNumberOf(origin)) === name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+/** Packages of which this reader sees what is not public: a document for each, with what is public of it besides. */
+export const ownPrivateCollection = (feed: Feed): CsafCollection => ({
+  folder: privateFolder,
+  label: "AMBER",
+  pages: (year) => privatePages(feed.reader, year),
+  async find(fileName) {
+    const [, name = ""] = /^(.+)_[0-9a-f]{16}$/.exec(fileName) ?? [];
+    const origin = await findPrivateOrigin(feed.reader, name);
+    const document = origin === undefined ? undefined : await buildOwnPrivateCsaf(feed, origin);
+    // Of other groups it is another document.
+    const number = text(part(part(document ?? {}, "document"), "tracking"), "id");
+    return document && fileNameOfTracking(number) === fileName ? ownContentOf(document) : undefined;
+  },
+});
+
+const fileOf = ({ originId, title, fileName, initialReleaseTime, currentReleaseTime }: CsafDocument): CsafFile => ({
+  id: originId,
+  title,
+  fileName,
+  initialReleaseTime,
+  currentReleaseTime,
+});
+
+async function* issuerPages(reader: Reader, folder: string, label: string, year: string): AsyncGenerator<readonly CsafFile[]> {
+  const size = limits.documentPageRows;
+  for (let behind: CsafDocument | undefined; ; ) {
+    const found = await readCsafDocuments(reader, { folder, label, year }, behind, size);
+    const named = await findNamed(
+      reader,
+      folder,
+      found.map(({ fileName }) => fileName),
+    );
+    const listed = found.filter(({ id, fileName }) => named.get(fileName)?.id === id);
+    if (listed.length > 0) yield listed.map(fileOf);
+    if (found.length < size) return;
+    behind = found.at(-1);
+  }
+}
+
+export const issuerCollection = ({ reader }: Feed, folder: string, label: CsafLabel): CsafCollection => ({
+  folder: `${aggregatorBase}${folder}/${label.toLowerCase()}/`,
+  label,
+  pages: (year) => issuerPages(reader, folder, label, year),
+  async find(fileName) {
+    const document = (await findNamed(reader, folder, [fileName])).get(fileName);
+    if (document?.label !== label) return undefined;
+    const [stored] = await findSourceDocuments(reader.read, [document.id]);
+    return stored && { ...document, text: textOfStored(stored.body) };
+  },
+});
+
+/** The path of a document's file in its collection. */
+export const filePath = ({ initialReleaseTime, fileName }: CsafFile): string => documentPath(initialReleaseTime, fileName);

@@ -1,0 +1,114 @@
+// A published advisory as the documents are made from it: its approved events, what it says at last, its names
+// elsewhere. Pure.
+
+import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import type { AdvisoryRow } from "#advisories/store";
+
+export interface Published extends AdvisoryRow {
+  /** Approved events, in order. */
+  readonly approved: readonly JsonObject[];
+  readonly severities: readonly JsonObject[];
+}
+
+const approvedState = "REVIEW_STATE_APPROVED";
+
+export const publishedOf = (row: AdvisoryRow, severities: readonly JsonObject[]): Published => {
+  const events = JSON.parse(row.events) as Json;
+  const approved = (Array.isArray(events) ? events.filter(isObject) : []).filter((event) => text(event, "reviewState") === approvedState);
+  return { ...row, approved, severities };
+};
+
+/** What an advisory states of its artifact. */
+export type Status = "affected" | "not_affected" | "fixed" | "under_investigation";
+
+export interface EventStatus {
+  readonly status: Status;
+  /** Versions without the vulnerability. */
+  readonly fixedVersions: readonly string[];
+  /** FalsePositiveDetermination.Type */
+  readonly reason: string;
+  /** What is done about it, where it is affected. */
+  readonly action: string;
+  readonly note: string;
+  readonly time: string;
+}
+
+const actions: Readonly<Record<string, string>> = {
+  truePositiveDetermination: "The vulnerability applies; there is no fix yet.",
+  fixNotPlanned: "No fix is planned.",
+  pendingUpstreamFix: "A fix by the upstream project is awaited.",
+};
+
+/** What one event states, in the terms that all three kinds of document have. */
+export const eventStatus = (event: JsonObject): EventStatus => {
+  const member =
+    [
+      "detection",
+      "fixed",
+      "falsePositiveDetermination",
+      "analysisNotPlanned",
+      "fixNotPlanned",
+      "pendingUpstreamFix",
+      "truePositiveDetermination",
+      "patched",
+    ].find((each) => event[each] !== undefined) ?? "";
+  const data = part(event, member);
+  const base: EventStatus = {
+    status: "affected",
+    fixedVersions: [],
+    reason: "",
+    action: actions[member] ?? "",
+    note: text(data, "note"),
+    time: text(event, "createTime"),
+  };
+  switch (member) {
+    case "fixed":
+      return { ...base, status: "fixed", fixedVersions: [text(data, "fixedVersion")].filter((version) => version !== "") };
+    case "patched":
+      return { ...base, status: "fixed", fixedVersions: texts(data, "patchedVersions") };
+    case "falsePositiveDetermination":
+      return { ...base, status: "not_affected", reason: text(data, "type") };
+    case "detection":
+    case "analysisNotPlanned":
+      return { ...base, status: "under_investigation" };
+    default:
+      return base;
+  }
+};
+
+const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
+
+/** What holds now: what the last event states. */
+export const currentStatus = ({ approved }: Published): EventStatus => {
+  const event = approved.at(-1);
+  return event ? eventStatus(event) : unknown;
+};
+
+/** The CVE's number first, then the others, the advisory's own at the end. */
+export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
+  const all = [...new Set([...aliases, advisoryId])];
+  const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
+  return [first, ...all.filter((number) => number !== first)];
+};
+
+/** The distribution that an apk is of: its namespace, or its author where that is a distribution. */
+export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
+  const names = ["wolfi", "chainguard", "alpine"];
+  return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");
+};
+
+/** Package URL of the artifact, with a version where one is meant. */
+export const purlOf = (row: AdvisoryRow, version = ""): string => {
+  const { artifactName, artifactType, artifactArchitecture } = row;
+  const steps = artifactType === "maven" ? artifactName.split(":") : artifactName.split("/");
+  const distributed = ["apk", "deb", "rpm"].includes(artifactType) ? distributionOf(row) : "";
+  const path = [...(distributed === "" ? [] : distributed.split("/")), ...steps].map(encodeURIComponent).join("/");
+  const architecture = artifactArchitecture === "" ? "" : `?arch=${encodeURIComponent(artifactArchitecture)}`;
+  return `pkg:${encodeURIComponent(artifactType || "generic")}/${path}${version === "" ? "" : `@${encodeURIComponent(version)}`}${architecture}`;
+};
+
+export const latestTime = (advisories: readonly AdvisoryRow[]): string =>
+  advisories.reduce((time, { updateTime }) => (updateTime > time ? updateTime : time), "");
+
+export const earliestTime = (advisories: readonly AdvisoryRow[]): string =>
+  advisories.reduce((time, { createTime }) => (time === "" || createTime < time ? createTime : time), "");

@@ -1,0 +1,60 @@
+// Which records of a source are others under a new ID (docs/decisions/0073). A successor changes no verdict: it only tells whoever
+// kept the old ID where to go on, so where there is a doubt there is none. Pure.
+
+import type { DroppedRecord, Successor } from "#advisories/store";
+
+/** A record that its source has now and did not have before. */
+export interface AppearedRecord {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  /** As in DroppedRecord. */
+  readonly artifact: string;
+}
+
+/** What is gone of a place in a source, such as a part of a file, and what is new there. */
+export interface PlaceChange {
+  readonly dropped: readonly DroppedRecord[];
+  readonly appeared: readonly AppearedRecord[];
+  /** The place held one document, and holds one now. */
+  readonly isOneDocument: boolean;
+}
+
+/** All that is said under one ID. */
+interface Names {
+  readonly id: string;
+  readonly aliases: ReadonlySet<string>;
+  readonly artifacts: ReadonlySet<string>;
+}
+
+const namesOf = (records: readonly AppearedRecord[]): Names[] =>
+  [...Map.groupBy(records, ({ id }) => id)].map(([id, same]) => ({
+    id,
+    aliases: new Set(same.flatMap(({ aliases }) => aliases)),
+    artifacts: new Set(same.flatMap(({ artifact }) => (artifact === "" ? [] : [artifact]))),
+  }));
+
+const intersects = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => [...one].some((each) => other.has(each));
+
+/** What names no package says nothing against it. */
+const isAboutSame = (one: Names, other: Names): boolean => one.artifacts.size === 0 || other.artifacts.size === 0 || intersects(one.artifacts, other.artifacts);
+
+const namesEachOther = (one: Names, other: Names): boolean => one.aliases.has(other.id) || other.aliases.has(one.id);
+
+const isContradicted = (one: Names, other: Names): boolean => one.aliases.size > 0 && other.aliases.size > 0 && !intersects(one.aliases, other.aliases);
+
+const onlyOf = (found: readonly Names[]): Names | undefined => (found.length === 1 ? found[0] : undefined);
+
+/**
+ * Which of the dropped records were renamed: one names the other as its alias, or both are about the same package and share an alias, or
+ * they are about the same package, alone in their place, and no alias speaks against it. Of several candidates none counts.
+ */
+export const findRenamed = ({ dropped, appeared, isOneDocument }: PlaceChange): Successor[] => {
+  const [old, current] = [namesOf(dropped), namesOf(appeared)];
+  const isAlone = isOneDocument && old.length === 1 && current.length === 1;
+  return old.flatMap((gone): Successor[] => {
+    const named = current.filter((each) => namesEachOther(gone, each));
+    const alike = current.filter((each) => isAboutSame(gone, each) && (intersects(gone.aliases, each.aliases) || (isAlone && !isContradicted(gone, each))));
+    const successor = onlyOf(named.length > 0 ? named : alike);
+    return successor && successor.id !== gone.id ? [{ oldId: gone.id, newId: successor.id }] : [];
+  });
+};

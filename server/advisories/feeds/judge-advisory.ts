@@ -1,0 +1,72 @@
+// What each advisory says of versions: records with ranges and statements about products by the document that tells them,
+// our own and lists of fixes by their events (judge-package.ts). Documents are read some at a time.
+
+import { limits } from "#base/limits.ts";
+import { findSourceDocuments, type MatchableAdvisory } from "#advisories/store";
+import type { Read } from "#db";
+import { osvForms, osvValueOf } from "./documents/osv-value.ts";
+import { UnsaidError } from "./documents/rustsec-osv.ts";
+import { approvedEventsOf, type InstalledPackage, judgeByEvents, judgeByRanges, type PackageVerdict } from "./judge-package.ts";
+import { judgeByProducts, judgeByStatements } from "./judge-statements.ts";
+import { valueOfStored } from "./stored-document.ts";
+
+export type Judge = (installed: InstalledPackage, version: string) => PackageVerdict | undefined;
+
+type JsonDocument = ReturnType<typeof valueOfStored>;
+type DocumentJudge = (document: JsonDocument, advisory: MatchableAdvisory) => Judge;
+
+/** As OSV says it, whatever the form. */
+const judgeRanges: DocumentJudge = (document, { artifactName, form }) => {
+  const record = osvValueOf(form, document);
+  return (installed, version) => judgeByRanges(record, [artifactName], installed, version);
+};
+
+/** The documents of these forms say what is affected. */
+const documentJudges: ReadonlyMap<string, DocumentJudge> = new Map<string, DocumentJudge>([
+  ...osvForms.map((form): [string, DocumentJudge] => [form, judgeRanges]),
+  ["openvex", (document, { aliases }) => judgeByStatements(document, aliases)],
+  ["csaf", (document, { aliases }) => judgeByProducts(document, aliases)],
+]);
+
+/** Their events say from which version on it is fixed. */
+const formsWithFixes = new Set(["wolfi", "secdb"]);
+
+const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory: MatchableAdvisory): Judge | undefined => {
+  try {
+    return judge(document, advisory);
+  } catch (thrown) {
+    if (thrown instanceof UnsaidError) return undefined;
+    throw thrown;
+  }
+};
+
+/** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
+const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
+
+const judgeOfEvents = ({ form, events }: MatchableAdvisory): Judge => {
+  const approved = approvedEventsOf(events);
+  return (installed, version) => (isOfForm(form, installed) ? judgeByEvents(approved, version) : undefined);
+};
+
+/** The advisories that can be judged by version, each with its judge. */
+export async function* judgesOf(rows: Read, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
+  for (const advisory of advisories) {
+    // Versions of packages of a distribution alone have one order for all.
+    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
+  }
+  const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
+  // Some documents tell thousands of advisories: each is read once, one at a time.
+  told.sort((one, other) => (one.documentId < other.documentId ? -1 : 1));
+  for (let from = 0; from < told.length; from += limits.matchedDocuments) {
+    const some = told.slice(from, from + limits.matchedDocuments);
+    const documents = new Map((await findSourceDocuments(rows, [...new Set(some.map(({ documentId }) => documentId))])).map((each) => [each.id, each]));
+    let read: { readonly id: string; readonly value: JsonDocument } | undefined;
+    for (const advisory of some) {
+      const [document, judge] = [documents.get(advisory.documentId), documentJudges.get(advisory.form)];
+      if (!document || !judge) continue;
+      if (read?.id !== document.id) read = { id: document.id, value: valueOfStored(document.body) };
+      const found = judgeOfDocument(read.value, judge, advisory);
+      if (found) yield [advisory, found];
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// Documents that pushes have left to be read, of one kind: one is taken, fetched, read in a thread of its own, and what came of it is
+// written by whoever still holds it.
+
+import { limits } from "#base/limits.ts";
+import { rootOf } from "#base/uid.ts";
+import type { Services } from "#kernel";
+import type { Read, Write } from "#db";
+import type { ReadDocumentStream } from "./open-reader.ts";
+
+/** The content of a blob of a repo; undefined where the repo has none of that digest any longer. */
+export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
+
+/** A document that waits to be read. */
+interface WaitingDocument {
+  readonly repoUid: string;
+  /** The image that it is about. */
+  readonly digest: string;
+  readonly documentDigest: string;
+  readonly tries: number;
+}
+
+interface DocumentKind<Waiting extends WaitingDocument, Reading> {
+  /** "sbom": the first word of its lines in the log. */
+  readonly name: "sbom" | "report";
+  readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
+  readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
+  readonly postpone: (rows: Write, waiting: Waiting, untilMs: number) => Promise<void>;
+  readonly complete: (rows: Write, waiting: Waiting, reading: Reading | { readonly problem: string }, nowMs: number) => Promise<unknown>;
+  readonly read: ReadDocumentStream<Reading>;
+}
+
+export interface DocumentQueue {
+  /** Reads one that is due; the organization that it is of, undefined where there is none. `served`: see `claim`. */
+  readNext(served: readonly string[]): Promise<string | undefined>;
+}
+
+/** Later each time. */
+const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Math.min(tries - 1, 20), limits.sbomRetryMaxMs);
+
+export const openDocumentQueue = <Waiting extends WaitingDocument, Reading extends object>(
+  { store, clock, log }: Services,
+  openDocument: OpenDocument,
+  { name, isDue, claim, postpone, complete, read }: DocumentKind<Waiting, Reading>,
+): DocumentQueue => {
+  const readDocument = async ({ repoUid, digest, documentDigest }: Waiting): Promise<Reading | { readonly problem: string }> => {
+    const content = await openDocument(repoUid, documentDigest);
+    return content === undefined ? { problem: "is not in the repo" } : read(content, [digest]);
+  };
+  const readOne = async (waiting: Waiting): Promise<void> => {
+    const { digest: image, repoUid: repo, documentDigest: document, tries } = waiting;
+    let reading: Reading | { readonly problem: string };
+    try {
+      reading = await readDocument(waiting);
+    } catch (cause) {
+      log(`${name}.failed`, { image, repo, document, tries, cause });
+      if (tries < limits.sbomTriesMax) return store.write((rows) => postpone(rows, waiting, clock() + retryMs(tries)));
+      reading = { problem: `could not be fetched in ${tries} tries` };
+    }
+    if ("problem" in reading) log(`${name}.unreadable`, { image, repo, document, problem: reading.problem });
+    const result = reading;
+    await store.write((rows) => complete(rows, waiting, result, clock()));
+  };
+  return {
+    readNext: async (served) => {
+      if (!(await isDue(store.read, clock()))) return undefined;
+      const waiting = await store.write((rows) => claim(rows, served, clock(), clock() + limits.sbomHoldMs));
+      // Another server has taken it.
+      if (waiting === undefined) return undefined;
+      await readOne(waiting);
+      return rootOf(waiting.repoUid);
+    },
+  };
+};

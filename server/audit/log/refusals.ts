@@ -1,0 +1,125 @@
+// Refused calls, and those that were only tried, on their way to the outbox. They come at the pace of whoever makes them, so
+// they are collected and written from time to time, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
+// what carries no valid token. Nobody can fill the disk with them, and nobody's drive out another's.
+
+import { operatorUid } from "#authz";
+import type { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { alone, type Siblings } from "#base/siblings.ts";
+import type { Log } from "#base/log.ts";
+import type { RequestSource } from "#base/origin.ts";
+import { workInPieces } from "#base/pieces.ts";
+import { type Clock, timestamp } from "#base/time.ts";
+import { isRoot, parentOf } from "#base/uid.ts";
+import { recordRefusals, type Refusal, refusedType, validatedOnlyType } from "#outbox";
+import type { Store } from "#db";
+
+/** A call that was refused, or only tried: then its code is OK. */
+export interface RefusedCall {
+  /** The identity's uid; undefined where nobody could be made out. */
+  readonly caller: string | undefined;
+  /** Full name of the operation, or the path of what is none. */
+  readonly operation: string;
+  /** The uid that the call named; "" where it named none. */
+  readonly subject: string;
+  readonly code: Fault["code"] | "OK";
+  readonly requestSource: RequestSource;
+}
+
+export interface Refusals {
+  /** Never fails. */
+  add(call: RefusedCall): void;
+  /** Writes what was added. With `all`, also what is still being counted. */
+  flush(all: boolean): Promise<void>;
+}
+
+export interface RefusalServices {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly publicUrl: string;
+  /** The processes that serve together; absent: this one alone. */
+  readonly siblings?: Siblings;
+}
+
+/** The path at which a caller's refusals are logged: where it lives, the operator's where it is unknown. */
+const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot(caller) ? caller : parentOf(caller));
+
+const isPerson = (caller: string): boolean => isRoot(caller) && caller !== operatorUid;
+
+export const openRefusals = ({ store, clock, log, publicUrl, siblings = alone }: RefusalServices): Refusals => {
+  let collected: Refusal[] = [];
+  // Of the running minute: how many of each caller were written in full, and how many more there were.
+  let windowMs = 0;
+  const writtenOf = new Map<string, number>();
+  const counted = new Map<string, Refusal>();
+
+  const closeWindow = (): void => {
+    collected.push(...counted.values());
+    writtenOf.clear();
+    counted.clear();
+  };
+
+  const add = ({ caller = "", operation, subject, code, requestSource }: RefusedCall): void => {
+    const nowMs = clock();
+    if (Math.abs(nowMs - windowMs) >= limits.refusalsWindowMs) {
+      closeWindow();
+      windowMs = nowMs;
+    }
+    const tracked = caller === "" || writtenOf.has(caller) || writtenOf.size < limits.refusalCallersMax;
+    const written = writtenOf.get(caller) ?? 0;
+    const time = timestamp(nowMs);
+    const type = code === "OK" ? validatedOnlyType : refusedType;
+    const common = { type, home: homeOf(caller), code, time };
+    if (tracked && written < siblings.share(caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
+      writtenOf.set(caller, written + 1);
+      const { origin, requestId } = requestSource;
+      collected.push({
+        ...common,
+        caller,
+        isPerson: isPerson(caller),
+        operation,
+        subject,
+        count: 1,
+        address: origin.address,
+        userAgent: origin.userAgent,
+        requestId,
+      });
+      return;
+    }
+    const countedCaller = tracked ? caller : "";
+    const key = `${countedCaller} ${code}`;
+    const before = counted.get(key) ?? {
+      ...common,
+      home: homeOf(countedCaller),
+      caller: countedCaller,
+      isPerson: isPerson(countedCaller),
+      operation: "",
+      subject: "",
+      count: 0,
+      address: "",
+      userAgent: "",
+      requestId: "",
+    };
+    counted.set(key, { ...before, count: before.count + 1 });
+  };
+
+  return {
+    add,
+    async flush(all) {
+      if (all || clock() - windowMs >= limits.refusalsWindowMs) closeWindow();
+      const writing = collected;
+      collected = [];
+      if (writing.length === 0) return;
+      for (let start = 0; start < writing.length; start += limits.refusalsWrittenMax) {
+        const some = writing.slice(start, start + limits.refusalsWrittenMax);
+        // They cannot wait in memory for a store that is away: there is no end to them.
+        await workInPieces(
+          some,
+          (piece) => store.write((rows) => recordRefusals(rows, publicUrl, piece)),
+          ({ caller, operation, subject }, cause) => log("audit.refusals.lost", { refusals: 1, caller, operation, subject, cause }),
+        ).catch((cause: unknown) => log("audit.refusals.lost", { refusals: some.length, cause }));
+      }
+    },
+  };
+};

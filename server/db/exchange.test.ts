@@ -1,0 +1,81 @@
+// The database goes dark: a proxy between swallows packets, so that nobody is told of anything (attack 40).
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { silent } from "#base/log.ts";
+import { openStore } from "./open.ts";
+import type { Store } from "./handle.ts";
+import { freshDatabase } from "../../test/database.ts";
+import { openSwallowingProxy, type SwallowingProxy } from "../../test/swallowing-proxy.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+before(async () => {
+  database = await freshDatabase({ planted: true });
+});
+after(() => database.drop());
+
+/** Far above what a statement of these tests takes, far below what anybody waits for. */
+const databaseAnswerMs = 500;
+
+const withProxy = async (work: (store: Store, proxy: SwallowingProxy) => Promise<void>): Promise<void> => {
+  const proxy = await openSwallowingProxy(database.url);
+  const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs });
+  try {
+    await work(store, proxy);
+  } finally {
+    await store.close();
+    await proxy.close();
+  }
+};
+
+const codeOf = (answer: PromiseSettledResult<unknown>): unknown =>
+  answer.status === "rejected" && answer.reason instanceof Fault ? answer.reason.code : answer;
+
+const readMany = (store: Store, count = limits.readConnections * 16): Promise<PromiseSettledResult<unknown>[]> =>
+  Promise.allSettled(Array.from({ length: count }, (_, n) => store.read.query("select $1::int", [n])));
+
+const writeMany = (store: Store): Promise<PromiseSettledResult<unknown>[]> =>
+  Promise.allSettled(Array.from({ length: limits.writeConnections }, () => store.write((rows) => rows.query("select 1"))));
+
+test("reads and changes that no answer comes to are UNAVAILABLE, and go through once the way is open again", () =>
+  withProxy(async (store, proxy) => {
+    // Every connection there may be is open.
+    await Promise.all([readMany(store), writeMany(store)]);
+    proxy.swallow();
+    const [reads, writes] = await Promise.all([readMany(store), writeMany(store)]);
+    assert.deepEqual([...new Set([...reads, ...writes].map(codeOf))], ["UNAVAILABLE"]);
+    proxy.forward();
+    const answers = [...(await readMany(store)), ...(await writeMany(store))];
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], ["fulfilled"]);
+  }));
+
+test("once one connection was found dead, no call waits for another that has been idle since before", () =>
+  withProxy(async (store, proxy) => {
+    await Promise.all([readMany(store), writeMany(store)]);
+    proxy.swallow();
+    assert.deepEqual((await readMany(store, 1)).map(codeOf), ["UNAVAILABLE"]);
+    proxy.forward();
+    const answers = [...(await readMany(store)), ...(await writeMany(store))];
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], ["fulfilled"]);
+  }));
+
+test("a statement whose turn on a connection comes late is not taken for one that is not answered", () =>
+  withProxy(async (store) => {
+    // Of one tick they share a connection: together they take longer than any one may.
+    const answers = await Promise.all(Array.from({ length: 6 }, () => store.read.query("select 1 from pg_sleep(0.2)")));
+    assert.deepEqual(answers.flat(2), ["1", "1", "1", "1", "1", "1"]);
+  }));
+
+test("a store closes although the database does not answer, and whoever waits for it is told", async () => {
+  const proxy = await openSwallowingProxy(database.url);
+  // Without an end of its own: here the close cuts what is in flight.
+  const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs: 3_600_000 });
+  await Promise.all([readMany(store), writeMany(store)]);
+  proxy.swallow();
+  const [waiting] = [Promise.all([readMany(store), writeMany(store)]), await store.close()];
+  const [reads, writes] = await waiting;
+  assert.deepEqual([...new Set([...reads, ...writes].map(codeOf))], ["UNAVAILABLE"]);
+  await proxy.close();
+});

@@ -1,0 +1,27 @@
+// Notes which events are to become deliveries, in the transaction that gave them their positions: each event once. The
+// deliveries themselves are made behind it (fan-out.ts).
+
+import { extendFanOuts, type NewFanOut } from "#events/store";
+import type { NumberedEvent, Write } from "#db";
+
+/** What is to be done for these events: one thing for each organization, and one for each event with a single recipient. */
+const fanOutsOf = (events: readonly NumberedEvent[]): NewFanOut[] => {
+  const organizations = new Map<string, NewFanOut>();
+  const single: NewFanOut[] = [];
+  for (const { position, root, subscription } of events) {
+    if (subscription !== undefined) single.push({ owner: subscription, isSingle: true, firstPosition: position, lastPosition: position });
+    else if (root !== "") {
+      const { firstPosition = position, lastPosition = position } = organizations.get(root) ?? {};
+      organizations.set(root, {
+        owner: root,
+        isSingle: false,
+        firstPosition: Math.min(firstPosition, position),
+        lastPosition: Math.max(lastPosition, position),
+      });
+    }
+  }
+  return [...organizations.values(), ...single];
+};
+
+/** Needs the lock "numbering". */
+export const enqueueEvents = (rows: Write, events: readonly NumberedEvent[], now: string): Promise<void> => extendFanOuts(rows, fanOutsOf(events), now);

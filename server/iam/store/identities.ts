@@ -1,0 +1,146 @@
+// Identities, as those ask for them who decide who somebody is; the resource's own rows go through the kernel.
+
+import type { JsonObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, nullableObject, nullableTimeMs, type Read, text, type Write } from "#db";
+
+/** What says who may act as an identity. */
+export interface Identity {
+  readonly uid: string;
+  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a person. */
+  readonly relationship: string;
+  readonly claimMatch: JsonObject | undefined;
+  readonly staticKeys: JsonObject | undefined;
+  readonly awsIdentity: JsonObject | undefined;
+  readonly issuer: string;
+  readonly subject: string;
+  /** When it ends, in milliseconds since 1970; undefined: never. */
+  readonly expireTimeMs: number | undefined;
+}
+
+const identity = columns<Identity>({
+  uid: text,
+  relationship: expression("relationship_type", text),
+  claimMatch: nullableObject,
+  staticKeys: nullableObject,
+  awsIdentity: nullableObject,
+  issuer: text,
+  subject: text,
+  expireTimeMs: nullableTimeMs("expire_time"),
+});
+
+export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefined> =>
+  identity.findOne(rows, `select ${identity.list} from identities where uid = $1`, [uid]);
+
+const emailOnly = columns({ email: text });
+
+/** The e-mail address that the identity's issuer said; "" for none. */
+export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
+  (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
+
+const nameOnly = columns({ name: text });
+
+/** How lists show the identity; "" where there is none. */
+export const findIdentityName = async (rows: Read, uid: string): Promise<string> =>
+  (await nameOnly.findOne(rows, `select ${nameOnly.list} from identities where uid = $1`, [uid]))?.name ?? "";
+
+export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
+
+/**
+ * Whether some person is registered with one of these spellings of an issuer: only then is it trusted to name people.
+ * People have root uids, and those of one issuer may stand behind any number of assumable identities in the index; an
+ * issuer that only those name costs one walk over them.
+ */
+export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
+  const found = await rows.query(
+    `select 1 from identities where issuer = any($1) and length(uid) = 40
+       and relationship_type = 'RELATIONSHIP_TYPE_UNSPECIFIED' limit 1`,
+    [spellings],
+  );
+  return found.length > 0;
+};
+
+const issuerPattern = columns({ uid: text, pattern: expression("claim_match ->> 'issuerPattern'", text) });
+const issuerPatternsMax = 1_000;
+
+/** The identities that name issuers by a pattern, in the order of their uids: the first after `last`. */
+export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly uid: string; readonly pattern: string }[]> =>
+  issuerPattern.find(
+    rows,
+    `select ${issuerPattern.list} from identities where claim_match ->> 'issuerPattern' <> '' and uid > $1 order by uid limit ${issuerPatternsMax}`,
+    [last],
+  );
+
+const patternHolder = columns({ uid: text, claimMatch: nullableObject, awsIdentity: nullableObject });
+/** Each may hold 64 patterns of 1 KiB: 16 MiB at most in one page. */
+const patternHoldersMax = 250;
+
+/** Identities in the order of their uids, with what may have patterns: the first after `last`. */
+export const findPatternHolders = (
+  rows: Read,
+  last: string,
+): Promise<{ readonly uid: string; readonly claimMatch: JsonObject | undefined; readonly awsIdentity: JsonObject | undefined }[]> =>
+  patternHolder.find(rows, `select ${patternHolder.list} from identities where uid > $1 order by uid limit ${patternHoldersMax}`, [last]);
+
+/** Sets when the identity was last seen. Never waits for another who does the same. */
+export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
+  await rows.query(
+    `update identities set last_seen_time = $2 where uid = (
+       select uid from identities
+       where uid = $1 and (last_seen_time is null or last_seen_time < $2) for update skip locked)`,
+    [uid, timestamp(nowMs)],
+  );
+};
+
+/** Keeps a person and the identity provider that vouched for it until the transaction ends; false where one is gone. */
+export const lockPersonAndProvider = async (rows: Write, personUid: string, providerUid: string): Promise<boolean> => {
+  const found = await rows.query(
+    "select 1 from identities as person, identity_providers as provider where person.uid = $1 and provider.uid = $2 for key share",
+    [personUid, providerUid],
+  );
+  return found.length > 0;
+};
+
+const uidOnly = columns({ uid: text });
+
+/**
+ * The people bound in or below one of these paths, and `self` where it is one: a person's uid lies below no group, so
+ * who sees it follows from its bindings, in organizations to which the person has agreed to belong. EVERYWHERE sees all.
+ * @param only look for this uid alone
+ */
+export const findBoundPeople = async (rows: Read, paths: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
+  const found = await uidOnly.find(
+    rows,
+    `select ${uidOnly.list} from identities where length(uid) = 40 and ($4::text is null or uid = $4) and (uid = $3 or uid in (
+       select identity_uid from role_bindings join unnest($1::text[], $2::text[]) as place(low, high)
+       on uid >= place.low and uid < place.high where length(identity_uid) = 40 and ($4::text is null or identity_uid = $4)
+       and (place.low = '' or exists (
+         select from memberships where memberships.identity_uid = role_bindings.identity_uid and organization_uid = left(role_bindings.uid, 40)))))`,
+    [paths, paths.map((path) => (path === "" ? "~" : `${path}0`)), self, only ?? null],
+  );
+  return found.map(({ uid }) => uid);
+};
+
+/**
+ * Identities of whom tokens of this issuer and subject are: people, and what names both literally in or below one of these paths.
+ * People first; three at most, since more than one is told as such. EVERYWHERE sees all.
+ */
+export const findIdentitiesOf = async (rows: Read, issuer: string, subject: string, paths: readonly string[]): Promise<string[]> => {
+  const found = await uidOnly.find(
+    rows,
+    `select ${uidOnly.list} from identities where issuer = $1 and subject = $2 and (length(uid) = 40 or exists (
+       select from unnest($3::text[], $4::text[]) as place(low, high) where uid >= place.low and uid < place.high))
+     order by length(uid) > 40, uid limit 3`,
+    [issuer, subject, paths, paths.map((path) => (path === "" ? "~" : `${path}0`))],
+  );
+  return found.map(({ uid }) => uid);
+};
+
+/** Inserts the operator's identity unless it is there. */
+export const writeOperator = async (rows: Write, uid: string, now: string): Promise<void> => {
+  await rows.query(
+    `insert into identities (uid, name, description, last_seen_time, create_time, update_time)
+     values ($1, 'operator', 'Whoever runs this server', $2, $2, $2) on conflict do nothing`,
+    [uid, now],
+  );
+};
