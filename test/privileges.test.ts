@@ -7,7 +7,7 @@ import { resources } from "../server/application/resources.ts";
 import { asOwner, freshDatabase, type TestDatabase } from "./database.ts";
 import { files, isTest } from "./project-files.ts";
 import { literalsOf } from "./source.ts";
-import { tablesOf } from "./tables.ts";
+import { storeForm, tablesOf } from "./tables.ts";
 import { migrate } from "../server/db/migrate.ts";
 import { everythingWithRows, narrowPrivileges, type Privilege } from "../server/db/privileges.ts";
 
@@ -53,7 +53,7 @@ const throughRows: Readonly<Record<string, readonly Privilege[]>> = {
  */
 const ownersFiles = ["/migrate.ts", "/quotas.ts", "/restores.ts"];
 
-const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/db/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
+const sources = Object.fromEntries([...files].filter(([path]) => storeForm.test(path) && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
 const tables = tablesOf(sources);
 
 const usedPrivileges = (): Uses => {

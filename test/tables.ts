@@ -32,7 +32,7 @@ interface Use {
 }
 
 /** The folders that may hold SQL: the database module, and the store of each domain. */
-const storeForm = /^server\/(?:db|\w+\/store)\//;
+export const storeForm = /^server\/(?:db|\w+\/store)\//;
 const storeFolderOf = (path: string): string | undefined => storeForm.exec(path)?.[0];
 const genericOwner = "server/db/rows.ts";
 

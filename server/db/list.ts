@@ -240,7 +240,7 @@ export const needsSize = (selection: Selection): boolean => {
 
 /**
  * A text as the parent's index has it: in another collation of the same order. In the column's own the index would match
- * lists of a whole organization, too, for which PostgreSQL 18 skips over every parent of the table (0001_baseline.sql).
+ * lists of a whole organization, too, for which PostgreSQL 18 skips over every parent of the table (0001_initial.sql).
  */
 const behindParent = (term: string): string => `${term} collate "POSIX"`;
 

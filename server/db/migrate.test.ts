@@ -144,7 +144,7 @@ test("a breaking migration that a server knows itself does not keep it from runn
   await run();
 });
 
-test("a database of the versions before the baseline is refused with one sentence that says how to begin anew, and stays as it is", async (t) => {
+test("a database from before the first release is refused with a sentence that says what to do, and stays unchanged", async (t) => {
   const { url, rows, directory, run } = await world(t, {});
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -152,7 +152,7 @@ test("a database of the versions before the baseline is refused with one sentenc
     create table schema_migrations (number integer primary key, name text not null, sha256 text not null, apply_time timestamptz(3) not null default now());
     insert into schema_migrations (number, name, sha256) values (1, '0001_access.sql', 'x'), (2, '0002_registry.sql', 'y')`);
   await client.end();
-  const refusal = refusedWith(/^the database was made by a version of Gantry before its first release .*: start with an empty database .*GANTRY_DATA/);
+  const refusal = refusedWith(/^the database was created by a version of Gantry before the first release .*: start with an empty database .*GANTRY_DATA/);
   await assert.rejects(migrate(url, { progress: () => {} }), refusal);
   // An older server's other migrations make no difference.
   cpSync(migrationsDirectory, directory, { recursive: true });

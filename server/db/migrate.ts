@@ -18,14 +18,8 @@ import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
 
-/** SQLSTATE of a warning that a migration raises as a line of progress. */
-const toldByMigration = "GQ002";
-
 /** How often a server that waits for another's migrations looks again. */
 const lockPollMs = 50;
-
-/** The first migration of the versions before the baseline, whose databases are not taken over. */
-const firstBeforeBaseline = "0001_access.sql";
 
 /** A migration as the database remembers it. */
 export interface AppliedMigration {
@@ -44,7 +38,7 @@ const restoring: AppliedMigration = { number: 1_000_000, name: "restore", sha256
 const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
   const { rowCount } = await client.query("select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'");
   if (rowCount === 0) return [];
-  // Read through JSON: the versions before the baseline had no such column.
+  // Read through JSON: versions before the first release had no such column.
   const { rows } = await client.query<AppliedMigration>(`
     select number, name, sha256, coalesce((to_jsonb(applied) ->> 'compatible')::boolean, false) as compatible
     from schema_migrations as applied order by number`);
@@ -62,9 +56,9 @@ const findMissing = async (
   if (applied.length < found.length && !restores) {
     throw migrationFailure("a restore into this database is running or was interrupted. Wait for it, or restore again into an empty database");
   }
-  if (applied[0]?.name === firstBeforeBaseline) {
+  if (applied[0] !== undefined && applied[0].name !== migrations[0]?.name) {
     throw migrationFailure(
-      `the database was made by a version of Gantry before its first release (${firstBeforeBaseline}), which this one does not take over: ` +
+      `the database was created by a version of Gantry before the first release (its first migration is ${applied[0].name}), and cannot be upgraded: ` +
         "start with an empty database (another DATABASE_URL or GANTRY_DATA)",
     );
   }
@@ -292,8 +286,6 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
   const client = await connect(url);
   try {
     const { migrator, missing } = await exchange(client, async () => {
-      // What a migration tells whoever runs it (0035_pending_memberships.sql).
-      client.on("notice", ({ code, message = "" }) => (code === toldByMigration ? progress(message) : undefined));
       // A migration may take its time; a notice that a table exists already is of no interest.
       await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
       await checkServer(client, configOf(url), options.processes);
