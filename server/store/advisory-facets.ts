@@ -1,12 +1,12 @@
-// Table advisory_facets: what advisories say of themselves in few words, one row for all that say the same. Rows are only
-// ever added: few differ among many advisories, and one that nobody has any longer costs nothing.
+// Table advisory_facets: filterable values that many advisories share, one row per distinct set. Rows are never
+// deleted, since there are few.
 
 import { limits } from "#base/limits.ts";
 import { columns, text } from "./columns.ts";
 import { type Refreshed, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** What filters ask of an advisory as one value. */
+/** The filterable values of an advisory. */
 export interface AdvisoryFacet {
   readonly artifactType: string;
   readonly artifactArchitecture: string;
@@ -20,7 +20,7 @@ export interface AdvisoryFacet {
 
 const stored = columns({ digest: text, id: text });
 
-/** The facets' ids by their digests; those that are not stored yet are added. */
+/** Adds missing facets and returns all IDs by digest. */
 export const addFacets = async (rows: Write, facets: ReadonlyMap<string, AdvisoryFacet>): Promise<ReadonlyMap<string, string>> => {
   const digests = [...facets.keys()];
   const findIds = async (): Promise<ReadonlyMap<string, string>> => {
@@ -58,7 +58,7 @@ export const addFacets = async (rows: Write, facets: ReadonlyMap<string, Advisor
   return findIds();
 };
 
-/** What a filter asks of an advisory's types and events; a list means any of its values, an absent one anything. */
+/** A filter on types and events. A list matches any of its values; an absent field matches everything. */
 export interface FacetFilter {
   readonly artifactTypes?: readonly string[];
   readonly artifactArchitectures?: readonly string[];
@@ -73,7 +73,7 @@ export interface FacetFilter {
 
 const facetId = columns({ id: text });
 
-/** The ids of the facets that a filter lets through. */
+/** Returns the IDs of the matching facets. */
 export const findFacets = async (rows: Read, filter: FacetFilter): Promise<string[]> => {
   const anyOf = (values: readonly string[] | undefined): readonly string[] | null => values ?? null;
   const found = await facetId.find(
