@@ -1,10 +1,9 @@
-// Tables audit_chains and audit_progress: how far each organization's audit log goes, and how far all of them have come
-// together, as texts that the secret key has sealed (server/audit/heads.ts).
+// Tables audit_chains and audit_progress: the end of each organization's audit chain and the overall progress, sealed
+// with the secret key (server/audit/heads.ts).
 
 import { columns, nullableNumber, nullableText, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** An organization's sealed head. */
 export interface SealedHead {
   readonly root: string;
   readonly sealed: string;
@@ -19,14 +18,14 @@ export const writeSealedHead = async (rows: Write, root: string, sealed: string)
   await rows.query("insert into audit_chains (root, sealed) values ($1, $2) on conflict (root) do update set sealed = excluded.sealed", [root, sealed]);
 };
 
-/** The sealed progress of all chains together. */
+/** The sealed progress of all chains. */
 export interface SealedProgress {
-  /** Of the outbox. Beside the seal, for statements; anybody could have changed it. */
+  /** Position in the outbox. An unsealed copy for SQL, so untrusted. */
   readonly position: number;
   readonly sealed: string;
 }
 
-/** The same with the positions before it whose events are not sealed yet: beside the seal, too, for the outbox's retention. */
+/** Progress with the earlier outbox positions that are not sealed yet; an unsealed copy for the outbox's retention. */
 export interface NewSealedProgress extends SealedProgress {
   readonly setAside: readonly number[];
 }
@@ -51,7 +50,7 @@ export interface AllSealed {
 
 const either = columns({ root: nullableText, position: nullableNumber, sealed: text });
 
-/** Every seal, of one moment: between two statements more could be sealed. */
+/** Returns all seals in one statement, for a consistent snapshot. */
 export const findAllSealed = async (rows: Read): Promise<AllSealed> => {
   const found = await either.find(rows, "select root, null, sealed from audit_chains union all select null, position, sealed from audit_progress");
   const heads = found.flatMap(({ root, sealed }) => (root === undefined ? [] : { root, sealed }));

@@ -1,5 +1,5 @@
-// Sealed texts of versions before 0005_bound_seals.sql, which were bound to no row, are sealed anew and bound when a server
-// starts. This is the one place that opens them: everywhere else they open as little as a forged one.
+// Binds secrets that versions before 0005_bound_seals.sql sealed without a row. Runs when a server starts; everywhere
+// else an unbound secret fails to open, like a forged one.
 
 import { expression, nullableText, columns, text } from "./columns.ts";
 import type { Store } from "./handle.ts";
@@ -22,12 +22,9 @@ const hasUnbound = async ({ read }: Store): Promise<boolean> => {
   return false;
 };
 
-/**
- * Binds what is not bound yet, all of it or nothing; of servers that start at the same time one does it. What the secret key
- * does not open stays as it is, and opens no more than before.
- */
+/** Reseals all unbound secrets in one transaction, under a lock. Secrets that the key cannot open stay unusable. */
 export const bindSealed = async (store: Store, vault: Pick<Vault, "seal" | "open">): Promise<void> => {
-  // A look without a lock: of all starts but one there is nothing to do.
+  // Checks without a lock: only the first start after an upgrade has work.
   if (!(await hasUnbound(store))) return;
   await store.write(async (rows) => {
     await lockExclusive(rows, "binding");

@@ -1,4 +1,4 @@
-// Table blob_places: where the blobs of this database lie, and when that place was last gone through. One row, kept for good.
+// Table blob_places: the storage location of this database's blobs, and its sweeps. One row, kept forever.
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";
@@ -6,13 +6,13 @@ import { columns, nullableTimeMs, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface BlobPlaceRow {
-  /** The database's own id. */
+  /** The database's ID. */
   readonly storeId: string;
-  /** The id of the place; "" until the first content is kept there. */
+  /** The storage location's ID; empty until the first content is stored. */
   readonly placeId: string;
 }
 
-// Columns that every version has: a backup reads a database of a version before.
+// Only columns of every version, since a backup may read an older database.
 const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
 const leftovers = columns({ sinceMs: nullableTimeMs("leftover_since") });
 const sweep = columns({ sinceMs: timeMs("leftover_since") });
@@ -23,7 +23,7 @@ export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => 
 export const findLeftoverSince = async (rows: Read): Promise<number | undefined> =>
   (await leftovers.findOne(rows, `select ${leftovers.list} from blob_places`))?.sinceMs;
 
-/** The row, made where there is none. */
+/** Returns the row; creates it if missing. */
 export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobPlaceRow> => {
   await rows.query("insert into blob_places (store_id, sweep_time) values ($1, $2) on conflict do nothing", [
     randomBytes(16).toString("hex"),
@@ -34,19 +34,19 @@ export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobP
   return row;
 };
 
-/** Writes down where the blobs lie; the place that counts, where another server was quicker. */
+/** Stores the location if none is set; returns the one in effect. */
 export const writeBlobPlace = async (rows: Write, placeId: string): Promise<string> => {
   await rows.query("update blob_places set place_id = $1 where place_id = ''", [placeId]);
   return (await findBlobPlace(rows))?.placeId ?? "";
 };
 
-/** True for one server alone, once in so long: it goes through the place. */
+/** Returns true to one server per interval, which then sweeps the storage location. */
 export const takeBlobSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<boolean> =>
   (await rows.query("update blob_places set sweep_time = $1 where sweep_time <= $2 returning 1", [timestamp(nowMs), timestamp(nowMs - everyMs)])).length > 0;
 
 /**
- * Returns since when servers have looked for leftovers without a long gap, to one server alone, once in so long; undefined to others. After a
- * gap of three times as long it is the present.
+ * Returns since when servers have looked for leftovers without a long gap, to one server per interval; undefined to
+ * others. After a gap of three intervals, the time restarts now.
  */
 export const takeLeftoverSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<number | undefined> => {
   const found = await sweep.findOne(

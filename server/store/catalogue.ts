@@ -1,5 +1,5 @@
-// What the running database says of its tables: PostgreSQL's own catalogue, as plain values. The kernel holds the
-// contract against it (kernel/schema.ts).
+// Reads tables, columns, indexes and triggers from PostgreSQL's catalog. The kernel checks the contract against it
+// (kernel/schema.ts).
 
 import type { Json } from "#base/json.ts";
 import { columns, flag, json, number, text } from "./columns.ts";
@@ -7,17 +7,17 @@ import type { Read } from "./handle.ts";
 
 export interface CatalogueColumn {
   readonly name: string;
-  /** As PostgreSQL writes it: "text", "timestamp(3) with time zone". */
+  /** PostgreSQL's name, such as "text" or "timestamp(3) with time zone". */
   readonly type: string;
-  /** "C"; "default" for the database's own; "" for what has none. */
+  /** "C"; "default" for the database's collation; empty if the type has none. */
   readonly collation: string;
   readonly nullable: boolean;
-  /** An insert may leave it out: it has a default, numbers itself or is computed. */
+  /** True if an insert may omit it: a default, identity or generated column. */
   readonly filledByItself: boolean;
 }
 
 export interface CatalogueIndexKey {
-  /** A column or an expression, as one writes it: "name", "left(uid, 40)". */
+  /** A column or an SQL expression, such as "left(uid, 40)". */
   readonly expression: string;
   readonly collation: string;
   readonly descending: boolean;
@@ -25,42 +25,41 @@ export interface CatalogueIndexKey {
 
 export interface CatalogueIndex {
   readonly name: string;
-  /** "btree", "gin", … */
+  /** Such as "btree" or "gin". */
   readonly method: string;
   readonly unique: boolean;
-  /** False while `create index concurrently` is at work, and after it has failed. */
+  /** False while `create index concurrently` runs, and after it fails. */
   readonly valid: boolean;
   readonly keys: readonly CatalogueIndexKey[];
-  /** Columns that the index holds besides its keys (INCLUDE). */
+  /** Columns from INCLUDE. */
   readonly included: readonly string[];
-  /** Which rows it holds: "length(uid) = 40"; "" for all. */
+  /** The partial index's condition, such as "length(uid) = 40"; empty if it covers all rows. */
   readonly predicate: string;
 }
 
 export interface CatalogueTrigger {
   readonly name: string;
-  /** The function that it calls. */
+  /** The trigger function's name. */
   readonly calls: string;
-  /** "insert" and "delete", as far as the kernel asks for them. */
   readonly after: "insert" | "delete" | "other";
 }
 
 export interface CatalogueTable {
   readonly name: string;
-  /** True: its rows lie in partitions, and every unique index has the partitions' key in it. */
+  /** True if partitioned; every unique index then contains the partition key. */
   readonly partitioned: boolean;
   readonly columns: ReadonlyMap<string, CatalogueColumn>;
   readonly indexes: readonly CatalogueIndex[];
-  /** Those that run: not switched off. */
+  /** Enabled triggers only. */
   readonly triggers: readonly CatalogueTrigger[];
 }
 
-/** By the table's name. */
+/** Tables by name. */
 export type Catalogue = ReadonlyMap<string, CatalogueTable>;
 
 const attributes = columns({ tableName: text, isPartitioned: flag, name: text, type: text, collationName: text, isNullable: flag, isFilledByItself: flag });
 
-// Partitions are left out: what their table has, they have.
+// Partitions are omitted, since they match their table.
 const attributeStatement = `
   select ${attributes.list} from (
     select relname as table_name, relkind = 'p' as is_partitioned, attname as name, format_type(atttypid, atttypmod) as type,
@@ -116,7 +115,7 @@ const indexKeysOf = (keys: Json): CatalogueIndexKey[] =>
       )
     : [];
 
-/** Every table of the current schema with its columns, in their order, and its indexes. */
+/** Returns every table of the current schema, with columns in order, indexes and triggers. */
 export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
   const [foundColumns, foundIndexes, foundTriggers] = await Promise.all([
     attributes.find(rows, attributeStatement),

@@ -1,26 +1,26 @@
-// Table csaf_documents: what the lists of others' CSAF documents say of each, beside the document itself, with which it goes.
+// Table csaf_documents: facts about imported CSAF documents for lists. Rows are deleted with their document.
 
 import { columns, expression, flag, nullableText, nullableTimeMs, number, text, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** What a document says of itself and of its publisher. */
+/** A document's facts about itself and its publisher. */
 export interface CsafFacts {
   /** The publisher's namespace. */
   readonly issuer: string;
-  /** The folder of its documents. */
+  /** The directory of the publisher's documents. */
   readonly folder: string;
-  /** As JSON. */
+  /** JSON. */
   readonly publisher: string;
-  /** Without its ending. */
+  /** Without extension. */
   readonly fileName: string;
   readonly title: string;
   readonly label: string;
-  /** When it was first released, and last; "" where it does not say. */
+  /** Times of first and last release; empty if unknown. */
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** Why no list may have it; "" where one may. */
+  /** The reason to omit it from lists; empty if listed. */
   readonly leftOut: string;
 }
 
@@ -49,14 +49,14 @@ export const writeCsafDocuments = async (rows: Write, documents: readonly { read
   );
 };
 
-/** A public document that a list may have, as far as its licence allows it. */
+/** A public document for lists, subject to its license. */
 export interface CsafDocument {
   readonly id: string;
   readonly originId: string;
-  /** The document's own licence, or its source's. */
+  /** The document's own license, or its source's. */
   readonly license: string;
   readonly told: boolean;
-  /** When it was withdrawn: its source no longer has it; undefined while it holds. */
+  /** When its source dropped it; undefined while it is current. */
   readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly fileName: string;
@@ -64,11 +64,11 @@ export interface CsafDocument {
   readonly label: string;
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** As exact as it is stored. */
+  /** The last release in full precision, for paging. */
   readonly position: string;
 }
 
-// Nobody is published to who sees the group of what is not public.
+// Showing a private document to members of its group is not publication.
 const license = "case when document.public then coalesce(nullif(document.license, ''), feeds.license) else '' end";
 
 const csafDocument = columns<CsafDocument>({
@@ -87,15 +87,15 @@ const csafDocument = columns<CsafDocument>({
 });
 
 /**
- * What lists have for whoever sees what came from the sources of $1 besides: such a document may have been left out for the
- * reasons of $2, which count for what is shown to everybody.
+ * Public documents, and private ones from the sources in $1. Private ones may also be listed if omitted for a reason in
+ * $2, because those reasons only concern publication.
  */
 const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where exists (select from groups where uid = feeds.group_uid)
     and ((document.public and csaf.left_out = '')
       or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
 
-/** Sources whose documents somebody sees though they are not public, and for which reasons they may have been left out nevertheless. */
+/** Sources with private documents visible to the caller, and the omission reasons to ignore for them. */
 export interface PrivateCsaf {
   readonly feeds: readonly string[];
   readonly reasons: readonly string[];
@@ -104,13 +104,13 @@ export interface PrivateCsaf {
 const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Where a list goes on. */
+/** A position in a list. */
 export interface CsafPosition {
   readonly position: string;
   readonly id: string;
 }
 
-/** The documents of a folder with a label that hold, the last released first: with a year those that were first released in it. */
+/** Returns current documents of a directory and label, most recently released first; `year` limits it to those first released then. */
 export const findCsafDocuments = (
   rows: Read,
   { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
@@ -128,7 +128,7 @@ export const findCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafDocuments, with the private documents of these sources. */
 export const findReadableCsafDocuments = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -147,7 +147,7 @@ export const findReadableCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** The documents of a folder that have one of these names, the first that came first. */
+/** Returns documents of a directory by file name, oldest import first. */
 export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
@@ -156,7 +156,7 @@ export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: re
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafDocumentsNamed, with the private documents of these sources. */
 export const findReadableCsafDocumentsNamed = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -171,18 +171,18 @@ export const findReadableCsafDocumentsNamed = (
     { rows: limit, wide: true },
   );
 
-/** Whose documents there are, by licence. */
+/** A publisher with listed documents, per label and license. */
 export interface CsafIssuer {
   readonly issuer: string;
   readonly folder: string;
-  /** As JSON; of several the last that came. */
+  /** JSON from the last imported document. */
   readonly publisher: string;
   readonly license: string;
   readonly label: string;
   readonly documents: number;
-  /** When the last one was released. */
+  /** When the last document was released. */
   readonly currentReleaseTime: string;
-  /** The metadata that they came by, an address that may hold secrets; "" where they came otherwise. */
+  /** URL of the provider metadata, which may contain secrets; empty if imported otherwise. */
   readonly source: string;
 }
 
@@ -197,7 +197,7 @@ const csafIssuer = columns<CsafIssuer>({
   source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
 });
 
-/** In the order of their folders; of one folder, or of all where it is "". */
+/** Returns issuers by directory; an empty `folder` selects all. */
 export const findCsafIssuers = (rows: Read, folder: string, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -207,7 +207,7 @@ export const findCsafIssuers = (rows: Read, folder: string, limit: number): Prom
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafIssuers, with the private documents of these sources. */
 export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -216,7 +216,7 @@ export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateC
     { rows: limit, wide: true },
   );
 
-/** Where the lists have a document, or why none may. */
+/** A document's location in the lists, or the reason for its omission. */
 export interface CsafPlace {
   readonly documentId: string;
   readonly folder: string;

@@ -1,4 +1,4 @@
-// The codes of terminals that wait for their person (RFC 8628). Of all who change a row at the same moment, one does.
+// Device codes (RFC 8628), for terminals that wait for a user to approve them. Of concurrent updates to a row, one succeeds.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,22 +8,22 @@ import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface DeviceCodeRow {
-  /** SHA-256 of the code that the terminal holds. */
+  /** SHA-256 of the terminal's device code. */
   readonly deviceHash: string;
-  /** What a person types. */
+  /** The code that the user types. */
   readonly userCode: string;
-  /** The client address that it was asked for from, as ClientLimits.hashOf has it. */
+  /** The terminal's address, as hashed by ClientLimits.hashOf. */
   readonly addressHash: string;
-  /** What the terminal's program calls itself. */
+  /** The client program's own name. */
   readonly client: string;
-  /** What it asks for, as JSON (signin/device.ts). */
+  /** The authorization request, as JSON (signin/device.ts). */
   readonly request: JsonObject;
   readonly state: string;
-  /** Who approved it, as JSON (signin/completion.ts); undefined until then. */
+  /** The approving user, as JSON (signin/completion.ts); undefined until approval. */
   readonly signedIn: JsonObject | undefined;
-  /** Why it was refused; "" where it was not. */
+  /** The reason for refusal; empty if not refused. */
   readonly reason: string;
-  /** How often the terminal may ask, and when it last did; times are milliseconds since 1970. */
+  /** The minimum interval between polls, and the time of the last; times are milliseconds since 1970. */
   readonly intervalMs: number;
   readonly pollTimeMs: number | undefined;
   readonly createTimeMs: number;
@@ -49,7 +49,7 @@ type OpenCode = Pick<DeviceCodeRow, "client" | "request" | "createTimeMs">;
 
 const opened = columns<OpenCode>({ client: text, request: expression("wanted", objectOrEmpty), createTimeMs: timeMs("create_time") });
 
-/** Stores an open code; false where another has the same user code. */
+/** Stores an open code; returns false if the user code is taken. */
 export const insertDeviceCode = async (
   rows: Write,
   row: Pick<DeviceCodeRow, "deviceHash" | "userCode" | "addressHash" | "client" | "intervalMs" | "createTimeMs" | "expireTimeMs"> & {
@@ -67,11 +67,11 @@ export const insertDeviceCode = async (
 export const hasDeviceCode = async (rows: Read, deviceHash: string): Promise<boolean> =>
   (await rows.query("select 1 from device_codes where device_hash = $1", [deviceHash])).length > 0;
 
-/** The terminal's code, locked until the transaction ends. */
+/** Returns and locks the code until the transaction ends. */
 export const lockDeviceCode = (rows: Write, deviceHash: string): Promise<PolledCode | undefined> =>
   polled.findOne(rows, `select ${polled.list} from device_codes where device_hash = $1 for update`, [deviceHash]);
 
-/** Notes that the terminal asked, and how often it may from now on. */
+/** Records a poll and the interval from now on. */
 export const updateDevicePoll = async (rows: Write, deviceHash: string, pollTimeMs: number, intervalMs: number): Promise<void> => {
   await rows.query("update device_codes set poll_time = $2, interval_ms = $3 where device_hash = $1", [deviceHash, timestamp(pollTimeMs), intervalMs]);
 };
@@ -80,13 +80,13 @@ export const deleteDeviceCode = async (rows: Write, deviceHash: string): Promise
   await rows.query("delete from device_codes where device_hash = $1", [deviceHash]);
 };
 
-/** The open code that a person typed. */
+/** Returns the open code that a user typed. */
 export const findOpenDeviceCode = (rows: Read, userCode: string, nowMs: number): Promise<OpenCode | undefined> =>
   opened.findOne(rows, `select ${opened.list} from device_codes where user_code = $1 and state = 'open' and expire_time > $2`, [userCode, timestamp(nowMs)]);
 
 const closed = columns({ client: text });
 
-/** Approves an open code. The client's name, or undefined where the code was not open any more. */
+/** Approves an open code; returns the client's name, or undefined if the code is no longer open. */
 export const approveDeviceCode = async (rows: Write, userCode: string, signedInJson: string, nowMs: number): Promise<string | undefined> => {
   const row = await closed.findOne(
     rows,
@@ -96,7 +96,7 @@ export const approveDeviceCode = async (rows: Write, userCode: string, signedInJ
   return row?.client;
 };
 
-/** Refuses an open code; false where it was not open any more. */
+/** Refuses an open code; returns false if the code is no longer open. */
 export const refuseDeviceCode = async (rows: Write, userCode: string, reason: string, nowMs: number): Promise<boolean> => {
   const row = await closed.findOne(
     rows,
@@ -106,7 +106,7 @@ export const refuseDeviceCode = async (rows: Write, userCode: string, reason: st
   return row !== undefined;
 };
 
-/** Deletes the codes that ended long enough ago for their terminals to have been told. */
+/** Deletes codes that ended long enough ago for their terminals to know. */
 export const deleteEndedDeviceCodes = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query("delete from device_codes where expire_time < $1", [timestamp(nowMs - limits.deviceCodeKeptMs)]);
 };
