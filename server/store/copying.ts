@@ -41,7 +41,7 @@ export interface CopiedSequence {
   readonly column: string;
   /** A 64-bit integer. */
   readonly value: string;
-  /** False: the value itself comes next. */
+  /** False if the next number is `value` itself. */
   readonly isCalled: boolean;
 }
 

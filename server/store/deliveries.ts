@@ -189,13 +189,13 @@ export interface SubscriptionLoad {
 export interface ClaimQuota {
   readonly total: number;
   readonly unproven: number;
-  /** For one organization, what is under way included. */
+  /** Per organization, including running attempts. */
   readonly eachOrganization: number;
-  /** Organizations whose turn it is not, by their roots. */
+  /** Roots of organizations to skip. */
   readonly leftOut: readonly string[];
 }
 
-// A lease that ends later than a current one could comes from a wrong clock or a dead server.
+// A lease too far in the future comes from a wrong clock or a dead server.
 const isFree = (alias: string, now: string): string =>
   `(${alias}.lease_time is null or ${alias}.lease_time <= ${now}
     or ${alias}.lease_time > ${now}::timestamptz + interval '${2 * limits.deliveryLeaseMs} milliseconds')`;
@@ -387,7 +387,7 @@ const delayedText = `
   where sending.uid is not null`;
 
 export interface Delayed {
-  /** Deliveries with too late a time. */
+  /** Deliveries that wait too long. */
   readonly uids: readonly string[];
   /** The last subscription examined; undefined at the end. */
   readonly lastSubscription: string | undefined;

@@ -11,8 +11,9 @@ export const documentKeyBinding = (fingerprint: string): Binding => [fingerprint
 
 export interface DocumentKeyRow {
   readonly fingerprint: string;
-  /** Armored. */
+  /** ASCII-armored. */
   readonly publicKey: string;
+  /** Sealed for documentKeyPurpose, bound to the fingerprint. */
   readonly privateKeySealed: string;
   readonly createTimeMs: number;
   /** From then on the key signs nothing; undefined for the current key. */

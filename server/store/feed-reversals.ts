@@ -1,6 +1,6 @@
-// Table feed_reversals: what the last run of a source that changed records replaced, so that an undo can restore it. Written in
-// the transactions that replace it; the first row before a run counts. The rows of a run go when a later run has changed
-// records. Documents and files that a run added have no row: source_documents.added_run names the run.
+// Table feed_reversals: what a source's last changing run replaced, for an undo. Rows are written in the transactions
+// that replace it, and the first per key counts. They are deleted after a later run changes records. Added documents
+// and files have no row, since source_documents.added_run names their run.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -9,13 +9,12 @@ import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention, sweptNothing } from "./retention.ts";
 
-/** A run of a source. */
 export interface FeedRun {
   readonly feed: string;
   readonly run: number;
 }
 
-/** Keeps these documents as they are, before they are replaced or withdrawn. */
+/** Saves documents before they are replaced or withdrawn. */
 export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -28,7 +27,7 @@ export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: re
   );
 };
 
-/** Keeps the records of these parts of files. */
+/** Saves the records of these file parts. */
 export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0 || run === 0) return;
   await rows.query(
@@ -43,7 +42,7 @@ export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: read
   );
 };
 
-/** Keeps what the source said of these vulnerabilities. */
+/** Saves the source's facts about these vulnerabilities. */
 export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "known exploit" | "exploit prediction", ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -61,9 +60,9 @@ export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "know
 export interface Reversal {
   readonly what: string;
   readonly key: string;
-  /** Undefined: there was none. */
+  /** Undefined if it did not exist. */
   readonly previous: JsonObject | undefined;
-  /** Deflated, in base64; "" for what is no document. */
+  /** Deflated and base64-encoded; empty except for documents. */
   readonly body: string;
 }
 
@@ -74,7 +73,7 @@ const reversal = columns({
   body: expression("coalesce(translate(encode(body, 'base64'), E'\\n', ''), '')", text),
 });
 
-/** Returns some of what the run replaced. */
+/** Returns at most `limit` rows that the run replaced, by key. */
 export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: string, limit: number): Promise<Reversal[]> => {
   const found = await reversal.find(rows, `select ${reversal.list} from feed_reversals where feed_id = $1 and run = $2 and what = $3 order by key limit $4`, [
     feed,
@@ -85,12 +84,12 @@ export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: st
   return found.map((each) => ({ ...each, previous: isObject(each.previous) ? each.previous : undefined }));
 };
 
-/** Deletes what was restored. */
+/** Deletes restored rows. */
 export const deleteReversals = async (rows: Write, { feed, run }: FeedRun, what: string, keys: readonly string[]): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1 and run = $2 and what = $3 and key = any($4)", [feed, run, what, keys]);
 };
 
-/** Behind a run that changed records, what earlier runs replaced; behind one that did not, what it kept itself. */
+/** After a run that changed records, deletes earlier runs' rows; otherwise the run's own. */
 export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun, hasChanged: boolean): Promise<void> => {
   await rows.query(hasChanged ? "delete from feed_reversals where feed_id = $1 and run < $2" : "delete from feed_reversals where feed_id = $1 and run = $2", [
     feed,
@@ -98,12 +97,12 @@ export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun,
   ]);
 };
 
-/** Deletes all that is kept of the source. */
+/** Deletes all rows of the source. */
 export const deleteAllReversals = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1", [feed]);
 };
 
-/** What is older than documents are kept for. */
+/** Expires with the retention of documents. */
 export const feedReversalsRetention: Retention = {
   table: "feed_reversals",
   period: "documentMs",
