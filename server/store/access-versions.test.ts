@@ -33,7 +33,6 @@ const versions = async (): Promise<number[]> => {
   return rows.map(([version]) => Number(version));
 };
 
-/** Returns how much a statement raises each root's version. */
 const growthBy = async (statement: string, values: readonly string[] = []): Promise<number[]> => {
   const earlier = await versions();
   await write(statement, values);
@@ -42,7 +41,7 @@ const growthBy = async (statement: string, values: readonly string[] = []): Prom
 
 const uid = (root: string): string => `'${root}/' || lpad(to_hex(n), 16, '0')`;
 
-/** Each table that permissions depend on, with a statement that creates `count` rows: two thirds in the first root, one in the second. */
+/** Tables that permissions depend on. Each `made` creates `count` rows: two thirds in the first root, one in the second. */
 const kinds: readonly {
   readonly table: string;
   readonly made: string;

@@ -1,6 +1,5 @@
-// Table advisories: what feeds and organizations report about vulnerabilities in artifacts. Here it is written and read
-// for published documents; list.ts serves the API's list. Rows are never deleted: a record that its source drops is
-// withdrawn and stays readable by ID.
+// Table advisories: vulnerabilities in artifacts, from feeds and authors; list.ts serves the API's list. Rows are never
+// deleted: a dropped record is withdrawn and stays readable by ID.
 
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
@@ -17,10 +16,10 @@ interface AdvisoryDraft {
   readonly record: AdvisoryRecord;
   readonly digest: string;
   readonly isPublic: boolean;
-  /** The document that asserts it, and the document's form. */
+  /** The asserting document, and its form. */
   readonly documentId: string;
   readonly form: string;
-  /** Authored events with their own uids, and the facet of all events; if absent, both derive from the record. */
+  /** Authored events, and the facet of all events; if absent, both derive from the record. */
   readonly own?: { readonly events: readonly AdvisoryEvent[]; readonly facet: AdvisoryFacet };
 }
 
@@ -42,7 +41,7 @@ const storedAdvisory = columns({
   form: text,
 });
 
-/** Returns the uids of the rows that changed. */
+/** Returns the uids of changed rows. */
 const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
   const facets = new Map<string, AdvisoryFacet>();
@@ -108,7 +107,7 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
   return new Set(written.map(({ uid }) => uid));
 };
 
-/** Records a new source document for advisories whose content is unchanged. */
+/** Changes only the asserting document. */
 const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<void> => {
   if (drafts.length === 0) return;
   await rows.query(
@@ -124,7 +123,7 @@ const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readon
   );
 };
 
-/** Writes new and changed records. Without a visibility in `target`, a record keeps its own. */
+/** Writes new and changed records. Without `target.public` a record keeps its visibility. */
 export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
   const byUid = new Map([...lastByKey(records)].map(([key, record]) => [`${target.group}/${key}`, { key, record }]));
   const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [[...byUid.keys()]]);
@@ -135,7 +134,7 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
     const isPublic = wanted && (teller?.isPublishable ?? true);
     return { uid, record, digest: recordDigestOf(record), isPublic, documentId: teller?.id ?? "", form: teller?.form ?? target.form ?? "" };
   });
-  // One order for all imports prevents deadlocks.
+  // A fixed order prevents deadlocks.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
   const isSame = ({ uid, digest, record, isPublic }: AdvisoryDraft): boolean => {
     const before = stored.get(uid);
@@ -165,21 +164,19 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
   return counts;
 };
 
-/** An advisory that an organization wrote. */
 export interface AuthoredRecord {
   readonly uid: string;
   readonly record: Omit<AdvisoryRecord, "events" | "key">;
-  /** The approved events, in order of approval; `all` also has the pending ones. */
+  /** In order of approval; `all` also has pending events. */
   readonly approved: readonly AdvisoryEvent[];
   readonly all: readonly AdvisoryEvent[];
 }
 
-/** The feed of authored advisories. */
 const authoredFeed = "authored";
-/** The form of an advisory without an approved event; excluded from output and matching. */
+/** Without an approved event; excluded from output and matching. */
 const draftForm = "draft";
 
-/** Writes the approved state of an authored advisory. Pending events change only its facet, which lists filter by. */
+/** Writes the approved state. Pending events change only the facet, which lists filter by. */
 export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
   const full: AdvisoryRecord = { ...record, key: uid, events: [] };
   const facet = facetOf(full, all);
@@ -194,21 +191,18 @@ export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, 
   await rows.query("update advisories set facet = $2 where uid = $1 and facet <> $2", [uid, [...ids.values()][0] ?? ""]);
 };
 
-/**
- * Withdraws records that no document asserts; returns how many were not withdrawn before. Clearing the digest forces a
- * rewrite if a record returns.
- */
+/** Withdraws unasserted records; returns how many are newly withdrawn. The empty digest forces a rewrite if a record returns. */
 export const withdrawAdvisories = async (rows: Write, uids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update advisories set delete_time = coalesce(delete_time, $2), update_time = greatest($2, update_time + interval '1 ms'), digest = ''
      where uid = any($1) and digest <> '' returning delete_time = $2`,
     [uids, new Date(nowMs).toISOString()],
   );
-  // Excludes records that their origin had already withdrawn.
+  // Excludes records withdrawn by their origin.
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws the feed's records that no document asserts and `findTold` does not return. Reads in steps, since a feed may have millions. */
+/** Withdraws the feed's records that neither a document nor `findTold` asserts. In steps, for millions of rows. */
 export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
@@ -234,7 +228,7 @@ export interface ToldRow {
   /** See recordKey. */
   readonly key: string;
   readonly documentId: string | undefined;
-  /** False if the record was withdrawn because no document asserts it. */
+  /** False if withdrawn for lack of a document. */
   readonly isTold: boolean;
   readonly isPublic: boolean;
 }
@@ -246,13 +240,12 @@ const toldAdvisory = columns<ToldRow>({
   isPublic: expression("public", flag),
 });
 
-/** Returns the existing rows of these records. */
 export const findToldAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<ToldRow[]> =>
   toldAdvisory.find(rows, `select ${toldAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
 
 const publicNumber = columns({ advisoryId: text });
 
-/** Returns those of these IDs that a public advisory of the group has. */
+/** Returns the IDs that a public advisory of the group has. */
 export const findPublicNumbers = async (rows: Read, group: string, numbers: readonly string[]): Promise<Set<string>> => {
   const found = await publicNumber.find(
     rows,
@@ -262,7 +255,7 @@ export const findPublicNumbers = async (rows: Read, group: string, numbers: read
   return new Set(found.map(({ advisoryId }) => advisoryId));
 };
 
-/** Publishes or unpublishes records; returns how many changed. */
+/** Returns how many changed. */
 export const markAdvisoriesPublic = async (rows: Write, group: string, keys: readonly string[], isPublic: boolean, nowMs: number): Promise<number> => {
   const marked = await rows.query(
     "update advisories set public = $2, update_time = greatest($3, update_time + interval '1 ms') where uid = any($1) and public <> $2 returning 1",
@@ -275,7 +268,6 @@ export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Pr
 
 const published = "public and delete_time is null";
 
-/** An advisory, as documents need it. */
 export interface AdvisoryRow {
   readonly uid: string;
   readonly advisoryId: string;
@@ -286,7 +278,7 @@ export interface AdvisoryRow {
   readonly author: string;
   readonly namespace: string;
   readonly aliases: readonly string[];
-  /** JSON of the contract's AdvisoryEvent list. */
+  /** JSON list of AdvisoryEvent. */
   readonly events: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -309,20 +301,19 @@ const advisoryRow = columns<AdvisoryRow>({
   deleteTime: expression(timeText("delete_time"), nullableText),
 });
 
-/** Returns the published advisories of these origin packages, in a fixed order. */
+/** Returns the packages' published advisories, in a fixed order. */
 export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
 
-/** The form of advisories that Gantry renders itself. Others are published as their sources wrote them (source-documents.ts). */
+/** The form that Gantry renders itself. Other forms are published as their sources wrote them (source-documents.ts). */
 const own = "form = 'wolfi'";
 
-/** Returns the published own advisories of an origin package. */
 export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin = $1 order by origin, advisory_id, uid`, [
     origin,
   ]);
 
-/** Returns the published own advisories of the next packages after `after`, complete per package; empty at the end. */
+/** Returns the next packages' advisories, complete per package; empty at the end. */
 export const findOwnPublishedBehind = (rows: Read, after: string, limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -331,7 +322,7 @@ export const findOwnPublishedBehind = (rows: Read, after: string, limit: number)
     { rows: limit, wide: true },
   );
 
-/** Returns the own public advisories with this ID, including withdrawn ones. */
+/** Includes withdrawn advisories. */
 export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -339,7 +330,7 @@ export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<Ad
     [advisoryId],
   );
 
-/** Returns the own public advisories with these IDs, including withdrawn ones. */
+/** Includes withdrawn advisories. */
 export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -348,7 +339,6 @@ export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[]
     { rows: limit, wide: true },
   );
 
-/** Returns the published own advisories of these artifacts. */
 export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -357,12 +347,12 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
     { rows: limit, wide: true },
   );
 
-// A binary search for the subtree that starts nearest before the row; and the organizations of the subtrees.
+// Binary search for the nearest preceding subtree; then the subtrees' organizations.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
 const rootsOfPlaces = `left(uid, 40) in (
   select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
 
-/** Returns the own private advisories with these IDs in these subtrees, including withdrawn ones. */
+/** Returns private advisories in these subtrees, including withdrawn ones. */
 export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -372,7 +362,6 @@ export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisor
     { rows: limit, wide: true },
   );
 
-/** Returns the own private advisories of these artifacts in these subtrees. */
 export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -382,7 +371,7 @@ export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, n
     { rows: limit, wide: true },
   );
 
-/** Returns the own private advisories of these origin packages in these subtrees, including withdrawn ones. */
+/** Includes withdrawn advisories. */
 export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -394,7 +383,7 @@ export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, ori
 
 const ownName = columns({ name: text });
 
-/** Returns the next origin packages with own private advisories in these subtrees, including withdrawn ones. */
+/** Returns the next packages by name; withdrawn advisories count. */
 export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
@@ -407,7 +396,7 @@ export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places,
   return found.map(({ name }) => name);
 };
 
-/** Returns the next IDs of own private advisories in these subtrees, including withdrawn ones. */
+/** Returns the next IDs in order; withdrawn advisories count. */
 export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
@@ -420,7 +409,6 @@ export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places,
   return found.map(({ name }) => name);
 };
 
-/** A kind of artifact that own advisories cover. */
 export interface OwnArtifact {
   readonly artifactType: string;
   readonly namespace: string;
@@ -432,7 +420,6 @@ const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, 
 export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
   ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
 
-/** Returns the kinds of artifacts that own private advisories in these subtrees cover. */
 export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
   ownArtifact.find(
     rows,
@@ -441,24 +428,23 @@ export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Pr
     { rows: 1000, wide: true },
   );
 
-/** A document's ID and time of its last change. */
 export interface ChangedDocument {
   readonly id: string;
   readonly modified: string;
 }
 
-/** An own advisory, as the change list of its form shows it. */
+/** A row of a form's change list. */
 export interface ChangedAdvisory extends ChangedDocument {
   readonly artifactType: string;
   readonly namespace: string;
   readonly author: string;
-  /** True if an event names several patched versions. */
+  /** An event has several patched versions. */
   readonly isPatchedOften: boolean;
-  /** When it was withdrawn; empty while it applies to at least one artifact. */
+  /** Empty while it applies to any artifact. */
   readonly withdrawTime: string;
 }
 
-/** `others`: the condition for other advisories with the same ID that keep it from being withdrawn. */
+/** `others` selects advisories that keep the ID active. */
 const changedAdvisoryOf = (others: string) =>
   columns<ChangedAdvisory>({
     id: expression("advisory_id", text),
@@ -478,10 +464,7 @@ const changedAdvisory = changedAdvisoryOf("other.public");
 const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
 const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
 
-/**
- * Returns own public advisories, including withdrawn ones, in order of change after (since, after). An ID that several
- * artifacts share appears once for each.
- */
+/** Returns public advisories, including withdrawn ones, in order of change after (since, after). An ID appears once per artifact. */
 export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedAdvisory.find(
     rows,
@@ -493,7 +476,7 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
     { rows: limit, wide: true },
   );
 
-/** Returns own private advisories in these subtrees, in the same order. */
+/** Private counterpart of findChangedAdvisories. */
 export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedPrivateAdvisory.find(
     rows,
@@ -504,7 +487,7 @@ export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places
     { rows: limit, wide: true },
   );
 
-/** Returns origin packages with published own advisories, in order of their last change or withdrawal. */
+/** Returns packages in order of their last change or withdrawal. */
 export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
     rows,
@@ -516,7 +499,7 @@ export const findChangedDocuments = (rows: Read, since: string, after: string, l
     { rows: limit, wide: true },
   );
 
-/** Returns origin packages with own private advisories in these subtrees, in the same order. */
+/** Private counterpart of findChangedDocuments. */
 export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
     rows,
@@ -529,10 +512,9 @@ export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places,
     { rows: limit, wide: true },
   );
 
-/** A package with an own document. */
 export interface OwnDocument {
   readonly origin: string;
-  /** First and last release; a withdrawal counts as a release. */
+  /** A withdrawal counts as a release. */
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
 }
@@ -540,7 +522,7 @@ export interface OwnDocument {
 const ownDocumentFields = { origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") };
 const ownDocument = columns<OwnDocument>(ownDocumentFields);
 
-/** Returns the page of own documents after `behind`, most recently changed first; `year` limits it to those first released then. */
+/** Returns the page after `behind`, most recently changed first; `year` filters by first release. */
 export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
   ownDocument.find(
     rows,
@@ -554,7 +536,7 @@ export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument |
     { rows: limit, wide: true },
   );
 
-/** Returns every own advisory ever published for a package; empty if none is published now. */
+/** Returns everything ever published; empty if nothing is published now. */
 export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -564,22 +546,18 @@ export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[
     [origin],
   );
 
-/** Returns every own advisory ever published for a package. */
+/** Returns everything ever published, even if nothing is now. */
 export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
 
-/** An own document with private parts. */
 export interface PrivateDocument extends OwnDocument {
-  /** The groups of its private advisories. */
+  /** Groups of its private advisories. */
   readonly groups: readonly string[];
 }
 
 const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
 
-/**
- * Returns packages with own private advisories in these subtrees, paged like findOwnDocuments. Times also cover their
- * public advisories.
- */
+/** Private counterpart of findOwnDocuments; the times include public advisories. */
 export const findOwnPrivateDocuments = (
   rows: Read,
   { lows, highs }: Places,
@@ -609,13 +587,13 @@ export const findOwnPrivateDocuments = (
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 
-/** Returns a value that changes with every own published advisory. */
+/** Returns a value that changes with every published own advisory. */
 export const readAdvisoryState = async (rows: Read): Promise<string> => {
   const found = await advisoryState.findOne(rows, `select ${advisoryState.list} from advisories where public and ${own}`, [], wideCount);
   return JSON.stringify(found ?? {});
 };
 
-/** Returns the advisories of these packages that are published or in one of these subtrees. */
+/** Returns published advisories and those in these subtrees. */
 export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {
   const ends = paths.map((path) => (path === "" ? "~" : `${path}0`));
   return advisoryRow.find(
@@ -630,7 +608,6 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
   );
 };
 
-/** An advisory, as version matching needs it. */
 export interface MatchableAdvisory {
   readonly uid: string;
   readonly advisoryId: string;
@@ -638,7 +615,7 @@ export interface MatchableAdvisory {
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
-  /** The asserting document; empty if none. */
+  /** Empty if none. */
   readonly documentId: string;
   readonly events: string;
   readonly isPublic: boolean;
@@ -662,7 +639,7 @@ const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
 
 const seenAdvisory = columns({ uid: text, fingerprint: expression(fingerprintText, text) });
 
-/** Returns fingerprints by uid of advisories from other sources that have one of these IDs and are visible to the organization. */
+/** Returns fingerprints by uid of other sources' advisories that the organization sees. */
 export const findFingerprints = async (rows: Read, root: string, type: string, numbers: readonly string[], limit: number): Promise<Record<string, string>> => {
   const isSeen = `(public or left(uid, 40) = $1) and feed <> '${authoredFeed}' and delete_time is null and artifact_type = $2`;
   const found = await seenAdvisory.find(
@@ -676,13 +653,13 @@ export const findFingerprints = async (rows: Read, root: string, type: string, n
   return Object.fromEntries(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
 };
 
-/** Returns the current fingerprints of these advisories, by uid. */
+/** Returns current fingerprints by uid. */
 export const findFingerprintsOf = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> => {
   const found = await seenAdvisory.find(rows, `select ${seenAdvisory.list} from advisories where uid = any($1)`, [uids], { rows: uids.length, wide: true });
   return new Map(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
 };
 
-/** Returns the advisories of these artifacts that are published or in one of the organization's groups. */
+/** Returns published advisories, and private ones of these groups. */
 export const findMatchable = (rows: Read, root: string, groups: readonly string[], names: readonly string[]): Promise<MatchableAdvisory[]> =>
   matchableAdvisory.find(
     rows,

@@ -1,4 +1,4 @@
-// Table advisory_documents: the open feed's documents, one per origin package. Triggers on advisories maintain it
+// Table advisory_documents: the open feed's documents, one per origin package, maintained by triggers
 // (0007_common_fields.sql). Rows are never deleted; an empty document is not listed.
 
 import type { PageRequest } from "#base/page.ts";
@@ -7,16 +7,14 @@ import { type Read, wideCount } from "./handle.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 
 export interface DocumentFilter {
-  /** Limits to this origin package's document. */
   readonly id: string | undefined;
-  /** Limits to documents about one of these vulnerabilities. */
+  /** Vulnerability IDs; any may match. */
   readonly aliases: readonly string[];
 }
 
 export interface DocumentRow {
   /** The position in the order. */
   readonly key: readonly string[];
-  /** The origin package's name. */
   readonly origin: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -33,7 +31,7 @@ const filterTerms = ({ id, aliases }: DocumentFilter): PageTerms => {
   if (id !== undefined) page.terms.push(`origin = ${addParameter(page, id)}`);
   if (aliases.length > 0) {
     const numbers = addParameter(page, aliases);
-    // Few of many rows: separate indexes find them, then they are sorted.
+    // Few of many rows, so separate indexes find them before sorting.
     page.terms.push(
       `origin = any(array(select origin from advisories where public and delete_time is null and (aliases ?| ${numbers} or advisory_id = any(${numbers}))))`,
     );
@@ -44,7 +42,6 @@ const filterTerms = ({ id, aliases }: DocumentFilter): PageTerms => {
 const documentRow = columns<Omit<DocumentRow, "key">>({ origin: text, createTime: time("create_time"), updateTime: time("update_time") });
 const documentCount = columns({ documents: expression("count(*)", number) });
 
-/** Returns one page of the listed documents. */
 export const findDocuments = async (rows: Read, filter: DocumentFilter, page: PageRequest): Promise<DocumentRow[]> => {
   const order = documentOrders[page.order.column] ?? [];
   const terms = filterTerms(filter);
@@ -58,7 +55,7 @@ export const findDocuments = async (rows: Read, filter: DocumentFilter, page: Pa
 
 const documentChange = columns({ origin: text, updateTime: time("update_time") });
 
-/** Returns when advisories of these origin packages last changed or were withdrawn; these times never decrease. */
+/** Returns the times of the last change or withdrawal; they never decrease. */
 export const findDocumentChanges = async (rows: Read, origins: readonly string[]): Promise<Map<string, string>> => {
   const found = await documentChange.find(rows, `select ${documentChange.list} from advisory_documents where origin = any($1)`, [origins], {
     rows: origins.length,
@@ -75,7 +72,7 @@ export const countDocuments = async (rows: Read, filter: DocumentFilter): Promis
 
 const documentOrigin = columns({ origin: text });
 
-/** Returns origin packages whose CSAF file name is one of these (CSAF 2.0, 5.1). */
+/** Returns packages with one of these CSAF file names (CSAF 2.0, 5.1). */
 export const findOriginsByFileName = async (rows: Read, fileNames: readonly string[], limit: number): Promise<string[]> => {
   const found = await documentOrigin.find(
     rows,

@@ -1,10 +1,10 @@
-// Converts an advisory's events to their stored form and computes the facet that filters use. Pure.
+// Stored events and facets of advisories. Pure.
 
 import type { AdvisoryFacet } from "./advisory-facets.ts";
 import { uidSegmentOf } from "./feed-rows.ts";
 import type { AdvisoryRecord } from "./records.ts";
 
-/** Maps an event's oneof member to its EventTypeFilter value. */
+/** EventTypeFilter values by oneof member. */
 const eventTypes = {
   detection: "EVENT_TYPE_FILTER_DETECTION",
   truePositiveDetermination: "EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION",
@@ -34,7 +34,7 @@ export const advisoryEventsOf = (record: AdvisoryRecord, uid: string): AdvisoryE
   return sorted.map(({ event, timeMs }) => {
     const { author = record.author, reviewer, reviewState = approvedState, issue, data } = event;
     const content = JSON.stringify([timeMs, data]);
-    // A repeated event counts twice. The ordinal among equals keeps uids stable if another event is inserted before.
+    // Repeated events count separately. The ordinal keeps uids stable if another event is inserted before.
     const earlier = counts.get(content) ?? 0;
     counts.set(content, earlier + 1);
     return {
@@ -53,7 +53,7 @@ const distinctTexts = (texts: Iterable<string>): string[] => [...new Set(texts)]
 
 const eventTypeOf = (event: AdvisoryEvent): string => Object.entries(eventTypes).find(([member]) => member in event)?.[1] ?? "";
 
-/** Returns the filterable values of an advisory. Many advisories share one facet. */
+/** Returns the filterable values; many advisories share one facet. */
 export const facetOf = (record: AdvisoryRecord, events: readonly AdvisoryEvent[]): AdvisoryFacet => {
   const latest = events.findLast(({ reviewState }) => reviewState === approvedState);
   return {

@@ -1,12 +1,11 @@
-// Table advisory_facets: filterable values that many advisories share, one row per distinct set. Rows are never
-// deleted, since there are few.
+// Table advisory_facets: the distinct sets of filterable values, shared by advisories. Rows are never deleted, since
+// there are few.
 
 import { limits } from "#base/limits.ts";
 import { columns, text } from "./columns.ts";
 import { type Refreshed, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** The filterable values of an advisory. */
 export interface AdvisoryFacet {
   readonly artifactType: string;
   readonly artifactArchitecture: string;
@@ -58,7 +57,7 @@ export const addFacets = async (rows: Write, facets: ReadonlyMap<string, Advisor
   return findIds();
 };
 
-/** A filter on types and events. A list matches any of its values; an absent field matches everything. */
+/** A list matches any of its values; an absent field matches everything. */
 export interface FacetFilter {
   readonly artifactTypes?: readonly string[];
   readonly artifactArchitectures?: readonly string[];
@@ -73,7 +72,6 @@ export interface FacetFilter {
 
 const facetId = columns({ id: text });
 
-/** Returns the IDs of the matching facets. */
 export const findFacets = async (rows: Read, filter: FacetFilter): Promise<string[]> => {
   const anyOf = (values: readonly string[] | undefined): readonly string[] | null => values ?? null;
   const found = await facetId.find(

@@ -1,6 +1,5 @@
-// Table affected_images: packages of images that an advisory marks as affected, now or earlier. The matching step after
-// imports fills it from image_packages, one organization at a time. Resolved rows are kept as long as reports reach
-// back.
+// Table affected_images: packages of images that an advisory affects or affected. Matching after imports fills it from
+// image_packages, per organization. Resolved rows are kept as long as reports reach back.
 
 import { hash } from "node:crypto";
 import { columns, expression, flag, number, text, textList } from "./columns.ts";
@@ -9,10 +8,10 @@ import type { Read, Write } from "./handle.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 import { periodRetention, type Retention } from "./retention.ts";
 
-// Any number that no other lock uses (lock.ts); combined with the organization.
+// Unique among locks (lock.ts); combined with the organization.
 const matchingKey = 730_141_291;
 
-/** Locks an organization's matching until the transaction ends. */
+/** Serializes an organization's matching until the transaction ends. */
 export const lockMatching = async (rows: Write, root: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${matchingKey}, hashtext($1))`, [root]);
 };
@@ -23,14 +22,12 @@ const installed = columns<InstalledVersion>({
   version: expression("installed.version", text),
 });
 
-/** A package version that an image of the group contains. */
 export interface InstalledVersion {
   readonly owner: string;
   readonly name: string;
   readonly version: string;
 }
 
-/** A repo by group and name. */
 export interface ImageRepo {
   readonly owner: string;
   readonly repo: string;
@@ -38,7 +35,7 @@ export interface ImageRepo {
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-/** Returns the package versions in the images of these repos, each once per group. */
+/** Returns each package version once per group. */
 export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): Promise<InstalledVersion[]> =>
   installed.find(
     rows,
@@ -64,7 +61,7 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** A repo with its number of known images, one per tag and architecture. */
+/** Counts images per tag and architecture. */
 export interface SizedRepo extends ImageRepo {
   readonly images: number;
 }
@@ -75,7 +72,6 @@ const sizedRepo = columns<SizedRepo>({
   images: expression("found.images", number),
 });
 
-/** Returns the organization's repos that have images. */
 export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =>
   sizedRepo.find(
     rows,
@@ -85,7 +81,7 @@ export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =
     [root],
   );
 
-/** Returns the image counts of these repos; repos without images are omitted. */
+/** Omits repos without images. */
 export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<SizedRepo[]> =>
   sizedRepo.find(
     rows,
@@ -96,13 +92,11 @@ export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<
     repoColumns(repos),
   );
 
-/** A tagged image for one architecture, with its packages. */
 export interface TaggedImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
-  /** Digest of the package list. */
   readonly packagesDigest: string;
-  /** The group's repo of that name, and the tag's digest; empty if absent. */
+  /** The group's repo and the tag's digest; empty if absent. */
   readonly repoUid: string;
   readonly digest: string;
   /** JSON: versions by name. */
@@ -120,11 +114,11 @@ const taggedImage = columns<TaggedImage>({
   packages: expression("held.packages", text),
 });
 
-/** Returns the images of these repos that contain any of these packages, with only those packages. */
+/** Returns images with any of these packages, reduced to those. */
 export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
   taggedImage.find(
     rows,
-    // Repo by repo through the indexes: without statistics of newly filled tables, the planner reads them whole.
+    // Repo by repo through the indexes: after a bulk load the planner lacks statistics and reads whole tables.
     `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
      cross join lateral (
        select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
@@ -140,7 +134,7 @@ export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names:
     [...repoColumns(repos), JSON.stringify(Object.fromEntries(names.map((name) => [name, true])))],
   );
 
-/** A package of an image that an advisory marks as affected. */
+/** A match of an image's package with an advisory. */
 export interface AffectedImageDraft extends ImageRepo {
   readonly uid: string;
   readonly repoUid: string;
@@ -154,16 +148,13 @@ export interface AffectedImageDraft extends ImageRepo {
   readonly aliases: readonly string[];
   readonly advisoryUid: string;
   readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
-  /** JSON of the suppression; empty if none. */
+  /** JSON; empty if none. */
   readonly suppression: string;
 }
 
-/**
- * Returns a row's uid: the group's, and a digest of image, package, version and advisory. The image is identified by
- * its digest, or by its package list's digest if no tag has it.
- */
+/** Derives the uid from group, image, package, version and advisory. `image` is its digest, or its package list's digest if untagged. */
 export const affectedImageUid = (owner: string, repo: string, image: string, name: string, version: string, advisoryUid: string): string => {
-  // Formatted as PostgreSQL writes a JSON list, which made these uids before.
+  // PostgreSQL's JSON format, because PostgreSQL made these uids before.
   const text = `[${[repo, image, name, version, advisoryUid].map((part) => JSON.stringify(part)).join(", ")}]`;
   return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
@@ -190,12 +181,12 @@ const affectedRow = columns<HeldRow & { readonly uid: string }>({
 const byUid = (found: readonly (HeldRow & { readonly uid: string })[]): Map<string, HeldRow> =>
   new Map(found.map(({ uid, owner, repo, isSuppressed }) => [uid, { owner, repo, isSuppressed }]));
 
-/** Returns the organization's open rows of these packages, by uid. */
+/** Returns open rows by uid. */
 export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
       rows,
-      // Each package's index range separately: without statistics of recent writes, the planner would read all rows.
+      // Separate index ranges: without statistics of recent writes, the planner reads all rows.
       `select ${affectedRow.list} from unnest($2::text[]) as given(name)
        cross join lateral (
          select uid, repo, suppression from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
@@ -203,7 +194,7 @@ export const findAffectedByPackages = async (rows: Read, root: string, names: re
     ),
   );
 
-/** Returns the organization's open rows of these repos, by uid. */
+/** Returns open rows by uid. */
 export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
@@ -217,11 +208,11 @@ export const findAffectedByRepos = async (rows: Read, root: string, repos: reado
     ),
   );
 
-/** Returns all open rows of the organization, by uid. */
+/** Returns open rows by uid. */
 export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, HeldRow>> => {
   const found = new Map<string, HeldRow>();
   for (let after = `${root}/`; ; ) {
-    // In steps by primary key: without statistics of recent writes, the planner picks bad plans for any other order.
+    // By primary key: without statistics of recent writes, other orders get bad plans.
     const step = await affectedRepo.find(
       rows,
       `select ${affectedRepo.list} from affected_images
@@ -235,7 +226,7 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
   }
 };
 
-/** Inserts or updates rows; unchanged rows are not written. */
+/** Skips unchanged rows. */
 export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
@@ -279,7 +270,6 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
   );
 };
 
-/** Marks these rows as resolved. */
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(
     `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, end_time = $2::timestamptz,
@@ -290,7 +280,6 @@ export const endAffectedImages = async (rows: Write, uids: readonly string[], no
   );
 };
 
-/** Returns the organization's repos with rows that changed since then. */
 export const findReposChangedSince = async (rows: Read, root: string, sinceMs: number): Promise<ImageRepo[]> =>
   affectedRepo
     .find(
@@ -308,7 +297,6 @@ export interface KnownImage {
 
 const knownImage = columns<KnownImage>({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
 
-/** Returns the tagged images of these repos with known package lists. */
 export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promise<KnownImage[]> =>
   knownImage.find(
     rows,
@@ -324,7 +312,6 @@ export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promis
     repoColumns(repos),
   );
 
-/** A package of an image that an advisory marks as affected. */
 export interface AffectedPackageOfImage extends KnownImage {
   readonly packageName: string;
   readonly installedVersion: string;
@@ -343,7 +330,7 @@ const affectedPackage = columns<AffectedPackageOfImage>({
   aliases: expression("affected.aliases", textList),
 });
 
-/** Returns the affected packages of these images, in a fixed order; suppressed matches are excluded. */
+/** Excludes suppressed matches. */
 export const findAffectedOfImages = (rows: Read, root: string, images: readonly KnownImage[]): Promise<AffectedPackageOfImage[]> =>
   affectedPackage.find(
     rows,
@@ -376,7 +363,7 @@ const leftAdvisory = columns<LeftAdvisory>({
   time: expression("max(held.left_tags ->> given.tag)", text),
 });
 
-/** Returns advisories that affected an image of these tags earlier, and none of the tag's images now. */
+/** Returns advisories that affected a tag earlier, but none of its images now. */
 export const findLeftAdvisories = (
   rows: Read,
   tags: readonly { readonly owner: string; readonly repo: string; readonly tag: string }[],

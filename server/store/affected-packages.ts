@@ -1,12 +1,11 @@
-// Table affected_packages: the packages and versions that OSV documents cover, so that a scanner's query for a thousand
-// packages opens no document. Updated in the transactions that write, publish or unpublish a document
-// (source-documents.ts). Withdrawn documents have no rows, since package queries do not return them.
+// Table affected_packages: packages and versions in OSV documents, so that a scanner's query for a thousand packages
+// opens no document. Updated in the transactions that write, publish or unpublish documents (source-documents.ts).
+// Withdrawn documents have no rows, since queries do not return them.
 
 import { columns, expression, flag, number, nullableText, text } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** A document's entry for one package. */
 export interface AffectedPackage {
   /** Includes the suffix ("Debian:12"). */
   readonly ecosystem: string;
@@ -15,7 +14,6 @@ export interface AffectedPackage {
   readonly entries: string;
 }
 
-/** The packages of a written document. */
 export interface DocumentPackages {
   readonly documentId: string;
   readonly originId: string;
@@ -24,7 +22,6 @@ export interface DocumentPackages {
   readonly packages: readonly AffectedPackage[];
 }
 
-/** Replaces the packages of these documents. */
 export const writeAffectedPackages = async (rows: Write, documents: readonly DocumentPackages[]): Promise<void> => {
   await rows.query("delete from affected_packages where document_id = any($1::bigint[])", [documents.map(({ documentId }) => documentId)]);
   const given = documents.flatMap((document) => document.packages.map((each) => ({ ...document, ...each })));
@@ -46,7 +43,6 @@ export const writeAffectedPackages = async (rows: Write, documents: readonly Doc
   );
 };
 
-/** Publishes or unpublishes the packages of these documents. */
 export const markAffectedPackagesPublic = async (rows: Write, documentIds: readonly string[], isPublic: boolean): Promise<void> => {
   if (documentIds.length === 0) return;
   await rows.query("update affected_packages set public = $2 where document_id = any($1::bigint[])", [documentIds, isPublic]);
@@ -65,21 +61,20 @@ export interface AskedPackage {
   readonly after: string;
 }
 
-/** A published document about a package. */
 export interface PackageDocument {
-  /** Index of the requested package, from 1. */
+  /** Index of the request, from 1. */
   readonly ordinal: number;
   readonly originId: string;
   readonly documentId: string;
   readonly modified: string;
   /** The document's own license, or its source's. */
   readonly license: string;
-  /** True if its group exists. */
+  /** Its group exists. */
   readonly owned: boolean;
-  /** True if another public document has the same ID. */
+  /** Another public document has the same ID. */
   readonly contested: boolean;
   readonly entryBytes: number;
-  /** Undefined if longer than 1024 bytes; findPackageEntries reads those. */
+  /** Undefined above 1024 bytes (findPackageEntries). */
   readonly entries: string | undefined;
 }
 
@@ -98,11 +93,11 @@ const packageDocument = columns<PackageDocument>({
   entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
 });
 
-/** Returns the published documents about these packages, at most `perPackage` each and `limit` in all, ordered by package and ID. */
+/** Returns at most `perPackage` documents each and `limit` in all, by package and ID. */
 export const findPackageDocuments = (rows: Read, asked: readonly AskedPackage[], perPackage: number, limit: number): Promise<PackageDocument[]> =>
   packageDocument.find(
     rows,
-    // Package by package through the index: without statistics of newly filled tables, the planner reads them whole.
+    // Package by package through the index: after a bulk load the planner lacks statistics and reads whole tables.
     `select ${packageDocument.list}
      from unnest($1::text[], $2::text[], $3::text[]) with ordinality as asked(ecosystem, name, after, ordinal)
      cross join lateral (
@@ -129,13 +124,13 @@ const privatePackageDocument = columns<PackageDocument>({
   entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
 });
 
-// No index by name: one scan of the sources' private documents serves all requested packages.
+// No index by name: one scan of the sources' private documents serves all packages.
 const privatePackages = `(
   select affected.name, affected.ecosystem, affected.origin_id, affected.document_id, affected.modified, affected.entries, feeds.group_uid
   from feeds join source_documents as document on document.feed_id = feeds.id join affected_packages as affected on affected.document_id = document.id
   where feeds.id = any($1::integer[]) and not document.public and affected.name = any($2))`;
 
-/** Returns private documents of these sources about these packages, in the same order. */
+/** Private counterpart of findPackageDocuments. */
 export const findPrivatePackageDocuments = (rows: Read, feeds: readonly string[], asked: readonly AskedPackage[], limit: number): Promise<PackageDocument[]> =>
   privatePackageDocument.find(
     rows,
@@ -155,7 +150,7 @@ const longEntries = columns({
   entries: expression("affected.entries", text),
 });
 
-/** Returns the entries that are too long for PackageDocument. */
+/** Returns entries too long for PackageDocument. */
 export const findPackageEntries = (
   rows: Read,
   asked: readonly { readonly documentId: string; readonly ecosystem: string; readonly name: string }[],
@@ -170,7 +165,7 @@ export const findPackageEntries = (
 
 const namedPackage = columns({ name: text, ecosystem: text });
 
-/** Returns public packages with these names, in any ecosystem. */
+/** Returns public packages in any ecosystem. */
 export const findNamedPackages = (rows: Read, names: readonly string[], limit: number): Promise<{ readonly name: string; readonly ecosystem: string }[]> =>
   namedPackage.find(
     rows,
@@ -179,7 +174,7 @@ export const findNamedPackages = (rows: Read, names: readonly string[], limit: n
     { rows: limit, wide: true },
   );
 
-/** Returns packages with these names in private documents of these sources. */
+/** Private counterpart of findNamedPackages. */
 export const findPrivateNamedPackages = (
   rows: Read,
   feeds: readonly string[],

@@ -10,7 +10,7 @@ export interface AuditEntry {
   readonly uid: string;
   /** From 1, without gaps within an organization. */
   readonly sequence: number;
-  /** Times of the event and of sealing, as RFC 3339 with milliseconds. */
+  /** RFC 3339 with milliseconds. */
   readonly createTime: string;
   readonly sealTime: string;
   readonly callerUid: string;
@@ -31,7 +31,7 @@ export interface AuditEntry {
   readonly hash: string;
 }
 
-/** An entry as stored. Untrusted: anyone with database access may have changed it. */
+/** Untrusted: anyone with database access may have changed it. */
 export interface StoredAuditEntry extends Omit<AuditEntry, "act" | "bindingUids" | "resourceUids"> {
   readonly act: Json;
   readonly bindingUids: Json;
@@ -80,10 +80,7 @@ const entriesText = `
   select ${storedEntry.list} from audit_entries
   where left(uid, 40) = $1 and sequence > $2 and sequence <= $3 order by sequence, uid limit $4`;
 
-/**
- * Returns the organization's entries with after < sequence <= until, in order. A valid chain has each number once, so a
- * limit of one more reveals duplicates.
- */
+/** Returns entries with after < sequence <= until. A valid chain has each number once, so a higher `count` reveals duplicates. */
 export const findAuditEntries = (rows: Read, root: string, after: number, until: number, count: number): Promise<StoredAuditEntry[]> =>
   storedEntry.find(rows, entriesText, [root, after, until, count]);
 
@@ -92,20 +89,20 @@ const lastEntry = columns({ sequence: number, hash: text });
 const lastEntryText = `
   select ${lastEntry.list} from audit_entries where left(uid, 40) = $1 and sequence < $2 order by sequence desc, uid desc limit 1`;
 
-/** Returns the organization's last entry with a sequence below `below`. */
+/** Returns the last entry with sequence < `below`. */
 export const findLastAuditEntry = (rows: Read, root: string, below: number): Promise<{ readonly sequence: number; readonly hash: string } | undefined> =>
   lastEntry.findOne(rows, lastEntryText, [root, below]);
 
 const firstSealedText = `
   select sequence from audit_entries where left(uid, 40) = $1 and sequence > $2 and seal_time >= $3 order by sequence limit 1`;
 
-/** Returns the sequence of the organization's first entry after `after` that was sealed at `time` or later. */
+/** Returns the first sequence after `after` sealed at `time` or later. */
 export const findFirstSealedSince = async (rows: Read, root: string, after: number, time: string): Promise<number | undefined> => {
   const [row] = await rows.query(firstSealedText, [root, after, time]);
   return row === undefined ? undefined : Number(row[0]);
 };
 
-/** An organization's sealed head, and the sequences of its first and last entry. */
+/** The sealed head, and the first and last sequence. */
 export interface ChainEnds {
   readonly sealed: string | undefined;
   /** Undefined if there are no entries. */
@@ -119,11 +116,11 @@ const chainEnds = columns<ChainEnds>({
   lastSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1)", nullableNumber),
 });
 
-/** Returns the seal and both ends from one snapshot. */
+/** Returns seal and entries from one snapshot. */
 export const findChainEnds = async (rows: Read, root: string): Promise<ChainEnds> =>
   (await chainEnds.findOne(rows, `select ${chainEnds.list}`, [root])) ?? { sealed: undefined, firstSequence: undefined, lastSequence: undefined };
 
-// Finds organizations by index lookups, one each: a month may have millions of entries.
+// One index lookup per organization: a month may have millions of entries.
 const rootsWhere = (condition: string): string => `
   with recursive each as (
     (select left(uid, 40) as root from audit_entries where ${condition} order by left(uid, 40) limit 1)
@@ -135,7 +132,7 @@ const rootsWhere = (condition: string): string => `
   )
   select root from each where root is not null`;
 
-// The month's bounds limit the scan to its partition. Only the owner has access to the partition by name.
+// The bounds limit the scan to one partition, which only the owner can access by name.
 const rootsOfMonth = rootsWhere("seal_time >= $1 and seal_time < $2");
 
 /** Returns organizations with entries or a sealed head. */
@@ -146,14 +143,13 @@ export const findChainRoots = async (rows: Read): Promise<string[]> => {
 
 // ---- order of sealing -------------------------------------------------------------------------------------------
 
-/** A position after an entry, in the order of sealing. `sealTime` is in PostgreSQL's format. */
+/** A position after an entry; `sealTime` is in PostgreSQL's format. */
 export interface SealPlace {
   readonly sealTime: string;
   readonly root: string;
   readonly sequence: number;
 }
 
-/** An entry with its position. */
 export interface SealedEntry {
   readonly place: SealPlace;
   readonly entry: StoredAuditEntry;
@@ -167,8 +163,8 @@ const sealedPlace = columns<SealPlace>({
 
 const inSealOrder = "seal_time, left(uid, 40), sequence";
 
-// Estimates an entry's size as a JSON line. Long columns count by their stored size, since lists of uids compress to an
-// eighth; serializing rows that are not sent would cost more than the rest.
+// Estimates the size of a JSON line. Long columns count by stored size, since lists of uids compress to an eighth.
+// Serializing rows that are not sent would cost more than the rest.
 const entryBytes = "(8 * pg_column_size(resource_uids) + 2 * pg_column_size(binding_uids) + octet_length(subject) + octet_length(user_agent) + 500)::bigint";
 
 const sealedAfterText = `
@@ -178,7 +174,7 @@ const sealedAfterText = `
     ) as next
   ) as measured where bytes_before < $5 order by measured.seal_time, left(measured.uid, 40), measured.sequence`;
 
-/** Returns at most `count` entries after a position, up to about `bytesMax`; at least one if any exists. */
+/** Returns at most `count` entries and about `bytesMax`, but at least one if any exists. */
 export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count: number, bytesMax: number): Promise<SealedEntry[]> => {
   const found = await rows.query(sealedAfterText, [after.sealTime, after.root, after.sequence, count, bytesMax], { rows: count, wide: true });
   return found.map((row) => ({ place: sealedPlace.read(row), entry: storedEntry.read(row, 3) }));
@@ -186,7 +182,7 @@ export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count
 
 const knownHash = columns({ root: expression("given.root", text), sequence: expression("given.sequence", number), hash: text });
 
-/** Returns the hashes of those entries that exist. */
+/** Omits missing entries. */
 export const findEntryHashes = (
   rows: Read,
   entries: readonly { readonly root: string; readonly sequence: number }[],
@@ -203,7 +199,6 @@ export const findEntryHashes = (
 /** Formatted as "2026-11". */
 export type Month = string;
 
-/** Returns the month `step` months later. */
 export const monthAfter = (month: Month, step: number): Month => {
   const [year = 0, ordinal = 1] = month.split("-").map(Number);
   return new Date(Date.UTC(year, ordinal - 1 + step, 1)).toISOString().slice(0, 7);
@@ -211,7 +206,7 @@ export const monthAfter = (month: Month, step: number): Month => {
 
 const partitionPrefix = "audit_entries_";
 
-/** Returns the months with a partition, earliest first. */
+/** Earliest first. */
 export const listAuditMonths = async (rows: Read): Promise<Month[]> => {
   const found = await rows.query("select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_entries'::regclass order by 1");
   return found.flatMap(([name]) => name?.slice(partitionPrefix.length).replace("_", "-") ?? []);
@@ -224,7 +219,6 @@ export const findFirstKeptMonth = async (rows: Read): Promise<Month> => {
   return row?.[0] ?? "";
 };
 
-/** Creates the month's partition if it does not exist. */
 export const ensureAuditMonth = async (rows: Write, month: Month): Promise<void> => {
   await rows.query("select create_audit_month($1)", [month]);
 };
@@ -235,7 +229,6 @@ export const findAuditRootsOfMonth = async (rows: Read, month: Month): Promise<s
   return found.flatMap(([root]) => root ?? []);
 };
 
-/** Drops the month's partition. */
 export const dropAuditMonth = async (rows: Write, month: Month): Promise<void> => {
   await rows.query("select drop_audit_month($1)", [month]);
 };

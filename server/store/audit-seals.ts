@@ -1,5 +1,5 @@
-// Tables audit_chains and audit_progress: the end of each organization's audit chain and the overall progress, sealed
-// with the secret key (server/audit/heads.ts).
+// Tables audit_chains and audit_progress: each organization's chain end and the overall progress, sealed with the
+// secret key (server/audit/heads.ts).
 
 import { columns, nullableNumber, nullableText, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -18,14 +18,13 @@ export const writeSealedHead = async (rows: Write, root: string, sealed: string)
   await rows.query("insert into audit_chains (root, sealed) values ($1, $2) on conflict (root) do update set sealed = excluded.sealed", [root, sealed]);
 };
 
-/** The sealed progress of all chains. */
 export interface SealedProgress {
-  /** Position in the outbox. An unsealed copy for SQL, so untrusted. */
+  /** In the outbox. An unsealed copy for SQL, so untrusted. */
   readonly position: number;
   readonly sealed: string;
 }
 
-/** Progress with the earlier outbox positions that are not sealed yet; an unsealed copy for the outbox's retention. */
+/** Adds earlier outbox positions not yet sealed; unsealed too, for the outbox's retention. */
 export interface NewSealedProgress extends SealedProgress {
   readonly setAside: readonly number[];
 }
@@ -50,7 +49,7 @@ export interface AllSealed {
 
 const either = columns({ root: nullableText, position: nullableNumber, sealed: text });
 
-/** Returns all seals in one statement, for a consistent snapshot. */
+/** One statement, for a consistent snapshot. */
 export const findAllSealed = async (rows: Read): Promise<AllSealed> => {
   const found = await either.find(rows, "select root, null, sealed from audit_chains union all select null, position, sealed from audit_progress");
   const heads = found.flatMap(({ root, sealed }) => (root === undefined ? [] : { root, sealed }));

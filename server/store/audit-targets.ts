@@ -1,11 +1,11 @@
-// Table audit_targets: the progress of each audit target of the operator (server/audit-targets), and the server that
-// holds its lease. A row survives removal from the configuration, so that a target that returns resumes there.
+// Table audit_targets: progress and lease of each audit target (server/audit-targets). A row survives removal from the
+// configuration, so that a target that returns resumes there.
 
 import type { SealPlace } from "./audit-entries.ts";
 import { columns, expression, flag, nullableNumber, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** SQL condition: the entry comes after the target's position. */
+/** SQL condition: the target lacks the entry. */
 const isUnsent = (entry: string, target: string): string => `${entry}.seal_time >= ${target}.seal_time
   and (${entry}.seal_time, left(${entry}.uid, 40), ${entry}.sequence) > (${target}.seal_time, ${target}.root, ${target}.sequence)`;
 
@@ -22,12 +22,12 @@ export const findTargetsWithout = async (rows: Read, until: string, seenSince: s
   return found.map(({ name }) => name);
 };
 
-/** Records that a month was dropped before these targets received all of it. */
+/** Records a month dropped before complete delivery. */
 export const markMonthMissed = async (rows: Write, targets: readonly string[], month: string): Promise<void> => {
   await rows.query("update audit_targets set missed_month = $2 where name = any($1)", [targets, month]);
 };
 
-/** Records that a server is configured with these targets. A new one starts at the first retained entry. */
+/** Records that these targets are configured. A new one starts at the first retained entry. */
 export const noteTargets = async (rows: Write, names: readonly string[], now: string): Promise<void> => {
   await rows.query(
     `insert into audit_targets as held (name, seen_time) select name, $2 from unnest($1::text[]) as given(name) order by name
@@ -39,17 +39,17 @@ export const noteTargets = async (rows: Write, names: readonly string[], now: st
 export interface AuditTargetState {
   readonly name: string;
   readonly place: SealPlace;
-  /** Entries delivered in total. */
+  /** Total deliveries. */
   readonly sent: number;
-  /** Consecutive failures, with the first failure's time and the last reason; empty if none. */
+  /** Consecutive failures, the first one's time and the last reason; empty if none. */
   readonly failures: number;
   readonly failedSince: string;
   readonly problem: string;
   /** The last month dropped before delivery; empty if none. */
   readonly missedMonth: string;
-  /** True if the server could acquire the lease now. */
+  /** The server could acquire the lease now. */
   readonly isDue: boolean;
-  /** When the first undelivered entry was sealed, in milliseconds since 1970; undefined if none. */
+  /** When the first undelivered entry was sealed; undefined if none. */
   readonly waitingSinceMs: number | undefined;
 }
 
@@ -71,7 +71,6 @@ const stateColumns = columns<Omit<AuditTargetState, "place"> & SealPlace>({
   ),
 });
 
-/** Returns the state of these targets, by name. */
 export const findTargets = async (rows: Read, names: readonly string[], now: string, holder = ""): Promise<AuditTargetState[]> => {
   const found = await stateColumns.find(rows, `select ${stateColumns.list} from audit_targets as target where name = any($1) order by name`, [
     names,
@@ -83,7 +82,7 @@ export const findTargets = async (rows: Read, names: readonly string[], now: str
 
 const place = columns<SealPlace>({ sealTime: expression("seal_time::text", text), root: text, sequence: number });
 
-/** Acquires the lease of a due target; returns its position, or undefined if it is not due or leased. */
+/** Acquires the lease and returns the position; undefined if not due or leased. */
 export const claimTarget = (rows: Write, name: string, holder: string, now: string, leaseUntil: string): Promise<SealPlace | undefined> =>
   place.findOne(
     rows,
@@ -92,7 +91,7 @@ export const claimTarget = (rows: Write, name: string, holder: string, now: stri
     [name, holder, now, leaseUntil],
   );
 
-/** Advances the position and extends the lease; returns false if another server holds it. */
+/** Advances the position and extends the lease; false if another server holds it. */
 export const advanceTarget = async (
   rows: Write,
   name: string,
@@ -110,11 +109,10 @@ export const advanceTarget = async (
 
 const failed = columns({ failures: number });
 
-/** Returns the number of consecutive failures. */
 export const countTargetFailures = async (rows: Read, name: string): Promise<number> =>
   (await failed.findOne(rows, `select ${failed.list} from audit_targets where name = $1`, [name]))?.failures ?? 0;
 
-/** Records a failure and releases the lease; the next attempt is at `nextTime`. */
+/** Releases the lease until `nextTime`. */
 export const failTarget = async (
   rows: Write,
   name: string,
@@ -128,7 +126,6 @@ export const failTarget = async (
   );
 };
 
-/** Releases the lease. */
 export const releaseTarget = async (rows: Write, name: string, holder: string): Promise<void> => {
   await rows.query("update audit_targets set lease_holder = null, lease_until = null where name = $1 and lease_holder = $2", [name, holder]);
 };

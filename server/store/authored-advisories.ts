@@ -1,13 +1,12 @@
 // Tables authored_advisories, authored_advisory_events, advisory_suppressions and advisory_numbers: advisories that
-// organizations write (docs/decisions/0089). The kernel writes the first two tables. Rows of the first three are
-// deleted with their group; numbers are never deleted. This file handles what the contract has no fields for.
+// organizations write (docs/decisions/0089). The kernel writes the first two. Rows of the first three are deleted with
+// their group; numbers are never deleted.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, flag, nullableObject, nullableText, text, textList, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** An advisory as authored. */
 export interface AuthoredAdvisory {
   readonly uid: string;
   readonly advisoryId: string;
@@ -35,12 +34,12 @@ const authoredFields = {
   componentLocation: text,
   componentType: text,
   aliases: textList,
-  // Packages of apko images name no distribution.
+  // Packages of apko images name none.
   distribution: expression("case when distribution = '' and artifact_type = 'apk' then 'wolfi' else distribution end", text),
 };
 const authored = columns<AuthoredAdvisory>(authoredFields);
 
-/** Locks the advisory until the transaction ends, which serializes changes of its events; returns undefined if it does not exist. */
+/** Locks the advisory until the transaction ends, which serializes changes of its events. */
 export const lockAuthoredAdvisory = (rows: Write, uid: string): Promise<AuthoredAdvisory | undefined> =>
   authored.findOne(rows, `select ${authored.list} from authored_advisories where uid = $1 for update`, [uid]);
 
@@ -54,7 +53,7 @@ export interface AuthoredEvent {
   readonly reviewState: string;
   readonly issue: string;
   readonly reviewTime: string | undefined;
-  /** The event's content, under the JSON name of the oneof member. */
+  /** Under the JSON name of the oneof member. */
   readonly data: JsonObject;
   readonly basis: JsonObject | undefined;
 }
@@ -77,7 +76,7 @@ const authoredEvent = columns<Omit<AuthoredEvent, "data"> & { readonly data: Jso
   basis: nullableObject,
 });
 
-/** Returns the events of these advisories, oldest first. */
+/** Oldest first. */
 export const findAuthoredEvents = async (rows: Read, advisories: readonly string[]): Promise<AuthoredEvent[]> => {
   const found = await authoredEvent.find(
     rows,
@@ -87,7 +86,7 @@ export const findAuthoredEvents = async (rows: Read, advisories: readonly string
   return found.map((event) => ({ ...event, data: event.data ?? {} }));
 };
 
-/** Records the upstream token behind an author. With `isFirst`, an existing value is kept, as for a restored row. */
+/** Records the upstream token behind an author. `isFirst` keeps an existing value, as for a restored row. */
 export const noteAuthor = async (
   rows: Write,
   table: "authored_advisories" | "authored_advisory_events",
@@ -100,20 +99,18 @@ export const noteAuthor = async (
 
 const optOut = columns({ name: text, authorApproval: flag });
 
-/** Returns whether authors may approve their own advisories. */
 export const findAuthorApproval = async (rows: Read, root: string): Promise<boolean> =>
   (await optOut.findOne(rows, `select ${optOut.list} from groups where uid = $1`, [root]))?.authorApproval ?? false;
 
-/** Returns the organization's name; undefined if it does not exist. */
 export const findOrganizationName = async (rows: Read, root: string): Promise<string | undefined> =>
   (await optOut.findOne(rows, `select ${optOut.list} from groups where uid = $1`, [root]))?.name;
 
-/** Records which advisories the reviewer of an event saw. */
+/** Records which advisories the reviewer saw. */
 export const noteBasis = async (rows: Write, uid: string, basis: JsonObject): Promise<void> => {
   await rows.query("update authored_advisory_events set basis = $2 where uid = $1", [uid, JSON.stringify(basis)]);
 };
 
-/** Records what an advisory suppresses; undefined removes the suppression. */
+/** Undefined removes the suppression. */
 export const noteSuppression = async (rows: Write, uid: string, suppression: JsonObject | undefined): Promise<void> => {
   if (suppression === undefined) await rows.query("delete from advisory_suppressions where uid = $1", [uid]);
   else
@@ -130,7 +127,6 @@ export interface Suppressor extends AuthoredAdvisory {
 
 const suppressor = columns<Suppressor>({ ...authoredFields, suppression: nullableObject });
 
-/** Returns the organization's approved false positives. */
 export const findSuppressors = (rows: Read, root: string): Promise<Suppressor[]> =>
   suppressor.find(
     rows,
@@ -142,12 +138,12 @@ export const findSuppressors = (rows: Read, root: string): Promise<Suppressor[]>
 const isMade = columns({ made: flag });
 const allocated = columns({ prefix: text, last: text });
 
-/** Reserves the prefix unless the organization has one; returns false if another organization has it. */
+/** Reserves the prefix unless the organization has one; false if another organization has it. */
 export const reservePrefix = async (rows: Write, root: string, prefix: string): Promise<boolean> => {
   await rows.query("insert into advisory_numbers (root, prefix) values ($1, $2) on conflict do nothing", [root, prefix]);
   return (await isMade.findOne(rows, "select true as made from advisory_numbers where root = $1", [root])) !== undefined;
 };
 
-/** Allocates the organization's next number; returns undefined if it has no prefix. */
+/** Returns undefined without a prefix. */
 export const nextAdvisoryNumber = (rows: Write, root: string): Promise<{ readonly prefix: string; readonly last: string } | undefined> =>
   allocated.findOne(rows, `update advisory_numbers set last = last + 1 where root = $1 returning ${allocated.list}`, [root]);

@@ -1,5 +1,5 @@
-// Authorization codes (RFC 6749, 4.1.2). Each is valid once, from sign-in to redemption. A used code is kept for the
-// lifetime of an access token, so that a replay can revoke the grant.
+// Authorization codes (RFC 6749, 4.1.2), valid once. A used code is kept for the lifetime of an access token, so that a
+// replay can revoke the grant.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -8,18 +8,18 @@ import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface AuthorizationCodeRow {
-  /** Keyed hash from the vault. */
+  /** Keyed by the vault. */
   readonly codeHash: string;
-  /** The client address of the sign-in, as hashed by ClientLimits.hashOf. */
+  /** From ClientLimits.hashOf. */
   readonly addressHash: string;
-  /** The authorization request and the user, sealed by the vault. */
+  /** Request and user, sealed by the vault. */
   readonly sealed: string;
   readonly expireTimeMs: number;
 }
 
 export interface PresentedCode {
   readonly sealed: string;
-  /** The grant issued for it; undefined if unused. */
+  /** Undefined if unused. */
   readonly grantId: string | undefined;
   readonly isExpired: boolean;
 }
@@ -42,18 +42,17 @@ export const insertAuthorizationCode = async (rows: Write, row: AuthorizationCod
 export const hasAuthorizationCode = async (rows: Read, codeHash: string): Promise<boolean> =>
   (await rows.query("select 1 from authorization_codes where code_hash = $1", [codeHash])).length > 0;
 
-/** Returns and locks the code until the transaction ends, so that only one concurrent redemption succeeds. */
+/** Locks the code until the transaction ends, so that one concurrent redemption succeeds. */
 export const lockAuthorizationCode = (rows: Write, codeHash: string, nowMs: number): Promise<PresentedCode | undefined> =>
   presented.findOne(rows, `select ${presented.list} from authorization_codes where code_hash = $1 for update`, [codeHash, timestamp(nowMs)]);
 
-/** Marks the code as used for this grant. */
 export const useAuthorizationCode = async (rows: Write, codeHash: string, grantId: string): Promise<void> => {
   await rows.query("update authorization_codes set grant_id = $2 where code_hash = $1", [codeHash, grantId]);
 };
 
 const endedAt = (nowMs: number): string => timestamp(nowMs - limits.accessTokenLifetimeMs);
 
-/** Deletes a batch of codes that expired so long ago that their access tokens have expired too. */
+/** Deletes a batch of codes, after the expiry of their access tokens. */
 export const deleteSomeEndedAuthorizationCodes = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from authorization_codes where code_hash in (

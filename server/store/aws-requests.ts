@@ -1,14 +1,14 @@
-// Used AWS requests, so that a replay fails on every server.
+// Used AWS requests, to refuse a replay on every server.
 
 import { timestamp } from "#base/time.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
-/** Returns whether the request was used; `digest` is the SHA-256 of its signature. */
+/** `digest` is the SHA-256 of the request's signature. */
 export const hasAwsRequest = async (rows: Read, digest: string): Promise<boolean> =>
   (await rows.query("select 1 from aws_requests where digest = $1", [digest])).length > 0;
 
-/** Records the request; returns false if it was used before. From `expireTimeMs` on, its age alone rejects it. */
+/** Returns false for a replay. After `expireTimeMs` the request's age alone rejects it. */
 export const insertAwsRequest = async (rows: Write, digest: string, expireTimeMs: number): Promise<boolean> => {
   const inserted = await rows.query("insert into aws_requests (digest, expire_time) values ($1, $2) on conflict do nothing returning 1", [
     digest,

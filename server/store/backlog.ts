@@ -1,17 +1,17 @@
-// Queue lengths in the database, for metrics. Each statement stops at limits.backlogRowsMax rows, so that a long queue
-// costs no more. That value means "at least".
+// Queue lengths for metrics. Each statement stops at limits.backlogRowsMax rows, to cost no more for a long queue. That
+// value means "at least".
 
 import { limits } from "#base/limits.ts";
 import { columns, expression, flag, nullableTimeMs, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface OutboxBacklog {
-  /** Position of the last numbered event; 0 if none. */
+  /** 0 if none. */
   readonly lastPosition: number;
-  /** Events without a position, and the time of the first. */
+  /** Events without a position, and the first one's time. */
   readonly unnumbered: number;
   readonly firstUnnumberedMs: number | undefined;
-  /** The audit log's sealed position, and the time of the first event after it. */
+  /** The audit log's progress, and the first event after it. */
   readonly sealedPosition: number;
   readonly firstUnsealedMs: number | undefined;
 }
@@ -30,10 +30,10 @@ export const findOutboxBacklog = (rows: Read): Promise<OutboxBacklog | undefined
 export interface DeliveryBacklog {
   /** Organizations with events that are not yet deliveries. */
   readonly fanOuts: number;
-  /** Deliveries to send, now or later; `dead` ones failed their last attempt. */
+  /** Due now or later; `dead` ones failed their last attempt. */
   readonly pending: number;
   readonly dead: number;
-  /** When the first pending delivery was due. */
+  /** The first pending delivery. */
   readonly firstDueMs: number | undefined;
 }
 
@@ -51,11 +51,10 @@ export const findDeliveryBacklog = (rows: Read): Promise<DeliveryBacklog | undef
 
 export interface RegistryBacklog {
   readonly uploads: number;
-  /** Bytes received so far. */
   readonly uploadBytes: number;
-  /** Unreferenced contents that are not yet removed. */
+  /** Unreferenced contents still stored. */
   readonly removals: number;
-  /** Pushed documents that are not yet processed. */
+  /** Pushed documents to process. */
   readonly sboms: number;
   readonly reports: number;
 }
@@ -71,12 +70,11 @@ const registryBacklog = columns<RegistryBacklog>({
 export const findRegistryBacklog = (rows: Read): Promise<RegistryBacklog | undefined> =>
   registryBacklog.findOne(rows, `select ${registryBacklog.list}`, [limits.backlogRowsMax]);
 
-/** The state of a scheduled import. */
 export interface FeedState {
   readonly schedule: string;
-  /** Consecutive failures. */
+  /** Consecutive. */
   readonly failures: number;
-  /** End of the last run, whatever its outcome; undefined if none. */
+  /** End of the last run, whatever its outcome. */
   readonly lastTimeMs: number | undefined;
   readonly wasImported: boolean;
 }
@@ -88,11 +86,10 @@ const feedState = columns<FeedState>({
   wasImported: expression("coalesce(last_outcome = 'imported', false)", flag),
 });
 
-/** Returns the state of these schedules; those that never ran are omitted. */
+/** Omits schedules that never ran. */
 export const findFeedStates = (rows: Read, schedules: readonly string[]): Promise<FeedState[]> =>
   feedState.find(rows, `select ${feedState.list} from feed_schedules where schedule = any($1)`, [schedules]);
 
-/** Returns the number of the last migration. */
 export const findSchemaVersion = async (rows: Read): Promise<number> => {
   const [row] = await rows.query("select coalesce(max(number), 0) from schema_migrations");
   return Number(row?.[0]);

@@ -1,15 +1,15 @@
-// Loads single rows for concurrent requests with one statement. A request that arrives while a statement for the table
-// runs joins the next batch. Others are sent at the end of the event loop's tick. Measured with 16 clients that get one
-// row each: a third more gets, for a tenth of the writes to PostgreSQL.
+// Loads single rows for concurrent requests in one statement. Requests that arrive while one runs join the next batch;
+// others are sent at the end of the tick. Measured with 16 clients that get one row each: a third more gets, for a
+// tenth of the writes to PostgreSQL.
 
 import { limits } from "#base/limits.ts";
 import type { Read, Row } from "./handle.ts";
 import { atEndOfTick } from "./tick.ts";
 
 export interface LoadedRow {
-  /** The root's access version, read by the same statement. */
+  /** Read by the same statement. */
   readonly version: string | null | undefined;
-  /** The row's columns start at `offset`. */
+  /** Its columns start at `offset`. */
   readonly row: Row | undefined;
   readonly offset: number;
 }
@@ -25,10 +25,8 @@ interface PendingLoad {
 }
 
 /**
- * Returns a loader for a table.
- * @param columns the table's columns, uid first
- * @param singleStatement the statement for one row ($1 the uid, $2 the root): the version, then the row's columns or
- * nulls
+ * @param columns uid first
+ * @param singleStatement for one row ($1 the uid, $2 the root): the version, then the row's columns or nulls
  */
 export const makeBatchLoad = (read: Read, table: string, columns: readonly string[], singleStatement: string): BatchLoad => {
   const batchStatement =

@@ -1,5 +1,5 @@
-// Binds secrets that versions before 0005_bound_seals.sql sealed without a row. Runs when a server starts; everywhere
-// else an unbound secret fails to open, like a forged one.
+// Binds secrets that versions before 0005_bound_seals.sql sealed without a row, at the server's start. Elsewhere an
+// unbound secret fails to open.
 
 import { expression, nullableText, columns, text } from "./columns.ts";
 import type { Store } from "./handle.ts";
@@ -22,9 +22,9 @@ const hasUnbound = async ({ read }: Store): Promise<boolean> => {
   return false;
 };
 
-/** Reseals all unbound secrets in one transaction, under a lock. Secrets that the key cannot open stay unusable. */
+/** Reseals all unbound secrets in one locked transaction. Secrets that the key cannot open stay unusable. */
 export const bindSealed = async (store: Store, vault: Pick<Vault, "seal" | "open">): Promise<void> => {
-  // Checks without a lock: only the first start after an upgrade has work.
+  // Without a lock: only the first start after an upgrade has work.
   if (!(await hasUnbound(store))) return;
   await store.write(async (rows) => {
     await lockExclusive(rows, "binding");

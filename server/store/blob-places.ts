@@ -1,4 +1,4 @@
-// Table blob_places: the storage location of this database's blobs, and its sweeps. One row, kept forever.
+// Table blob_places: the storage location of this database's blobs, and its sweeps. One row.
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";
@@ -6,24 +6,22 @@ import { columns, nullableTimeMs, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface BlobPlaceRow {
-  /** The database's ID. */
   readonly storeId: string;
-  /** The storage location's ID; empty until the first content is stored. */
+  /** Empty until the first content is stored. */
   readonly placeId: string;
 }
 
-// Only columns of every version, since a backup may read an older database.
+// Only columns of every version: a backup may read an older database.
 const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
 const leftovers = columns({ sinceMs: nullableTimeMs("leftover_since") });
 const sweep = columns({ sinceMs: timeMs("leftover_since") });
 
 export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => blobPlace.findOne(rows, `select ${blobPlace.list} from blob_places`);
 
-/** Returns since when servers have looked for leftovers without a long gap, in milliseconds since 1970; undefined if never. */
+/** Returns since when servers have looked for leftovers without a long gap; undefined if never. */
 export const findLeftoverSince = async (rows: Read): Promise<number | undefined> =>
   (await leftovers.findOne(rows, `select ${leftovers.list} from blob_places`))?.sinceMs;
 
-/** Returns the row; creates it if missing. */
 export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobPlaceRow> => {
   await rows.query("insert into blob_places (store_id, sweep_time) values ($1, $2) on conflict do nothing", [
     randomBytes(16).toString("hex"),
@@ -34,20 +32,17 @@ export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobP
   return row;
 };
 
-/** Stores the location if none is set; returns the one in effect. */
+/** Keeps an existing location; returns the one in effect. */
 export const writeBlobPlace = async (rows: Write, placeId: string): Promise<string> => {
   await rows.query("update blob_places set place_id = $1 where place_id = ''", [placeId]);
   return (await findBlobPlace(rows))?.placeId ?? "";
 };
 
-/** Returns true to one server per interval, which then sweeps the storage location. */
+/** Returns true to one server per interval. */
 export const takeBlobSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<boolean> =>
   (await rows.query("update blob_places set sweep_time = $1 where sweep_time <= $2 returning 1", [timestamp(nowMs), timestamp(nowMs - everyMs)])).length > 0;
 
-/**
- * Returns since when servers have looked for leftovers without a long gap, to one server per interval; undefined to
- * others. After a gap of three intervals, the time restarts now.
- */
+/** Like findLeftoverSince, for one server per interval; undefined for others. A gap of three intervals restarts the time. */
 export const takeLeftoverSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<number | undefined> => {
   const found = await sweep.findOne(
     rows,

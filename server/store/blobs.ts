@@ -1,22 +1,20 @@
-// Tables blobs, repo_blobs, blob_removals and blob_writes: stored contents, the repos that contain them, and storage
-// keys to remove. A blob is stored once and is readable only through a repo that contains it.
+// Tables blobs, repo_blobs, blob_removals and blob_writes: contents, the repos that contain them, and storage keys to
+// remove. A blob is stored once and is readable only through a repo that contains it.
 //
-// Rows of repo_blobs are deleted with their repo. Collection removes blobs that neither a repo nor a restorable repo
-// contains, and everything in blob_removals.
+// Rows of repo_blobs are deleted with their repo. Collection removes everything in blob_removals, and blobs in no repo,
+// not even a restorable one.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** A blob in a repo. */
 export interface RepoBlob {
   readonly sha256: string;
   readonly sha512: string | undefined;
   readonly sizeBytes: number;
-  /** The storage key. */
   readonly key: string;
-  /** Until then the blob is kept without a manifest that references it; milliseconds since 1970. */
+  /** Kept until then even if unreferenced. */
   readonly leaseMs: number;
 }
 
@@ -30,7 +28,7 @@ const repoBlob = columns<RepoBlob>({
 
 const named = "(blobs.sha256 = $2 or blobs.sha512 = $2)";
 
-/** Returns the blob with this digest (SHA-256 or SHA-512) if the repo contains it. */
+/** `digest` is SHA-256 or SHA-512. */
 export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<RepoBlob | undefined> =>
   repoBlob.findOne(
     rows,
@@ -38,7 +36,7 @@ export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<
     [repo, digest],
   );
 
-/** Returns and locks the repo's blob until the transaction ends, so that it is neither referenced nor removed meanwhile. */
+/** Locks the blob until the transaction ends, against references and removal. */
 export const lockRepoBlob = async (rows: Write, repo: string, digest: string): Promise<{ readonly sha256: string } | undefined> => {
   const [row] = await rows.query(
     `select repo_blobs.sha256 from repo_blobs join blobs using (sha256) where repo_uid = $1 and ${named} and remove_time is null for update of repo_blobs`,
@@ -48,7 +46,7 @@ export const lockRepoBlob = async (rows: Write, repo: string, digest: string): P
   return sha256 === undefined || sha256 === null ? undefined : { sha256 };
 };
 
-/** Returns the repo's blobs among these digests, by requested digest, and prevents their removal until the transaction ends. */
+/** Returns the repo's blobs by requested digest, protected from removal until the transaction ends. */
 export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly string[]): Promise<Map<string, { sha256: string; sizeBytes: number }>> => {
   const found = await rows.query(
     `select given.digest, repo_blobs.sha256, blobs.size_bytes from unnest($2::text[]) as given(digest)
@@ -60,7 +58,7 @@ export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly
   return new Map(found.map(([digest, sha256, size]) => [digest ?? "", { sha256: sha256 ?? "", sizeBytes: Number(size) }]));
 };
 
-/** Returns a repo below one of these paths that contains the blob. Pending repos are no mount source. */
+/** Searches below these paths. Pending repos are no mount source. */
 export const findRepoWithBlob = async (rows: Read, digest: string, paths: readonly string[]): Promise<string | undefined> => {
   const [row] = await rows.query(
     `select repo_uid from blobs join repo_blobs on repo_blobs.sha256 = blobs.sha256
@@ -71,7 +69,6 @@ export const findRepoWithBlob = async (rows: Read, digest: string, paths: readon
   return row?.[0] ?? undefined;
 };
 
-/** Completely uploaded, durable content. */
 export interface NewBlob {
   readonly sha256: string;
   readonly sha512: string | undefined;
@@ -82,14 +79,14 @@ export interface NewBlob {
 const heldBlob = columns<{ readonly key: string; readonly removeTime: string | undefined }>({ key: text, removeTime: nullableText });
 
 /**
- * Adds the blob to a repo. If the content already exists, the upload is queued for removal.
- * @param leaseMs until when the blob is kept without a manifest
+ * If the content exists already, the upload is queued for removal.
+ * @param leaseMs until when to keep it unreferenced
  */
 export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, nowMs: number, leaseMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   const { sha256, sha512, sizeBytes, key } = blob;
   let held: { readonly key: string; readonly removeTime: string | undefined } | undefined;
-  // Collection may delete the row between insert and lock; then it is inserted again.
+  // Collection may delete the row between insert and lock.
   while (held === undefined) {
     await rows.query("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
       sha256,
@@ -120,7 +117,7 @@ const writeRepoBlob = async (rows: Write, repo: string, sha256: string, nowMs: n
   );
 };
 
-/** Adds another repo's blob to this one; returns undefined if that repo no longer contains it. */
+/** Returns undefined if the other repo no longer contains the blob. */
 export const mountRepoBlob = async (
   rows: Write,
   repo: string,
@@ -140,7 +137,7 @@ export const mountRepoBlob = async (
   return { sha256 };
 };
 
-/** Extends the lease before a response confirms the blob; returns false if the repo no longer contains it. */
+/** Extends the lease before a response confirms the blob; false if it is missing. */
 export const extendLease = async (rows: Write, repo: string, sha256: string, leaseMs: number): Promise<boolean> => {
   const held = await rows.query("update repo_blobs set lease_time = greatest(lease_time, $3) where repo_uid = $1 and sha256 = $2 returning 1", [
     repo,
@@ -150,12 +147,12 @@ export const extendLease = async (rows: Write, repo: string, sha256: string, lea
   return held.length > 0;
 };
 
-/** Removes a blob from a repo. The caller has checked that no manifest references it; the database refuses otherwise. */
+/** The caller has checked for references; the database refuses otherwise. */
 export const deleteRepoBlob = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("delete from repo_blobs where repo_uid = $1 and sha256 = $2", [repo, sha256]);
 };
 
-/** Queues content for removal; `state` belongs to an incomplete upload. */
+/** `state` belongs to an incomplete upload. */
 export const insertBlobRemoval = async (rows: Write, key: string, state: JsonObject | undefined, nowMs: number): Promise<void> => {
   await rows.query("insert into blob_removals (key, state, create_time) values ($1, $2, $3) on conflict do nothing", [
     key,
@@ -166,13 +163,12 @@ export const insertBlobRemoval = async (rows: Write, key: string, state: JsonObj
 
 export interface BlobRemoval {
   readonly key: string;
-  /** Set for an incomplete upload. */
   readonly state: JsonObject | undefined;
 }
 
 const blobRemoval = columns<BlobRemoval>({ key: text, state: nullableObject });
 
-/** Returns the oldest queued removals. */
+/** Oldest first. */
 export const findBlobRemovals = (rows: Read, count: number): Promise<BlobRemoval[]> =>
   blobRemoval.find(rows, `select ${blobRemoval.list} from blob_removals order by create_time, key limit $1`, [count]);
 
@@ -184,10 +180,9 @@ export const deleteBlobRemovals = async (rows: Write, keys: readonly string[]): 
 
 const neededInRepo = "exists (select from manifest_blobs where manifest_blobs.repo_uid = held.repo_uid and manifest_blobs.blob = held.sha256)";
 
-/** The repo's uid and the blob's SHA-256. */
 export type RepoBlobName = readonly [repo: string, sha256: string];
 
-/** Returns the unreferenced blobs with expired leases among the next `count` rows; `end` is the next page's start. */
+/** Returns unreferenced, expired blobs among the next `count` rows; `end` starts the next page. */
 export const findRepoBlobPage = async (
   rows: Read,
   last: RepoBlobName,
@@ -204,7 +199,7 @@ export const findRepoBlobPage = async (
   return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
 };
 
-/** Removes blobs from their repos if still unreferenced and expired; skips locked rows. */
+/** Removes blobs if still unreferenced and expired; skips locked rows. */
 export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName[], nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   const given = [names.map(([repo]) => repo), names.map(([, sha256]) => sha256)];
@@ -213,7 +208,7 @@ export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName
      order by held.repo_uid, held.sha256 for update of held skip locked`,
     given,
   );
-  // A separate statement sees everything committed before the lock.
+  // A separate statement sees commits from before the lock.
   await rows.query(
     `delete from repo_blobs as held using unnest($1::text[], $2::text[]) as given(repo_uid, sha256)
      where held.repo_uid = given.repo_uid and held.sha256 = given.sha256 and held.lease_time < $3 and not ${neededInRepo}`,
@@ -221,12 +216,12 @@ export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName
   );
 };
 
-/** Counts deleted repos too, since they can be restored with all blobs (deletions.ts). */
+/** A deleted repo counts, since it can be restored (deletions.ts). */
 const inNoRepo =
   "not exists (select from repo_blobs where repo_blobs.sha256 = held.sha256) and " +
   "not exists (select from deleted_rows where table_name = 'repo_blobs' and content ->> 'sha256' = held.sha256)";
 
-/** Returns the blobs without a repo among the next `count`; `end` is the next page's start. */
+/** Returns blobs without a repo among the next `count`; `end` starts the next page. */
 export const findBlobPage = async (
   rows: Read,
   last: string,
@@ -240,7 +235,7 @@ export const findBlobPage = async (
   return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ sha256 }) => sha256), end: page.length < count ? undefined : page.at(-1)?.sha256 };
 };
 
-/** Deletes blobs that still have no repo; skips locked rows. Returns their keys and sizes. */
+/** Deletes blobs still without a repo; skips locked rows. */
 export const collectBlobs = async (rows: Write, digests: readonly string[]): Promise<{ readonly key: string; readonly sizeBytes: number }[]> => {
   const locked = await rows.query("select sha256 from blobs where sha256 = any($1) order by sha256 for update skip locked", [digests]);
   const gone = await rows.query(`delete from blobs as held where sha256 = any($1) and ${inNoRepo} returning key, size_bytes`, [
@@ -249,7 +244,7 @@ export const collectBlobs = async (rows: Write, digests: readonly string[]): Pro
   return gone.map(([key, size]) => ({ key: key ?? "", sizeBytes: Number(size) }));
 };
 
-/** Returns the sizes of collectable blobs among the next `count`; `end` is the next page's start. */
+/** Returns sizes of collectable blobs among the next `count`; `end` starts the next page. */
 export const findCollectableBlobs = async (
   rows: Read,
   last: string,
@@ -269,7 +264,7 @@ export const findCollectableBlobs = async (
   return { sizes, end: found.length < count ? undefined : (found.at(-1)?.[0] ?? undefined) };
 };
 
-/** Protects a key that a request writes to until `untilMs`. */
+/** Protects a key during a write. */
 export const extendBlobWrite = async (rows: Write, key: string, untilMs: number): Promise<void> => {
   await rows.query("insert into blob_writes (key, lease_time) values ($1, $2) on conflict (key) do update set lease_time = excluded.lease_time", [
     key,
@@ -281,12 +276,11 @@ export const endBlobWrite = async (rows: Write, key: string): Promise<void> => {
   await rows.query("delete from blob_writes where key = $1", [key]);
 };
 
-/** Deletes expired write leases. */
 export const deleteStaleBlobWrites = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query("delete from blob_writes where lease_time <= $1", [timestamp(nowMs)]);
 };
 
-/** Returns those of these storage keys that a row references. */
+/** Returns those keys that a row references. */
 export const findNamedKeys = async (rows: Read, keys: readonly string[], nowMs: number): Promise<ReadonlySet<string>> => {
   const found = await rows.query(
     `select key from blobs where key = any($1) union all select key from uploads where key = any($1)
@@ -304,7 +298,7 @@ export interface StoredBlob {
   readonly sha512: string | undefined;
   readonly sizeBytes: number;
   readonly key: string;
-  /** True if the blob is reported as missing until it is uploaded again. */
+  /** Reported as missing until uploaded again. */
   readonly isHidden: boolean;
 }
 
@@ -316,20 +310,17 @@ const storedBlob = columns<StoredBlob>({
   isHidden: expression("remove_time is not null", flag),
 });
 
-/** Returns the next page of all blobs. */
 export const findBlobs = (rows: Read, last: string, count: number): Promise<StoredBlob[]> =>
   storedBlob.find(rows, `select ${storedBlob.list} from blobs where sha256 > $1 order by sha256 limit $2`, [last, count], { rows: count, wide: true });
 
 export const findStoredBlob = (rows: Read, sha256: string): Promise<StoredBlob | undefined> =>
   storedBlob.findOne(rows, `select ${storedBlob.list} from blobs where sha256 = $1`, [sha256]);
 
-/** Returns the number of blobs and their total bytes. */
 export const countBlobs = async (rows: Read): Promise<{ readonly count: number; readonly sizeBytes: number }> => {
   const [row] = await rows.query("select count(*), coalesce(sum(size_bytes), 0) from blobs");
   return { count: Number(row?.[0] ?? 0), sizeBytes: Number(row?.[1] ?? 0) };
 };
 
-/** Returns at most `count` repos that contain the blob. */
 export const findReposOfBlob = async (rows: Read, sha256: string, count: number): Promise<string[]> =>
   (await rows.query("select repo_uid from repo_blobs where sha256 = $1 order by repo_uid limit $2", [sha256, count])).map(([repo]) => repo ?? "");
 

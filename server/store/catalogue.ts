@@ -1,5 +1,4 @@
-// Reads tables, columns, indexes and triggers from PostgreSQL's catalog. The kernel checks the contract against it
-// (kernel/schema.ts).
+// PostgreSQL's catalog as plain values, for the kernel's check of the contract (kernel/schema.ts).
 
 import type { Json } from "#base/json.ts";
 import { columns, flag, json, number, text } from "./columns.ts";
@@ -7,12 +6,12 @@ import type { Read } from "./handle.ts";
 
 export interface CatalogueColumn {
   readonly name: string;
-  /** PostgreSQL's name, such as "text" or "timestamp(3) with time zone". */
+  /** Such as "timestamp(3) with time zone". */
   readonly type: string;
-  /** "C"; "default" for the database's collation; empty if the type has none. */
+  /** "default" for the database's collation; empty if none. */
   readonly collation: string;
   readonly nullable: boolean;
-  /** True if an insert may omit it: a default, identity or generated column. */
+  /** An insert may omit it: default, identity or generated. */
   readonly filledByItself: boolean;
 }
 
@@ -28,38 +27,36 @@ export interface CatalogueIndex {
   /** Such as "btree" or "gin". */
   readonly method: string;
   readonly unique: boolean;
-  /** False while `create index concurrently` runs, and after it fails. */
+  /** False during or after a failed `create index concurrently`. */
   readonly valid: boolean;
   readonly keys: readonly CatalogueIndexKey[];
-  /** Columns from INCLUDE. */
+  /** From INCLUDE. */
   readonly included: readonly string[];
-  /** The partial index's condition, such as "length(uid) = 40"; empty if it covers all rows. */
+  /** Such as "length(uid) = 40"; empty for all rows. */
   readonly predicate: string;
 }
 
 export interface CatalogueTrigger {
   readonly name: string;
-  /** The trigger function's name. */
   readonly calls: string;
   readonly after: "insert" | "delete" | "other";
 }
 
 export interface CatalogueTable {
   readonly name: string;
-  /** True if partitioned; every unique index then contains the partition key. */
+  /** Every unique index then contains the partition key. */
   readonly partitioned: boolean;
   readonly columns: ReadonlyMap<string, CatalogueColumn>;
   readonly indexes: readonly CatalogueIndex[];
-  /** Enabled triggers only. */
+  /** Enabled ones only. */
   readonly triggers: readonly CatalogueTrigger[];
 }
 
-/** Tables by name. */
 export type Catalogue = ReadonlyMap<string, CatalogueTable>;
 
 const attributes = columns({ tableName: text, isPartitioned: flag, name: text, type: text, collationName: text, isNullable: flag, isFilledByItself: flag });
 
-// Partitions are omitted, since they match their table.
+// Partitions match their table.
 const attributeStatement = `
   select ${attributes.list} from (
     select relname as table_name, relkind = 'p' as is_partitioned, attname as name, format_type(atttypid, atttypmod) as type,
@@ -115,7 +112,6 @@ const indexKeysOf = (keys: Json): CatalogueIndexKey[] =>
       )
     : [];
 
-/** Returns every table of the current schema, with columns in order, indexes and triggers. */
 export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
   const [foundColumns, foundIndexes, foundTriggers] = await Promise.all([
     attributes.find(rows, attributeStatement),

@@ -1,12 +1,12 @@
-// Detects commits for all polling loops of a server with one cheap query, sent only while a loop waits.
+// Detects commits for all of a server's polling loops with one cheap query, sent only while a loop waits.
 
 import { limits } from "#base/limits.ts";
 import type { Changes, Read } from "./handle.ts";
 
 export interface OpenChanges extends Changes {
-  /** Reports that this process committed a transaction that may have written. */
+  /** This process committed a possible write. */
   note(): void;
-  /** Queries the database immediately. */
+  /** Queries immediately. */
   ask(): Promise<void>;
   close(): void;
 }
@@ -23,7 +23,7 @@ export const openChanges = (read: Read, askMs: number = limits.idleLookMs): Open
     for (const listener of listeners) listener();
   };
 
-  /** The snapshot changes at the end of every writing transaction, however long it was open. */
+  /** The snapshot changes at the end of every writing transaction. */
   const readSnapshot = async (): Promise<void> => {
     const [row] = await read.query("select pg_current_snapshot()::text");
     const found = row?.[0] ?? "";
@@ -34,7 +34,7 @@ export const openChanges = (read: Read, askMs: number = limits.idleLookMs): Open
 
   const ask = (): Promise<void> => {
     asking ??= readSnapshot()
-      // On failure the loops run, and report the error themselves.
+      // The loops report the error themselves.
       .catch(note)
       .finally(() => {
         asking = undefined;

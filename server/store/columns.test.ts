@@ -1,3 +1,5 @@
+// Conversion of rows to named fields.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

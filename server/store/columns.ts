@@ -1,13 +1,11 @@
-// Named row fields: each table's file declares its columns once, lists them in statements and reads rows by name. No
-// code counts positions.
+// Named row fields: each table declares its columns once, so that no code counts positions.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Param, Read, Row, StatementCost } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** A column's SQL and the conversion of its text. */
 export interface Column<Value> {
-  /** An expression; if undefined, the column with the field's name in snake_case. */
+  /** Default: the field's name in snake_case. */
   readonly sql?: string;
   read(text: string | null): Value;
 }
@@ -27,7 +25,7 @@ export const nullableNumber: Column<number | undefined> = { read: (value) => (va
 /** A jsonb column; NULL reads as null. */
 export const json: Column<Json> = { read: (value) => (value === null ? null : (JSON.parse(value) as Json)) };
 
-/** A jsonb object; NULL and other values read as undefined. */
+/** NULL and other values read as undefined. */
 export const nullableObject: Column<JsonObject | undefined> = {
   read: (value) => {
     const parsed = json.read(value);
@@ -35,7 +33,7 @@ export const nullableObject: Column<JsonObject | undefined> = {
   },
 };
 
-/** A jsonb object of texts; other values read as empty. */
+/** Other values read as empty. */
 export const textMap: Column<Readonly<Record<string, string>>> = {
   read: (value) => {
     const map: unknown = value === null ? {} : JSON.parse(value);
@@ -49,42 +47,37 @@ const readTextList = (value: string): readonly string[] => {
   return Array.isArray(list) ? list.map(String) : [];
 };
 
-/** A jsonb list of texts; NULL reads as empty. */
+/** NULL reads as empty. */
 export const textList: Column<readonly string[]> = { read: (value) => (value === null ? [] : readTextList(value)) };
 
-/** A jsonb list of texts; NULL reads as undefined. */
 export const nullableTextList: Column<readonly string[] | undefined> = { read: (value) => (value === null ? undefined : readTextList(value)) };
 
-/** Replaces the column's name with an SQL expression. */
 export const expression = <Value>(sql: string, column: Column<Value>): Column<Value> => ({ ...column, sql });
 
 const millisecondsOf = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`;
 
-/** Milliseconds since 1970, for a column that is never NULL. */
+/** Milliseconds since 1970; never NULL. */
 export const timeMs = (column: string): Column<number> => expression(millisecondsOf(column), number);
 
-/** Milliseconds since 1970; NULL reads as undefined. */
+/** Milliseconds since 1970. */
 export const nullableTimeMs = (column: string): Column<number | undefined> => expression(millisecondsOf(column), nullableNumber);
 
 /** RFC 3339 with milliseconds; NULL reads as empty. */
 export const time = (column: string): Column<string> => expression(timeText(column), text);
 
 export interface Columns<Fields> {
-  /** For a select or returning list. */
   readonly list: string;
-  /** Like `list`, with column names prefixed by a table alias; expressions stay unchanged. */
+  /** Prefixes column names with a table alias, but not expressions. */
   listOf(alias: string): string;
-  /** Reads a row whose columns start at `offset`. */
+  /** The columns start at `offset`. */
   read(row: Row, offset?: number): Fields;
-  /** Runs a statement that lists these columns. */
   find(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields[]>;
-  /** Like `find`, for a statement that returns at most one row. */
+  /** For statements that return at most one row. */
   findOne(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields | undefined>;
 }
 
 const columnName = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Declares the columns of a table or statement. */
 export const columns = <Fields>(fields: { readonly [Name in keyof Fields]: Column<Fields[Name]> }): Columns<Fields> => {
   const names = Object.keys(fields) as (keyof Fields & string)[];
   const listOf = (alias: string): string => names.map((name) => fields[name].sql ?? `${alias}${columnName(name)}`).join(", ");

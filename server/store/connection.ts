@@ -1,4 +1,4 @@
-// Configuration and session settings of every database connection, and the check that it leads to a primary.
+// Configuration and settings of database connections, and the check for a primary.
 
 import { limits } from "#base/limits.ts";
 import type pg from "pg";
@@ -6,13 +6,12 @@ import { sendStatement } from "./driver-internals.ts";
 import { exchange } from "./exchange.ts";
 import { quotaSettings } from "./resource-counts.ts";
 
-/** A connection attempt fails after this time. */
 export const connectTimeoutMs = limits.outboundTimeoutMs;
 
-// Below the statement timeout, so that a lock timeout stays distinguishable.
+// Below the statement timeout, to stay distinguishable.
 const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
 
-/** Keeps values as PostgreSQL's text: converting a timestamp to a Date and back costs more than the query. */
+/** Text only: converting a timestamp to a Date and back costs more than the query. */
 const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
@@ -20,15 +19,15 @@ export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,
   keepAlive: true,
-  // After this delay Node probes every second, ten times. Node has no TCP_USER_TIMEOUT.
+  // Then Node probes every second, ten times. Node has no TCP_USER_TIMEOUT.
   keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
   pipeline: true,
   types: uninterpretedTypes,
 });
 
-// By statement, because connection poolers refuse startup parameters. Generic plans: replanning costs more than our
-// indexed statements (.54 -> .60 of pgbench). The last setting makes PostgreSQL drop a dead connection, which otherwise
-// keeps its locks.
+// By statement, because poolers refuse startup parameters. Generic plans: replanning costs more than our indexed
+// statements (.54 -> .60 of pgbench). The last timeout makes PostgreSQL drop a dead connection, which otherwise keeps
+// its locks.
 const sessionSettings = (statementTimeoutMs: number): string => `
   set timezone = 'UTC';
   set datestyle = 'ISO';
@@ -42,7 +41,7 @@ const sessionSettings = (statementTimeoutMs: number): string => `
   ${quotaSettings}
 `;
 
-/** Thrown if the connection leads to a standby; has PostgreSQL's code for a write to a standby. */
+/** Has PostgreSQL's code for a write to a standby. */
 export class StandbyFound extends Error {
   readonly code = "25006";
   constructor() {
@@ -52,16 +51,11 @@ export class StandbyFound extends Error {
 
 export interface Session {
   readonly statementTimeoutMs: number;
-  /** Further settings, as statements. */
   readonly settings?: string;
-  /** Accept a standby. */
   readonly anyServer?: boolean;
 }
 
-/**
- * Starts a session on a new connection. Throws StandbyFound at a standby unless `anyServer` is set: after a failover an
- * old primary could return outdated permissions.
- */
+/** Throws StandbyFound unless `anyServer` is set: after a failover an old primary could return outdated permissions. */
 export const beginSession = async (client: pg.ClientBase, { statementTimeoutMs, settings = "", anyServer = false }: Session): Promise<void> => {
   const [, [row]] = await Promise.all([
     exchange(client, () => client.query(sessionSettings(statementTimeoutMs) + settings)),

@@ -1,5 +1,5 @@
-// Copies every table as PostgreSQL's own text, from one snapshot to an empty database, for backups. Tables come from
-// the catalog, so new ones are included automatically; exclusions are listed below.
+// Copies all tables as PostgreSQL's text from one snapshot to an empty database, for backups. The catalog lists them,
+// so new ones are included; exclusions are below.
 
 import pg from "pg";
 import * as copyStreams from "pg-copy-streams";
@@ -12,7 +12,6 @@ import { backupKey } from "./lock.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { findPrimaryUrl } from "./primary.ts";
 
-/** Tables excluded from backups, with the reason. */
 export const leftOutTables: Readonly<Record<string, string>> = {
   authorization_codes: "a sign-in that is under way: it begins again",
   blob_places: "the restored database has its own place",
@@ -39,13 +38,11 @@ export interface CopiedTable {
 export interface CopiedSequence {
   readonly table: string;
   readonly column: string;
-  /** A 64-bit integer. */
   readonly value: string;
   /** False if the next number is `value` itself. */
   readonly isCalled: boolean;
 }
 
-/** Keeps values as PostgreSQL's text. */
 const uninterpreted: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 const openClient = async (databaseUrl: string, settings: string): Promise<pg.Client> => {
@@ -107,38 +104,37 @@ const lackingStatement = `
       or relkind = 'S' and not has_sequence_privilege(oid, 'select'))
   order by relname`;
 
-/** Sorts tables after the tables that they reference. */
+/** Sorts tables after those that they reference. */
 const inOrderOfReferences = (tables: readonly CopiedTable[], references: readonly Row[]): CopiedTable[] => {
   const ordered: CopiedTable[] = [];
   const waiting = [...tables];
   while (waiting.length > 0) {
     const at = waiting.findIndex(({ name }) => !references.some(([from, to]) => from === name && waiting.some((other) => other.name === to)));
-    // In a cycle any table may be first, since the constraints are deferred.
+    // In a cycle any may be first: its constraints are deferred.
     ordered.push(...waiting.splice(Math.max(at, 0), 1));
   }
   return ordered;
 };
 
-/** Quotes a name from the catalog. */
 const quoted = (name: string): string => pg.escapeIdentifier(name);
 
 const listOf = (columns: readonly string[]): string => columns.map(quoted).join(", ");
 
-/** A snapshot of the database, valid until closed. */
+/** Valid until closed. */
 export interface Snapshot {
   readonly read: Read;
-  /** Start by the database's clock, in milliseconds since 1970. Everything acknowledged before is included. */
+  /** By the database's clock; everything acknowledged before is included. */
   readonly timeMs: number;
   readonly tables: readonly CopiedTable[];
   /** Tables in the schema that do not belong to Gantry. */
   readonly foreignTables: readonly string[];
-  /** Streams a table's rows in COPY format. */
+  /** Rows in COPY format. */
   copyOut(table: CopiedTable): AsyncIterable<Uint8Array>;
   readSequences(): Promise<readonly CopiedSequence[]>;
   close(): Promise<void>;
 }
 
-/** Opens a snapshot of these tables; throws FAILED_PRECONDITION if the role cannot read all of them. */
+/** Throws FAILED_PRECONDITION if the role cannot read all of these tables. */
 export const openSnapshot = async (databaseUrl: string, names: readonly string[]): Promise<Snapshot> => {
   const client = await openClient(databaseUrl, `set idle_in_transaction_session_timeout = ${limits.backupSilenceMs};`);
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);
@@ -154,7 +150,7 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       );
     }
     await query("begin isolation level repeatable read read only");
-    // The first statement takes the snapshot.
+    // Takes the snapshot.
     const takenMs = await readTransactionTime({ query });
     const found = (await query(tablesStatement)).map(
       ([name, columns]): CopiedTable => ({ name: name ?? "", columns: JSON.parse(columns ?? "[]") as string[] }),
@@ -191,17 +187,14 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
   }
 };
 
-/** A lock that stops servers from deleting blob contents. */
+/** Stops servers from deleting blob contents. */
 export interface BackupHold {
-  /** Throws if the lock was lost, since contents may have been deleted. */
+  /** Throws if the lock was lost. */
   renew(): Promise<void>;
   release(): Promise<void>;
 }
 
-/**
- * Acquires the lock. PostgreSQL closes the connection, and so releases the lock, if the process dies or is idle for
- * limits.backupSilenceMs.
- */
+/** PostgreSQL releases the lock if the process dies or is idle for limits.backupSilenceMs. */
 export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
   const client = await openClient(databaseUrl, `set idle_session_timeout = ${limits.backupSilenceMs};`);
   await queryRows(client, `select pg_advisory_lock_shared(${backupKey})`);
@@ -214,7 +207,6 @@ export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
 /** A restore in one transaction, with triggers disabled. */
 export interface Loading {
   readonly rows: Write;
-  /** Adds rows from copyOut; returns their number. */
   copyIn(table: CopiedTable, content: AsyncIterable<Uint8Array>): Promise<number>;
   countRows(table: CopiedTable): Promise<number>;
   writeSequence(sequence: CopiedSequence): Promise<void>;
@@ -223,7 +215,7 @@ export interface Loading {
   close(): Promise<void>;
 }
 
-/** Starts a restore into a freshly migrated database; truncates the tables first. Requires the owner's connection. */
+/** Truncates the tables of a freshly migrated database. Requires the owner's connection. */
 export const openLoading = async (databaseUrl: string, tables: readonly CopiedTable[]): Promise<Loading> => {
   const client = await openClient(databaseUrl, "");
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);

@@ -1,15 +1,12 @@
-// Table csaf_documents: facts about imported CSAF documents for lists. Rows are deleted with their document.
+// Table csaf_documents: list entries of imported CSAF documents, deleted with them.
 
 import { columns, expression, flag, nullableText, nullableTimeMs, number, text, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
-/** A document's facts about itself and its publisher. */
 export interface CsafFacts {
-  /** The publisher's namespace. */
   readonly issuer: string;
-  /** The directory of the publisher's documents. */
   readonly folder: string;
   /** JSON. */
   readonly publisher: string;
@@ -17,10 +14,10 @@ export interface CsafFacts {
   readonly fileName: string;
   readonly title: string;
   readonly label: string;
-  /** Times of first and last release; empty if unknown. */
+  /** Empty if unknown. */
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** The reason to omit it from lists; empty if listed. */
+  /** Why lists omit it; empty if listed. */
   readonly leftOut: string;
 }
 
@@ -49,14 +46,13 @@ export const writeCsafDocuments = async (rows: Write, documents: readonly { read
   );
 };
 
-/** A public document for lists, subject to its license. */
 export interface CsafDocument {
   readonly id: string;
   readonly originId: string;
-  /** The document's own license, or its source's. */
+  /** Its own, or its source's. */
   readonly license: string;
   readonly told: boolean;
-  /** When its source dropped it; undefined while it is current. */
+  /** Undefined while its source has it. */
   readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly fileName: string;
@@ -64,7 +60,7 @@ export interface CsafDocument {
   readonly label: string;
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** The last release in full precision, for paging. */
+  /** In full precision, for paging. */
   readonly position: string;
 }
 
@@ -86,16 +82,13 @@ const csafDocument = columns<CsafDocument>({
   position: expression("csaf.current_release_time::text", text),
 });
 
-/**
- * Public documents, and private ones from the sources in $1. Private ones may also be listed if omitted for a reason in
- * $2, because those reasons only concern publication.
- */
+/** Includes private documents from the sources in $1, even if omitted for a reason in $2: those only concern publication. */
 const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where exists (select from groups where uid = feeds.group_uid)
     and ((document.public and csaf.left_out = '')
       or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
 
-/** Sources with private documents visible to the caller, and the omission reasons to ignore for them. */
+/** Sources with private documents the caller sees, and omission reasons to ignore. */
 export interface PrivateCsaf {
   readonly feeds: readonly string[];
   readonly reasons: readonly string[];
@@ -104,13 +97,12 @@ export interface PrivateCsaf {
 const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
 
-/** A position in a list. */
 export interface CsafPosition {
   readonly position: string;
   readonly id: string;
 }
 
-/** Returns current documents of a directory and label, most recently released first; `year` limits it to those first released then. */
+/** Returns current documents, most recently released first; `year` filters by first release. */
 export const findCsafDocuments = (
   rows: Read,
   { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
@@ -128,7 +120,7 @@ export const findCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** Like findCsafDocuments, with the private documents of these sources. */
+/** Like findCsafDocuments, plus private documents. */
 export const findReadableCsafDocuments = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -147,7 +139,7 @@ export const findReadableCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** Returns documents of a directory by file name, oldest import first. */
+/** Returns the oldest import first. */
 export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
@@ -156,7 +148,7 @@ export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: re
     { rows: limit, wide: true },
   );
 
-/** Like findCsafDocumentsNamed, with the private documents of these sources. */
+/** Like findCsafDocumentsNamed, plus private documents. */
 export const findReadableCsafDocumentsNamed = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -175,14 +167,13 @@ export const findReadableCsafDocumentsNamed = (
 export interface CsafIssuer {
   readonly issuer: string;
   readonly folder: string;
-  /** JSON from the last imported document. */
+  /** JSON of the last import. */
   readonly publisher: string;
   readonly license: string;
   readonly label: string;
   readonly documents: number;
-  /** When the last document was released. */
   readonly currentReleaseTime: string;
-  /** URL of the provider metadata, which may contain secrets; empty if imported otherwise. */
+  /** The provider metadata's URL, which may contain secrets; empty if imported otherwise. */
   readonly source: string;
 }
 
@@ -197,7 +188,7 @@ const csafIssuer = columns<CsafIssuer>({
   source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
 });
 
-/** Returns issuers by directory; an empty `folder` selects all. */
+/** Empty `folder` selects all. */
 export const findCsafIssuers = (rows: Read, folder: string, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -207,7 +198,7 @@ export const findCsafIssuers = (rows: Read, folder: string, limit: number): Prom
     { rows: limit, wide: true },
   );
 
-/** Like findCsafIssuers, with the private documents of these sources. */
+/** Like findCsafIssuers, plus private documents. */
 export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -216,7 +207,7 @@ export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateC
     { rows: limit, wide: true },
   );
 
-/** A document's location in the lists, or the reason for its omission. */
+/** Location in the lists, or the reason for omission. */
 export interface CsafPlace {
   readonly documentId: string;
   readonly folder: string;

@@ -1,8 +1,8 @@
-// Tables deletions and deleted_rows: soft-deleted rows of any table, kept until they expire, are restored or are purged
+// Tables deletions and deleted_rows: soft-deleted rows of any table, until they expire or are restored or purged
 // (docs/decisions/0058-undelete.md).
 //
-// Rows move by single statements and never pass through the server. A row is stored by column name. On restore, columns
-// added since have their defaults, and dropped columns are ignored.
+// Rows move by single statements and never pass through the server. They are stored by column name. On restore, newer
+// columns have their defaults, and dropped ones are ignored.
 
 import { type Json, objectList } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -12,15 +12,13 @@ import type { Read, Row, Store, Write } from "./handle.ts";
 import { deleteRows, type Retention, sweptNothing } from "./retention.ts";
 import type { Table } from "./rows.ts";
 
-/** The deletion that keeps the rows. */
 export interface Keeping {
-  /** The deletion's uid. */
   readonly deletion: string;
-  /** Columns to omit; restored rows have their defaults. */
+  /** Omitted; restored rows have the defaults. */
   readonly without: readonly string[];
 }
 
-/** Rows of `table` whose `column` is `uid` or, unless exact, below it. */
+/** The rows with `column` equal to `uid` or, unless exact, below it. */
 export interface DeletedRange {
   readonly table: string;
   readonly column: string;
@@ -37,7 +35,7 @@ const keepStatement = (range: DeletedRange, from: string): string => `
 
 const keepValues = ({ table, uid }: DeletedRange, { deletion, without }: Keeping) => [uid, `${uid}0`, deletion, table, without];
 
-// With an exact range $2 is unused, but PostgreSQL must know its type.
+// An exact range leaves $2 unused, but PostgreSQL must know its type.
 const countKept = "select count(*) from kept where $2::text is not null";
 
 /** Soft-deletes one row that the transaction has locked. Sends without waiting. */
@@ -46,19 +44,16 @@ export const keepHeldRow = (rows: Write, table: string, uid: string, keeping: Ke
   rows.send(keepStatement(range, countKept), keepValues(range, keeping));
 };
 
-/** Soft-deletes rows; returns their number. */
 export const keepDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<number> => {
   const [row] = await rows.query(keepStatement(range, countKept), keepValues(range, keeping));
   return Number(row?.[0] ?? 0);
 };
 
-/** Soft-deletes rows; returns their uids in order. */
 export const takeDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<string[]> => {
   const statement = keepStatement(range, "select uid from gone where $2::text is not null");
   return (await rows.query(statement, keepValues(range, keeping))).flatMap(([uid]) => uid ?? []).sort();
 };
 
-/** A table with its number of kept rows. */
 export interface KeptTable {
   readonly name: string;
   readonly count: number;
@@ -75,7 +70,6 @@ export interface NewDeletion {
   readonly deleterUid: string;
   readonly createTimeMs: number;
   readonly expireTimeMs: number;
-  /** Deleted resources by type. */
   readonly kinds: readonly { readonly resourceType: string; readonly count: number }[];
   /** In order of restoration. */
   readonly tables: readonly KeptTable[];
@@ -108,13 +102,12 @@ const keptTables = columns({ tables: json });
 
 const readTables = (tables: Json): KeptTable[] => objectList({ tables }, "tables").map(({ name, count }) => ({ name: String(name), count: Number(count) }));
 
-/** Returns the deletion's tables in order of restoration. */
 export const findKeptTables = async (rows: Read, deletion: string): Promise<KeptTable[]> => {
   const found = await keptTables.findOne(rows, `select ${keptTables.list} from deletions where uid = $1`, [deletion]);
   return found ? readTables(found.tables) : [];
 };
 
-/** Returns the deletion's rows of a resource's table in its current columns; null for columns that were not kept. */
+/** Returns rows in the table's current columns; null for columns not kept. */
 export const findDeletedRows = (rows: Read, deletion: string, { name, columns: names }: Table): Promise<Row[]> =>
   rows.query(
     `select ${names.map((column) => `kept.${column}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${name}, content) as kept
@@ -125,7 +118,7 @@ export const findDeletedRows = (rows: Read, deletion: string, { name, columns: n
 
 const columnName = columns({ name: expression("attname", text) });
 
-/** Returns the table's current columns that the deletion's rows have. */
+/** Returns current columns that the kept rows have. */
 const findReturningColumns = async (rows: Read, deletion: string, table: string): Promise<string[]> => {
   const found = await columnName.find(
     rows,
@@ -148,8 +141,8 @@ const returnPageStatement = (table: string, names: readonly string[]): string =>
   select max(number) from page`;
 
 /**
- * Restores the deletion's rows of a table, in pages that stay well below the statement timeout, since inserts are
- * slower than the delete. Throws ALREADY_EXISTS on a unique conflict (faults.ts).
+ * Restores rows in pages well below the statement timeout, since inserts are slower than the delete. Throws
+ * ALREADY_EXISTS on a unique conflict (faults.ts).
  */
 export const returnRows = async (rows: Write, deletion: string, table: string): Promise<void> => {
   const names = await findReturningColumns(rows, deletion, table);
@@ -158,7 +151,7 @@ export const returnRows = async (rows: Write, deletion: string, table: string): 
   for (let last: string | null = "0"; last !== null; ) last = (await rows.query(statement, [deletion, table, last, limits.keptRowsPage]))[0]?.[0] ?? null;
 };
 
-/** Restores the rows with these uids; returns the uids restored. `unlessTaken` skips unique conflicts. */
+/** Returns the restored uids; `unlessTaken` skips unique conflicts. */
 export const returnResources = async (
   rows: Write,
   deletion: string,
@@ -178,13 +171,13 @@ export const returnResources = async (
 export const lockDeletion = async (rows: Write, deletion: string): Promise<boolean> =>
   (await rows.query("select 1 from deletions where uid = $1 for update", [deletion])).length > 0;
 
-/** Returns whether all rows of a locked deletion still exist: by another server's clock it may have expired. */
+/** Returns whether all rows still exist: by another server's clock a locked deletion may have expired. */
 export const isKeptWhole = async (rows: Read, deletion: string): Promise<boolean> => {
   const statement = "select (select count(*) from deleted_rows where deletion_uid = $1) >= row_count from deletions where uid = $1";
   return (await rows.query(statement, [deletion]))[0]?.[0] === "t";
 };
 
-// Starts after the previous page: until commit, the index still has its deleted rows.
+// Starts after the previous page: its rows stay in the index until commit.
 const removePage = `
   with page as materialized (
     select ctid as place, table_name, number from deleted_rows
@@ -194,7 +187,7 @@ const removePage = `
   )
   select table_name, number from page order by table_name desc, number desc limit 1`;
 
-/** Purges a deletion and its rows, in pages that stay well below the statement timeout. */
+/** Purges in pages well below the statement timeout. */
 export const removeDeletion = async (rows: Write, deletion: string): Promise<void> => {
   for (let last: Row | undefined = ["", "0"]; last !== undefined; )
     [last] = await rows.query(removePage, [deletion, last[0] ?? "", last[1] ?? "0", limits.keptRowsPage]);
@@ -204,8 +197,8 @@ export const removeDeletion = async (rows: Write, deletion: string): Promise<voi
 const expired = columns({ uid: text, hasRows: expression("exists (select from deleted_rows where deletion_uid = uid)", flag) });
 
 /**
- * Deletes rows first, then the empty deletion, so that a listed deletion is restorable as a whole or has expired. A
- * locked one is skipped, so that an undelete which started in time completes.
+ * Deletes rows first, then the deletion: a listed one is restorable as a whole, or has expired. Skips locked ones, so
+ * that an undelete which started in time completes.
  */
 export const deletionsRetention: Retention = {
   table: "deletions",
@@ -217,7 +210,7 @@ export const deletionsRetention: Retention = {
     const { deleted, more } = first.hasRows
       ? await deleteRows(store, { table: "deleted_rows", where: `deletion_uid = ${held}`, order: "table_name, number" }, [first.uid])
       : await deleteRows(store, { table: "deletions", where: `uid = ${held} and expire_time <= $2`, order: "uid" }, [first.uid, timestamp(nowMs)]);
-    // No progress means that it is locked; the next run retries.
+    // No progress means locked; the next run retries.
     return { deleted, more: deleted > 0 || more };
   },
 };

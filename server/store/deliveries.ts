@@ -1,5 +1,5 @@
-// Table deliveries: each event for each subscription. Only the first event of a subject is PENDING; later ones are
-// WAITING, which preserves their order.
+// Table deliveries: events per subscription. Only the first of a subject is PENDING; later ones are WAITING, which
+// preserves order.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -21,29 +21,29 @@ const onItsWay = (alias: string): string => `${alias}.state in ('DELIVERY_STATE_
 
 const insertColumns = "uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time";
 
-// offset 0 forces a lookup per row instead of a scan of the queue (13 ms instead of .9 s with a million rows).
+// offset 0 forces a lookup per row (13 ms instead of .9 s with a million rows).
 const inOrderState = `
   case when row_number() over (partition by recipient.subscription_uid, recipient.subject order by recipient.position) = 1 and not exists (
     select from deliveries as earlier
     where ${ofSubject("earlier", "recipient.subscription_uid", "recipient.subject")} and ${onItsWay("earlier")} and earlier.in_order offset 0
   ) then 'DELIVERY_STATE_PENDING' else 'DELIVERY_STATE_WAITING' end`;
 
-/** Inserts from rows of subscription_uid, event_id, position, type and subject. */
+/** Expects subscription_uid, event_id, position, type and subject. */
 const deliveriesOf = (recipients: string, now: string): string => `
   insert into deliveries (${insertColumns})
   select recipient.subscription_uid || '/' || ${uidSegmentOf("recipient.position")}, recipient.subscription_uid, recipient.event_id, recipient.type,
     recipient.subject, ${inOrderState}, ${now}, ${now}, ${now}
   from (${recipients}) as recipient`;
 
-// A subscription receives events of its group and all groups below, so an event matches subscriptions at its group and
-// every ancestor. Only customers' events (events, 4), which alone have a uid, and only its event types.
+// A subscription receives events at and below its group, so an event matches subscriptions at its group and above. Only
+// customers' events (events, 4), which alone have a uid.
 const pathsAbove = "select left(event.group_uid, 40 + 17 * level) as path from generate_series(0, (length(event.group_uid) - 40) / 17) as level";
 
 const receivesType = (subscription: string): string => `(${subscription}.event_types is null or ${subscription}.event_types ? event.type)`;
 
 const eventColumns = "event.event_id, event.position, event.type, event.subject, event.group_uid";
 
-// order by and offset 0 force the index of an organization's events.
+// order by and offset 0 force the organization's index.
 const enqueueText = deliveriesOf(
   `
   select subscription.uid as subscription_uid, event.event_id, event.position, event.type, event.subject
@@ -59,14 +59,14 @@ const enqueueText = deliveriesOf(
   "$4",
 );
 
-/** An organization's events with afterPosition < position <= untilPosition. */
+/** Events with afterPosition < position <= untilPosition. */
 export interface EventRange {
   readonly root: string;
   readonly afterPosition: number;
   readonly untilPosition: number;
 }
 
-/** Enqueues each event for all its subscriptions. Requires the exclusive order lock of their organizations. */
+/** Enqueues events for all subscriptions. Requires the exclusive order lock of the organizations. */
 export const insertDeliveries = async (rows: Write, ranges: readonly EventRange[], now: string): Promise<void> => {
   await rows.query(enqueueText, [
     ranges.map(({ root }) => root),
@@ -76,12 +76,12 @@ export const insertDeliveries = async (rows: Write, ranges: readonly EventRange[
   ]);
 };
 
-/** The organization's next event, and the last subscription already enqueued; empty for none. */
+/** The next event, and the last subscription already enqueued; empty for none. */
 export interface EventPart extends EventRange {
   readonly subscription: string;
 }
 
-// By group, then by uid: each step is an index lookup, independent of the number of subscriptions.
+// By group and uid, so each step is one index lookup.
 const nextText = `
   with event as materialized (
     select ${eventColumns}, event.uid from outbox as event
@@ -108,13 +108,13 @@ const partValues = ({ root, afterPosition, untilPosition, subscription }: EventP
   subscription,
 ];
 
-/** Returns the next event and its next subscription; undefined if there is no event. */
+/** Returns undefined without an event. */
 export const findNextDelivery = (rows: Read, part: EventPart): Promise<NextDelivery | undefined> =>
   nextDelivery.findOne(rows, findNextText, [...partValues(part), 1]);
 
 interface PartDone {
   readonly position: number;
-  /** Number of subscriptions examined, and the last of them. */
+  /** Subscriptions examined, and the last of them. */
   readonly count: number;
   readonly last: string;
 }
@@ -132,8 +132,8 @@ const enqueuePartText = `${nextText}, made as (${deliveriesOf(
   select ${partDone.list} from event`;
 
 /**
- * Enqueues the next event for at most `subscriptionsMax` more subscriptions; returns undefined if there is no event.
- * `last` is empty after the last subscription. Requires the organization's exclusive order lock.
+ * Enqueues the next event for more subscriptions; undefined without an event. `last` is empty after the last
+ * subscription. Requires the exclusive order lock.
  */
 export const insertSomeDeliveries = async (
   rows: Write,
@@ -145,10 +145,9 @@ export const insertSomeDeliveries = async (
   return done && { position: done.position, last: done.count < subscriptionsMax ? "" : done.last };
 };
 
-/** Returns the uid of the delivery for the event at this position. */
 export const deliveryUidOf = (subscription: string, position: number): string => `${subscription}/${position.toString(16).padStart(16, "0")}`;
 
-// A test event has one recipient and skips the order. Deliveries that exist already are skipped.
+// A test event has one recipient and skips the order.
 const enqueueSingleText = `
   with single as (
     select subscription.uid as subscription_uid, event.event_id, event.position, event.type, event.subject, event.subscription_uid is null as in_order
@@ -164,34 +163,28 @@ const enqueueSingleText = `
   )
   ${deliveriesOf("select * from single where in_order", "$2")}`;
 
-/**
- * Enqueues the deliveries with these uids, whose events are in table fan_outs. Requires the exclusive order lock of
- * their organizations.
- */
+/** Enqueues deliveries from fan_outs. Requires the exclusive order lock of the organizations. */
 export const insertSingleDeliveries = async (rows: Write, uids: readonly string[], now: string): Promise<void> => {
   await rows.query(enqueueSingleText, [uids, now]);
 };
 
 // ---- claim ------------------------------------------------------------------------------------------------------
 
-/** A server's current work for a subscription. */
 export interface SubscriptionLoad {
   readonly uid: string;
-  /** Running attempts. */
   readonly inFlight: number;
-  /** How many more may be claimed. */
   readonly claimable: number;
-  /** True if the sink responded quickly to the last attempt. */
+  /** The sink responded quickly last time. */
   readonly quick: boolean;
 }
 
-/** Limits for one claim: in total, and for sinks not known to be quick. */
+/** Limits in total, and for sinks not known to be quick. */
 export interface ClaimQuota {
   readonly total: number;
   readonly unproven: number;
-  /** Per organization, including running attempts. */
+  /** Includes running attempts. */
   readonly eachOrganization: number;
-  /** Roots of organizations to skip. */
+  /** Organizations to skip, by root. */
   readonly leftOut: readonly string[];
 }
 
@@ -202,16 +195,16 @@ const isFree = (alias: string, now: string): string =>
 
 const isDueNow = (alias: string): string => `${alias}.state = 'DELIVERY_STATE_PENDING' and ${alias}.next_attempt_time <= $1 and ${isFree(alias, "$1")}`;
 
-// Iterates over subscriptions with pending deliveries by index alone; each contributes a few, oldest first, so a long
-// queue never delays other subscriptions. A failing subscription contributes one. Sinks not known to be quick share a
-// part of the quota, except for the first delivery of each. Within a subscription the index order is the only order:
-// redelivered events are all due at once, and sorting would read them all.
+// Iterates over subscriptions by index; each contributes a few, oldest first, so that a long queue delays no other. A
+// failing subscription contributes one. Sinks not known to be quick share a part of the quota, except for the first
+// delivery of each. Only the index order counts within a subscription: redelivered events are due at once, and sorting
+// would read them all.
 //
 // Each organization contributes one before any contributes a second, counting running attempts. For sinks that may be
-// slow, an organization may use at most twice what it leaves free, so that capacity remains for newcomers. No
-// organization exceeds its share of outbound connections: attempts waiting for one would occupy the others' capacity.
+// slow, an organization uses at most twice what it leaves free, so that newcomers find capacity. None exceeds its share
+// of outbound connections, since waiting attempts would occupy the others' capacity.
 //
-// An untried test event precedes everything else of its subscription.
+// Untried test events come first.
 const dueText = `
   with recursive sending as (
     (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
@@ -256,21 +249,20 @@ const dueText = `
   )
   select uid from taken where step <= $8 and (quick or root_nth <= 2 * ($8 - step + 1)) order by step`;
 
-// A connection keeps its first query plan. Planned on an idle server, it would scan the table for every subscription:
-// with 2,500 subscriptions and 30,000 queued deliveries no claim ended within 15 s.
+// A connection keeps its first query plan. Planned on an idle server, it scans the table for every subscription: with
+// 2,500 of them and 30,000 queued deliveries no claim ended within 15 s.
 const byIndexes = "select set_config('enable_seqscan', 'off', true)";
 
 const anyPendingText = "select 1 from deliveries where state = 'DELIVERY_STATE_PENDING' limit 1";
 
 export interface DueDeliveries {
   readonly uids: readonly string[];
-  /** False if nothing becomes due by time alone. */
+  /** False if time alone makes nothing due. */
   readonly isAnyPending: boolean;
 }
 
-/** Returns due, unclaimed deliveries within the quota and loads. Requires its own transaction. */
+/** Returns unclaimed deliveries within quota and loads. Requires its own transaction. */
 export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<DueDeliveries> => {
-  // Pipelined in one message.
   const [, found, pending] = await Promise.all([
     rows.query(byIndexes),
     rows.query(dueText, [
@@ -290,7 +282,7 @@ export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuo
   return { uids: found.map(([uid]) => uid ?? ""), isAnyPending: pending.length > 0 };
 };
 
-/** A delivery leased to this server, with its event and subscription. */
+/** Leased to this server. */
 export interface ClaimedDelivery {
   readonly uid: string;
   readonly subscription: string;
@@ -312,7 +304,7 @@ export interface ClaimedDelivery {
   readonly data: string;
   /** RFC 3339. */
   readonly time: string;
-  /** The request that caused the event; empty if none. */
+  /** Empty if no request caused the event. */
   readonly requestId: string;
 }
 
@@ -336,8 +328,8 @@ const claimedDelivery = columns<ClaimedDelivery>({
   time: time("event.create_time"),
 });
 
-// || '' rules out the indexes of pending deliveries: PostgreSQL assumes they are small, and would scan a whole queue
-// for a few primary keys.
+// || '' rules out indexes of pending deliveries: PostgreSQL assumes they are small, and would scan a queue for a few
+// primary keys.
 const claimText = `
   with due as (
     select delivery.uid from deliveries as delivery
@@ -349,7 +341,7 @@ const claimText = `
   where delivery.uid = due.uid and subscription.uid = delivery.subscription_uid and event.event_id = delivery.event_id
   returning ${claimedDelivery.list}`;
 
-/** Claims those of these deliveries that are still due and unclaimed, until `leaseTime`. */
+/** Skips deliveries no longer due or claimed by another server. */
 export const claimDeliveries = (rows: Write, uids: readonly string[], now: string, leaseTime: string): Promise<ClaimedDelivery[]> =>
   claimedDelivery.find(rows, claimText, [uids, now, leaseTime]);
 
@@ -357,18 +349,16 @@ const postponeText = `
   update deliveries set attempts = attempts + 1, next_attempt_time = $2, lease_time = null
   where uid = $1 and state || '' = 'DELIVERY_STATE_PENDING' returning attempts`;
 
-/** Postpones a delivery that could not be claimed. */
 export const postponeDelivery = async (rows: Write, uid: string, nextTime: string): Promise<void> => {
   await rows.query(postponeText, [uid, nextTime]);
 };
 
 // ---- times from a wrong clock -----------------------------------------------------------------------------------
 
-/** Deliveries found per subscription at a time. */
 const delayedPerSubscriptionMax = 20;
 
-// A delivery updated in the future was postponed by a wrong clock: its original delay restarts now, and an untried one
-// is due immediately. Reads only deliveries that are not due, by index, subscription by subscription.
+// An update in the future came from a wrong clock: the original delay restarts now, and untried deliveries are due at
+// once. By index, subscription by subscription.
 const delayedText = `
   with recursive sending as (
     (select subscription_uid as uid, 1 as step from deliveries where state = 'DELIVERY_STATE_PENDING' and subscription_uid > $2 order by 1 limit 1)
@@ -387,9 +377,8 @@ const delayedText = `
   where sending.uid is not null`;
 
 export interface Delayed {
-  /** Deliveries that wait too long. */
   readonly uids: readonly string[];
-  /** The last subscription examined; undefined at the end. */
+  /** Undefined at the end. */
   readonly lastSubscription: string | undefined;
 }
 
@@ -416,21 +405,19 @@ export const advanceDeliveries = async (rows: Write, uids: readonly string[], no
 
 // ---- complete ---------------------------------------------------------------------------------------------------
 
-/** The result of an attempt. */
 export interface AttemptResult {
   readonly uid: string;
   readonly attempts: number;
-  /** "unsent": no connection was free; not counted as an attempt, and due unchanged. */
+  /** "unsent": no connection was free; does not count as an attempt. */
   readonly became: "delivered" | "pending" | "dead" | "dropped" | "unsent";
   readonly statusClass: string | undefined;
-  /** Undefined if there was no response. */
+  /** Undefined without a response. */
   readonly latencyMs: number | undefined;
-  /** When the next attempt is due. */
   readonly nextTime: string;
 }
 
-// A result applies only to its own attempt, since another server may have taken over an expired lease. A successful
-// delivery counts in any case. || '' forces the primary key, as in a claim.
+// A result applies only to its own attempt, since another server may have taken over the lease; a success always
+// counts. || '' forces the primary key.
 const completeText = `
   update deliveries as delivery
   set state = case ended.became when 'unsent' then delivery.state else 'DELIVERY_STATE_' || upper(ended.became) end,
@@ -444,7 +431,7 @@ const completeText = `
     and (delivery.attempts = ended.attempts::integer or ended.became = 'delivered')
   returning delivery.uid`;
 
-/** Writes results of current attempts; returns their deliveries' uids. Requires the shared order lock of their organizations. */
+/** Returns the uids of accepted results; requires the shared order lock of the organizations. */
 export const completeDeliveries = async (rows: Write, results: readonly AttemptResult[], now: string): Promise<Set<string>> => {
   const completed = await rows.query(completeText, [
     results.map(({ uid }) => uid),
@@ -460,13 +447,13 @@ export const completeDeliveries = async (rows: Write, results: readonly AttemptR
 
 // ---- release next -----------------------------------------------------------------------------------------------
 
-/** The deliveries of one subject to one subscription, sent one after another. */
+/** A subject's deliveries to a subscription, sent one after another. */
 export interface SubjectQueue {
   readonly subscription: string;
   readonly subject: string;
 }
 
-// One lookup per subject by index: || '' as above, and offset 0 to avoid a join.
+// One index lookup per subject: || '' as above, and offset 0 to avoid a join.
 const waitingText = `
   select (
     select waiting.uid from deliveries as waiting
@@ -482,11 +469,10 @@ const releaseText = `
   update deliveries set state = 'DELIVERY_STATE_PENDING', next_attempt_time = $2
   where uid = any($1) and state || '' = 'DELIVERY_STATE_WAITING'`;
 
-/** Makes the first WAITING delivery of each queue PENDING if none is. Requires the order lock of their organizations. */
+/** Makes each queue's first WAITING delivery PENDING if none is. Requires the order lock of the organizations. */
 export const releaseNext = async (rows: Write, queues: readonly SubjectQueue[], now: string): Promise<void> => {
   const found = await rows.query(waitingText, [queues.map(({ subscription }) => subscription), queues.map(({ subject }) => subject)]);
   const released = found.map(([uid]) => uid).filter((uid) => uid != null);
-  // Most subjects have none.
   if (released.length > 0) await rows.query(releaseText, [released, now]);
 };
 
@@ -501,13 +487,10 @@ const resetText = `
   where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id)
   returning ${queue.list}`;
 
-/**
- * Resets a delivery to WAITING; returns undefined if it or its event no longer exists. Requires the organization's
- * exclusive order lock.
- */
+/** Makes a delivery WAITING; undefined if it or its event is missing. Requires the exclusive order lock. */
 export const resetDelivery = (rows: Write, uid: string, now: string): Promise<SubjectQueue | undefined> => queue.findOne(rows, resetText, [uid, now]);
 
-// Uses the time index of the root's events. Events not yet enqueued are excluded, since they follow on their own.
+// By the root's index of time. Events not yet enqueued follow on their own.
 const replayText = `
   insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
   select subscription.uid || '/' || right(event.uid, 16), subscription.uid, event.event_id, event.type, event.subject, 'DELIVERY_STATE_WAITING', $3, $3, $3
@@ -520,17 +503,14 @@ const replayText = `
   on conflict (uid) do update set ${resetColumns}, next_attempt_time = excluded.next_attempt_time, update_time = excluded.update_time
   returning ${queue.list}`;
 
-/**
- * Resets or creates WAITING deliveries for at most `count` matching events since `since`. Requires the organization's
- * exclusive order lock.
- */
+/** Resets or creates at most `count` deliveries. Requires the exclusive order lock. */
 export const replayDeliveries = (rows: Write, subscription: string, since: string, now: string, count: number): Promise<SubjectQueue[]> =>
   queue.find(rows, replayText, [subscription, since, now, count]);
 
 // ---- retention --------------------------------------------------------------------------------------------------
 
-// Undeliverable: the event is deleted (the subscription was disabled that long), or the subscription was deleted during
-// enqueueing. It must not block later events.
+// The event was deleted (the subscription was disabled that long), or the subscription was, during enqueueing. Such a
+// delivery must not block later ones.
 const isUndeliverable = `(
   not exists (select from outbox as event where event.event_id = delivery.event_id)
   or not exists (select from subscriptions as subscription where subscription.uid = delivery.subscription_uid))`;
@@ -558,11 +538,11 @@ const deleteUndeliverableText = `
 
 interface UndeliverableGone {
   readonly deleted: number;
-  /** The last delivery examined; undefined at the end. */
+  /** Undefined at the end. */
   readonly last: OnItsWay | undefined;
 }
 
-/** Deletes undeliverable rows among the next deliveries after `after`, and releases those they blocked. */
+/** Deletes undeliverable rows among the next ones, and releases those they blocked. */
 const deleteUndeliverable = async (store: Store, after: OnItsWay | undefined, nowMs: number): Promise<UndeliverableGone> => {
   const count = limits.retentionRowsMax;
   let deletedCount = 0;
@@ -592,17 +572,16 @@ export const deliveriesRetention: Retention = periodRetention("deliveryMs", {
   order: "update_time",
 });
 
-// A dead delivery can be redelivered as long as its event exists.
+// A dead delivery can be redelivered while its event exists.
 export const deadDeliveriesRetention: Retention = periodRetention(
   "eventMs",
   { table: "deliveries", where: `update_time < $1 and ${isDead}`, order: "update_time" },
   "deliveries (dead)",
 );
 
-// Each store's progress in this process.
 const lookedUntil = new WeakMap<Store, OnItsWay>();
 
-/** Runs after the outbox's retention (retentions.ts), which deletes events. */
+/** After the outbox's retention (retentions.ts), which deletes events. */
 export const undeliverableRetention: Retention = {
   table: "deliveries (undeliverable)",
   async deleteExpired(store, nowMs) {

@@ -1,4 +1,4 @@
-// Device codes (RFC 8628), for terminals that wait for a user to approve them. Of concurrent updates to a row, one succeeds.
+// Device codes (RFC 8628), for terminals that wait for approval. Of concurrent updates to a row, one succeeds.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -8,22 +8,20 @@ import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
 export interface DeviceCodeRow {
-  /** SHA-256 of the terminal's device code. */
+  /** SHA-256. */
   readonly deviceHash: string;
-  /** The code that the user types. */
   readonly userCode: string;
-  /** The terminal's address, as hashed by ClientLimits.hashOf. */
+  /** From ClientLimits.hashOf. */
   readonly addressHash: string;
-  /** The client program's own name. */
   readonly client: string;
-  /** The authorization request, as JSON (signin/device.ts). */
+  /** JSON (signin/device.ts). */
   readonly request: JsonObject;
   readonly state: string;
-  /** The approving user, as JSON (signin/completion.ts); undefined until approval. */
+  /** JSON (signin/completion.ts); undefined until approval. */
   readonly signedIn: JsonObject | undefined;
-  /** The reason for refusal; empty if not refused. */
+  /** The reason for a refusal; otherwise empty. */
   readonly reason: string;
-  /** The minimum interval between polls, and the time of the last; times are milliseconds since 1970. */
+  /** The minimum interval between polls, and the last poll. */
   readonly intervalMs: number;
   readonly pollTimeMs: number | undefined;
   readonly createTimeMs: number;
@@ -49,7 +47,7 @@ type OpenCode = Pick<DeviceCodeRow, "client" | "request" | "createTimeMs">;
 
 const opened = columns<OpenCode>({ client: text, request: expression("wanted", objectOrEmpty), createTimeMs: timeMs("create_time") });
 
-/** Stores an open code; returns false if the user code is taken. */
+/** Returns false if the user code is taken. */
 export const insertDeviceCode = async (
   rows: Write,
   row: Pick<DeviceCodeRow, "deviceHash" | "userCode" | "addressHash" | "client" | "intervalMs" | "createTimeMs" | "expireTimeMs"> & {
@@ -67,11 +65,10 @@ export const insertDeviceCode = async (
 export const hasDeviceCode = async (rows: Read, deviceHash: string): Promise<boolean> =>
   (await rows.query("select 1 from device_codes where device_hash = $1", [deviceHash])).length > 0;
 
-/** Returns and locks the code until the transaction ends. */
+/** Locks the code until the transaction ends. */
 export const lockDeviceCode = (rows: Write, deviceHash: string): Promise<PolledCode | undefined> =>
   polled.findOne(rows, `select ${polled.list} from device_codes where device_hash = $1 for update`, [deviceHash]);
 
-/** Records a poll and the interval from now on. */
 export const updateDevicePoll = async (rows: Write, deviceHash: string, pollTimeMs: number, intervalMs: number): Promise<void> => {
   await rows.query("update device_codes set poll_time = $2, interval_ms = $3 where device_hash = $1", [deviceHash, timestamp(pollTimeMs), intervalMs]);
 };
@@ -80,13 +77,12 @@ export const deleteDeviceCode = async (rows: Write, deviceHash: string): Promise
   await rows.query("delete from device_codes where device_hash = $1", [deviceHash]);
 };
 
-/** Returns the open code that a user typed. */
 export const findOpenDeviceCode = (rows: Read, userCode: string, nowMs: number): Promise<OpenCode | undefined> =>
   opened.findOne(rows, `select ${opened.list} from device_codes where user_code = $1 and state = 'open' and expire_time > $2`, [userCode, timestamp(nowMs)]);
 
 const closed = columns({ client: text });
 
-/** Approves an open code; returns the client's name, or undefined if the code is no longer open. */
+/** Returns the client's name; undefined if no longer open. */
 export const approveDeviceCode = async (rows: Write, userCode: string, signedInJson: string, nowMs: number): Promise<string | undefined> => {
   const row = await closed.findOne(
     rows,
@@ -96,7 +92,7 @@ export const approveDeviceCode = async (rows: Write, userCode: string, signedInJ
   return row?.client;
 };
 
-/** Refuses an open code; returns false if the code is no longer open. */
+/** Returns false if no longer open. */
 export const refuseDeviceCode = async (rows: Write, userCode: string, reason: string, nowMs: number): Promise<boolean> => {
   const row = await closed.findOne(
     rows,
@@ -106,7 +102,7 @@ export const refuseDeviceCode = async (rows: Write, userCode: string, reason: st
   return row !== undefined;
 };
 
-/** Deletes codes that ended long enough ago for their terminals to know. */
+/** Keeps codes until their terminals know the end. */
 export const deleteEndedDeviceCodes = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query("delete from device_codes where expire_time < $1", [timestamp(nowMs - limits.deviceCodeKeptMs)]);
 };

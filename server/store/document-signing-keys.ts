@@ -1,11 +1,10 @@
-// OpenPGP keys that sign published documents. Retired keys are kept, so that old signatures stay verifiable.
+// OpenPGP keys that sign published documents. Retired keys are kept, to verify old signatures.
 
 import { timestamp } from "#base/time.ts";
 import { columns, nullableTimeMs, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { Binding } from "./vault.ts";
 
-/** Purpose and row binding of sealed private keys. */
 export const documentKeyPurpose = "document-signing-key";
 export const documentKeyBinding = (fingerprint: string): Binding => [fingerprint];
 
@@ -16,7 +15,7 @@ export interface DocumentKeyRow {
   /** Sealed for documentKeyPurpose, bound to the fingerprint. */
   readonly privateKeySealed: string;
   readonly createTimeMs: number;
-  /** From then on the key signs nothing; undefined for the current key. */
+  /** Undefined for the current key. */
   readonly retireTimeMs: number | undefined;
 }
 
@@ -28,7 +27,7 @@ const key = columns<DocumentKeyRow>({
   retireTimeMs: nullableTimeMs("retire_time"),
 });
 
-/** Returns every key, newest first; operators create at most one a year. */
+/** Newest first; operators create at most one a year. */
 export const listDocumentKeys = (rows: Read): Promise<DocumentKeyRow[]> =>
   key.find(rows, `select ${key.list} from document_signing_keys order by create_time desc, fingerprint limit 100`);
 

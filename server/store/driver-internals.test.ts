@@ -1,5 +1,4 @@
-// Pins the undocumented parts of `pg` that driver-internals.ts depends on. An update that changes one fails here with a
-// clear sentence.
+// Pins the undocumented parts of `pg` that driver-internals.ts depends on, so that an update fails with a clear sentence.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -32,24 +31,20 @@ after(async () => {
   await database.drop();
 });
 
-/** Returns a driver field that its types omit. */
 const fieldOf = (object: unknown, name: string): unknown => (typeof object === "object" && object !== null ? Reflect.get(object, name) : undefined);
 
-/** Returns a statement as the driver receives it. */
 const capture = (name: string | undefined, text: string) => {
   let statement: unknown;
   const result = sendStatement({ query: (sent: unknown) => (statement = sent) } as unknown as pg.ClientBase, name, text, ["a"]);
   return { statement, result };
 };
 
-/** Returns the type letters of messages. */
 const typesOf = (bytes: Buffer): string => {
   let types = "";
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) types += String.fromCharCode(bytes[at] ?? 0);
   return types;
 };
 
-/** Returns a connection that records what a query does with it. */
 const recorder = () => {
   const calls: string[] = [];
   return {
@@ -71,7 +66,7 @@ const submit = (statement: unknown, connection: unknown): unknown => {
 
 const rowsOf = (name: string, text: string, more: readonly string[] = []): Promise<readonly unknown[]> => sendStatement(client, name, text, more);
 
-/** Each part with the behavior the store depends on, and a check of it. */
+/** Each part, what depends on it, and a check. */
 const parts: readonly (readonly [part: string, use: string, isKept: () => boolean | Promise<boolean>])[] = [
   ["Query", "statements have its prototype, so that pipeline mode takes them", () => capture("s", "select 1").statement instanceof pg.Query],
   [

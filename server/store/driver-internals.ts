@@ -1,11 +1,10 @@
-// Everything that depends on undocumented parts of `pg`; driver-internals.test.ts pins each of them.
+// Everything that depends on undocumented parts of `pg`; driver-internals.test.ts pins them.
 //
-// Sends prepared statements on a pipelined connection without the driver's general overhead. Column descriptions are
-// neither requested nor parsed, and values stay text. Measured with 16 reads in flight: 12 instead of 18 µs of our own
-// CPU each, and less for PostgreSQL.
+// Sends prepared statements on a pipelined connection without requesting or parsing column descriptions; values stay
+// text. Measured with 16 reads in flight: 12 instead of 18 µs of our CPU each, and less for PostgreSQL.
 //
-// Statements sent together form one message with one Sync. After an error PostgreSQL skips everything up to Sync. So no
-// statement runs outside its transaction after a failed `begin`, and a commit after a failed statement commits nothing.
+// Statements sent together form one message with one Sync. After an error PostgreSQL skips everything up to Sync:
+// nothing runs outside its transaction after a failed `begin`, and a commit after a failed statement commits nothing.
 
 import type { Writable } from "node:stream";
 import { type CallRecord, countStatement, currentCall } from "#calls";
@@ -26,11 +25,11 @@ const messageType = (letter: string): number => letter.charCodeAt(0);
 const parseType = messageType("P");
 const bindType = messageType("B");
 
-/** Execute: the unnamed portal, all rows. */
+/** The unnamed portal, all rows. */
 const execute = Buffer.from([messageType("E"), 0, 0, 0, 9, 0, 0, 0, 0, 0]);
 const sync = Buffer.from([messageType("S"), 0, 0, 0, 4]);
 
-// One shared buffer, since building a message is synchronous; a copy is sent.
+// One shared buffer, since building a message is synchronous.
 const initialBytes = 16 * 1024;
 let buffer = Buffer.allocUnsafe(initialBytes);
 let position = 0;
@@ -52,14 +51,13 @@ const addInt16 = (value: number): void => {
   position = buffer.writeInt16BE(value, position);
 };
 
-/** Adds a zero-terminated text. */
 const addName = (text: string): void => {
   ensureBytes(text.length * 3 + 1);
   position += buffer.write(text, position, "utf8");
   buffer[position++] = 0;
 };
 
-/** Adds a message. Its length includes itself and is filled in last. */
+/** The length includes itself and is filled in last. */
 const addMessage = (type: number, content: () => void): void => {
   ensureBytes(5);
   buffer[position++] = type;
@@ -69,7 +67,6 @@ const addMessage = (type: number, content: () => void): void => {
   buffer.writeInt32BE(position - start, start);
 };
 
-/** Formats a parameter as PostgreSQL text, with the driver's rules for lists. */
 const parameterText = (value: Param): string => {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? `{${value.map((entry) => `"${String(entry).replace(/[\\"]/g, "\\$&")}"`).join(",")}}` : String(value);
@@ -88,18 +85,18 @@ const addParameter = (value: Param): void => {
   position += 4 + length;
 };
 
-/** A traced text is used once. It is unnamed, so that the connection keeps plans only for untraced texts. */
+/** A traced text is used once, so it is unnamed: the connection keeps plans only for untraced texts. */
 const addParse = ({ name, text, call }: OutgoingStatement): void =>
   addMessage(parseType, () => {
     addName(name);
     addName(name === "" && call?.trace ? `${text} /*traceparent='${call.trace.traceparent}'*/` : text);
-    // No parameter types: PostgreSQL infers them.
+    // PostgreSQL infers the types.
     addInt16(0);
   });
 
 const addBind = ({ name, values }: OutgoingStatement): void =>
   addMessage(bindType, () => {
-    // The unnamed portal, then the statement; parameters and columns are text.
+    // The unnamed portal, then the statement; all in text format.
     addName("");
     addName(name);
     addInt16(0);
@@ -108,26 +105,24 @@ const addBind = ({ name, values }: OutgoingStatement): void =>
     addInt16(0);
   });
 
-/** Returns a copy of the buffer's content and empties it. */
 const takeMessages = (): Buffer => {
   const messages = Buffer.from(buffer.subarray(0, position));
   position = 0;
-  // Releases the memory of a huge statement.
+  // Releases a huge statement's memory.
   if (buffer.length > initialBytes * 16) buffer = Buffer.allocUnsafe(initialBytes);
   return messages;
 };
 
 // ---- statements -------------------------------------------------------------------------------------------------
 
-/** A statement in flight, with its callbacks. */
 export interface OutgoingStatement {
-  /** Name of the prepared statement; empty if not kept. */
+  /** The prepared statement's name; empty if not kept. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly Param[];
-  /** The request whose statistics count it. */
+  /** The request that counts it. */
   readonly call: CallRecord | undefined;
-  /** `command` is PostgreSQL's tag, such as COMMIT. Must not throw, nor may `failed`. */
+  /** `command` is PostgreSQL's tag, such as COMMIT. Neither callback may throw. */
   readonly answered: (rows: Row[], command: string) => void;
   readonly failed: (error: unknown) => void;
 }
@@ -139,11 +134,11 @@ interface Answered {
 }
 
 /**
- * Implements the methods that the driver calls on a query. Has the prototype of Query, which pipeline mode requires,
- * but not its constructor, which creates an event emitter and a result for each.
+ * A query from the driver's view. Pipeline mode requires Query's prototype; its constructor would create an event
+ * emitter and a result for each.
  */
 class StatementBatch {
-  /** Name and text of the statement whose response is next; the driver tracks prepared statements by them. */
+  /** Name and text of the next statement to complete, by which the driver tracks prepared statements. */
   name: string;
   text: string;
   declare readonly submit: pg.Submittable["submit"];
@@ -162,9 +157,9 @@ class StatementBatch {
     this.#done = done;
   }
 
-  /** Called on failure; success arrives as handleReadyForQuery. */
+  /** Success arrives as handleReadyForQuery. */
   handleError(error: unknown): void {
-    // The driver does not forget the names of skipped statements itself.
+    // The driver does not forget skipped statements.
     for (const name of this.#parsed ?? []) delete this.#connection?.submittedNamedStatements[name];
     this.#done(this.#answers, error);
   }
@@ -186,7 +181,7 @@ class StatementBatch {
     connection.stream.write(takeMessages());
   }
 
-  /** Always true: the driver would send an unnamed statement as text only. */
+  /** The driver would send an unnamed statement as text only. */
   requiresPreparation(): boolean {
     return true;
   }
@@ -213,8 +208,8 @@ class StatementBatch {
 Object.setPrototypeOf(StatementBatch.prototype, pg.Query.prototype);
 
 /**
- * Sends statements together. After a failure PostgreSQL skips the rest, which fail with the same error. All results
- * arrive together, and the first statement is charged for the whole time.
+ * After a failure the rest fails with the same error. All results arrive together, and the first statement is charged
+ * for the whole time.
  */
 export const sendStatements = (client: pg.ClientBase, statements: readonly OutgoingStatement[]): void => {
   beginExchange(client);
@@ -234,7 +229,7 @@ export const sendStatements = (client: pg.ClientBase, statements: readonly Outgo
   client.query(new StatementBatch(statements, done));
 };
 
-/** Returns a statement charged to the current request; without `name` the connection does not keep it. */
+/** Charges the current request; without `name` the connection does not keep the statement. */
 export const outgoing = (
   name: string | undefined,
   text: string,
@@ -246,16 +241,15 @@ export const outgoing = (
   return { name: (call?.trace ? undefined : name) ?? "", text, values, call, answered, failed };
 };
 
-/** Sends one statement; without `name` the connection does not keep it. */
 export const sendStatement = (client: pg.ClientBase, name: string | undefined, text: string, values: readonly Param[]): Promise<Row[]> =>
   new Promise((resolve, reject) => sendStatements(client, [outgoing(name, text, values, resolve, reject)]));
 
-/** Returns the PostgreSQL process ID that was announced when the connection opened. */
+/** Returns the process ID from the connection's start. */
 export const announcedBackend = (client: pg.Client): unknown => Reflect.get(client, "processID");
 
 const corked = new WeakSet<Writable>();
 
-/** Buffers writes to a connection until the tick ends, then sends them at once. */
+/** Sends all writes of a tick at once. */
 export const corkUntilEndOfTick = ({ connection: { stream } }: pg.Client): void => {
   if (corked.has(stream)) return;
   corked.add(stream);

@@ -1,4 +1,4 @@
-// The database becomes unreachable without notice: a proxy drops all packets (attack 40).
+// The network to the database silently drops all packets (attack 40).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-/** Far above the duration of these tests' statements, yet short enough to wait for. */
+/** Far above these statements' duration, yet short to wait for. */
 const databaseAnswerMs = 500;
 
 const withProxy = async (work: (store: Store, proxy: SwallowingProxy) => Promise<void>): Promise<void> => {
@@ -40,7 +40,7 @@ const writeMany = (store: Store): Promise<PromiseSettledResult<unknown>[]> =>
 
 test("reads and changes without a response fail with UNAVAILABLE, and succeed after the network recovers", () =>
   withProxy(async (store, proxy) => {
-    // Opens every connection of the pools.
+    // Opens every connection.
     await Promise.all([readMany(store), writeMany(store)]);
     proxy.swallow();
     const [reads, writes] = await Promise.all([readMany(store), writeMany(store)]);
@@ -62,14 +62,14 @@ test("after one dead connection is found, no request waits for another that has 
 
 test("a statement that waits for its turn on a connection does not time out", () =>
   withProxy(async (store) => {
-    // Statements of one tick share a connection; together they exceed the limit of one.
+    // They share a connection, and together exceed the limit of one.
     const answers = await Promise.all(Array.from({ length: 6 }, () => store.read.query("select 1 from pg_sleep(0.2)")));
     assert.deepEqual(answers.flat(2), ["1", "1", "1", "1", "1", "1"]);
   }));
 
 test("a store closes although the database does not respond, and pending requests fail with UNAVAILABLE", async () => {
   const proxy = await openSwallowingProxy(database.url);
-  // With a timeout that never expires, closing must cut the statements in flight.
+  // Never expires, so closing must cut the statements in flight.
   const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs: 3_600_000 });
   await Promise.all([readMany(store), writeMany(store)]);
   proxy.swallow();

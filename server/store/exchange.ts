@@ -1,10 +1,10 @@
-// Client-side timeout of exchanges with PostgreSQL. The server's statement_timeout does not help if packets are lost:
-// TCP alone waits for a quarter of an hour. A connection processes statements in order, so the limit applies to the
-// first in flight, from the start of its turn. On timeout the connection is cut and replaced on next use.
+// Client-side timeout of exchanges with PostgreSQL: if packets are lost, statement_timeout does not help, and TCP alone
+// waits for a quarter of an hour. A connection processes statements in order, so the limit applies to the first in
+// flight, from the start of its turn. On timeout the connection is cut.
 
 import type pg from "pg";
 
-/** The error of statements on a connection cut for lack of a response. Node's code marks it as broken. */
+/** The connection was cut for lack of a response. Node's code marks it as broken. */
 export class SilentDatabase extends Error {
   readonly code = "ETIMEDOUT";
   constructor() {
@@ -12,7 +12,7 @@ export class SilentDatabase extends Error {
   }
 }
 
-/** The error of statements on a connection cut because another host became the primary. */
+/** The connection was cut because another host became the primary. */
 export class MovedDatabase extends Error {
   readonly code = "ECONNRESET";
   constructor() {
@@ -24,23 +24,19 @@ interface Watch {
   readonly client: pg.Client;
   readonly limitMs: number;
   inFlight: number;
-  /** Start of the first in-flight statement's turn, and the last response, by performance.now(). */
   turnMs: number;
   heardMs: number;
-  /** One timer for all statements that arrive while it runs: one each would cost more than the statement. */
+  /** Shared by all statements in flight: one each would cost more than the statement. */
   timer: NodeJS.Timeout | undefined;
   readonly expire: () => void;
 }
 
 const watches = new WeakMap<pg.ClientBase, Watch>();
 
-/** The connections of one process to one database. */
 export interface ExchangeWatches {
-  /** Watches a new client until it ends. */
   add(client: pg.Client): void;
-  /** Cuts every connection; statements in flight fail with `error` (default: SilentDatabase). */
+  /** Statements in flight fail with `error` (default: SilentDatabase). */
   cut(error?: Error): void;
-  /** Resolves when no connection is open. */
   ended(): Promise<void>;
 }
 
@@ -64,7 +60,7 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
       return;
     }
     cutConnection(watch);
-    // Connections idle since before are most likely dead too; cutting them now avoids another timeout.
+    // Connections idle since before are most likely dead too.
     for (const other of open) if (other.inFlight === 0 && other.heardMs < watch.turnMs) cutConnection(other);
   };
 
@@ -86,7 +82,6 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
   };
 };
 
-/** Records that a statement is sent. */
 export const beginExchange = (client: pg.ClientBase): void => {
   const watch = watches.get(client);
   if (watch === undefined) return;
@@ -94,10 +89,7 @@ export const beginExchange = (client: pg.ClientBase): void => {
   if (watch.timer === undefined) startTimer(watch, watch.limitMs);
 };
 
-/**
- * Records a response or the end of the connection. Returns the start of the statement's turn by performance.now(); 0
- * for an unwatched connection.
- */
+/** Returns the start of the statement's turn by performance.now(); 0 if unwatched. */
 export const endExchange = (client: pg.ClientBase): number => {
   const watch = watches.get(client);
   if (watch === undefined) return 0;
@@ -107,7 +99,7 @@ export const endExchange = (client: pg.ClientBase): number => {
   return turnMs;
 };
 
-/** Runs a request through the driver's own API under the watch. */
+/** Watches a request through the driver's own API. */
 export const exchange = async <T>(client: pg.ClientBase, send: () => Promise<T>): Promise<T> => {
   beginExchange(client);
   try {

@@ -10,6 +10,5 @@ export interface MappedRole {
 
 const mappedRole = columns<MappedRole>({ role: expression("role_uid", text), scope: text });
 
-/** Returns the distinct roles and scopes that the provider's groups are mapped to. */
 export const listMappedRoles = (rows: Read, provider: string): Promise<MappedRole[]> =>
   mappedRole.find(rows, `select distinct ${mappedRole.list} from external_group_role_mappings where identity_provider_uid = $1`, [provider]);

@@ -1,5 +1,4 @@
-// Table fan_outs: events to turn into deliveries, and the progress so far. server/delivery/fan-out.ts explains the
-// algorithm.
+// Table fan_outs: events to turn into deliveries, and the progress (server/delivery/fan-out.ts).
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -7,9 +6,7 @@ import { columns, expression, nullableNumber, nullableText, number, text } from 
 import type { Read, Write } from "./handle.ts";
 import { uidSegmentOf } from "./outbox.ts";
 
-/** Events with positions, of an organization or for a single subscription. */
 export interface NewFanOut {
-  /** Uid of the organization or subscription. */
   readonly owner: string;
   readonly isSingle: boolean;
   readonly firstPosition: number;
@@ -26,7 +23,7 @@ const extendText = `
   order by 1
   on conflict (uid) do update set last_position = excluded.last_position`;
 
-/** Queues events for delivery. Requires the lock "numbering". */
+/** Requires the lock "numbering". */
 export const extendFanOuts = async (rows: Write, added: readonly NewFanOut[], now: string): Promise<void> => {
   if (added.length === 0) return;
   await rows.query(extendText, [
@@ -57,17 +54,16 @@ export const findSingleFanOuts = async (rows: Read, nowMs: number, count: number
   return (await uidOnly.find(rows, statement, [...dueValues(nowMs), count])).map(({ uid }) => uid);
 };
 
-/** The progress of a fan-out, and its next step. */
 export interface FanOut {
   readonly uid: string;
   readonly position: number;
-  /** The last subscription that has the event after `position`; empty for none. */
+  /** The last one that has the event after `position`; empty for none. */
   readonly subscription: string;
   readonly lastPosition: number;
   readonly failures: number;
-  /** The organization's number of subscriptions, capped at one more than `deliveriesMax`. */
+  /** Capped at one more than `deliveriesMax`. */
   readonly subscriptions: number;
-  /** The last position such that the events up to it make at most `deliveriesMax` deliveries; undefined if there are no events. */
+  /** The end of the next events that fit `deliveriesMax`; undefined if there are none. */
   readonly untilPosition: number | undefined;
 }
 
@@ -95,7 +91,7 @@ const readText = `
   ) as events
   where work.uid = any($1)`;
 
-/** Returns the next step of these fan-outs, with at most `deliveriesMax` deliveries each. */
+/** Returns the next steps, of at most `deliveriesMax` deliveries each. */
 export const readFanOuts = (rows: Write, uids: readonly string[], deliveriesMax: number): Promise<FanOut[]> =>
   fanOut.find(rows, readText, [uids, deliveriesMax]);
 
@@ -123,22 +119,20 @@ export const deleteFanOuts = async (rows: Write, uids: readonly string[]): Promi
   await rows.query("delete from fan_outs where uid = any($1)", [uids]);
 };
 
-/** Records the number of consecutive failures and the time of the next attempt. */
 export const postponeFanOut = async (rows: Write, uid: string, failures: number, tryTime: string): Promise<void> => {
   await rows.query("update fan_outs set failures = $2, try_time = $3 where uid = $1", [uid, failures, tryTime]);
 };
 
-/** Returns the number of consecutive failures; undefined if the fan-out no longer exists. */
+/** Returns consecutive failures; undefined if the fan-out no longer exists. */
 export const findFanOutFailures = async (rows: Read, uid: string): Promise<number | undefined> => {
   const [row] = await rows.query("select failures from fan_outs where uid = $1", [uid]);
   return row && Number(row[0]);
 };
 
-/** The next event of a fan-out, and its next subscription. */
 export interface NextDelivery {
   readonly eventUid: string;
   readonly position: number;
-  /** Undefined if all receiving subscriptions have it. */
+  /** Undefined if all have it. */
   readonly subscription: string | undefined;
 }
 

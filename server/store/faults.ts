@@ -1,8 +1,7 @@
-// Maps the driver's errors to Faults. No layer above the store sees other errors of the database.
+// Maps the driver's errors to Faults, the only database errors above the store.
 
 import { Fault } from "#base/fault.ts";
 
-/** The driver's error fields that this file reads. */
 interface DriverError {
   readonly code?: unknown;
   readonly constraint?: unknown;
@@ -12,27 +11,27 @@ interface DriverError {
 
 const asDriverError = (thrown: unknown): DriverError => (typeof thrown === "object" && thrown !== null ? thrown : {});
 
-/** Returns the SQLSTATE of a driver error; empty for errors from elsewhere. */
+/** Returns the SQLSTATE; empty for errors from elsewhere. */
 export const sqlState = (thrown: unknown): string => {
   const { code } = asDriverError(thrown);
   // Node's codes (EPIPE) have no digits.
   return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : "";
 };
 
-/** Returns the violated unique constraint, for messages better than "already exists". */
+/** Returns the violated unique constraint, for better messages. */
 export const violatedConstraint = (fault: unknown): string | undefined => {
   if (!(fault instanceof Fault) || sqlState(fault.cause) !== "23505") return undefined;
   const { constraint } = asDriverError(fault.cause);
   return typeof constraint === "string" ? constraint : undefined;
 };
 
-/** Returns PostgreSQL's DETAIL; empty if absent. */
+/** Returns DETAIL; empty if absent. */
 export const driverDetail = (thrown: unknown): string => String(asDriverError(thrown).detail ?? "");
 
-/** Returns the message, for errors that our SQL functions raise; empty if absent. */
+/** Returns the message, for errors that our SQL functions raise. */
 export const driverMessage = (thrown: unknown): string => String(asDriverError(thrown).message ?? "");
 
-/** A serialization failure or deadlock: a retry of the transaction may succeed. */
+/** A serialization failure or deadlock; a retry may succeed. */
 export const lostRace = (thrown: unknown): boolean => ["40001", "40P01"].includes(sqlState(thrown));
 
 /** The connection broke, or the server is stopping or starting. The statement may or may not have taken effect. */
@@ -41,7 +40,7 @@ export const brokenConnection = (thrown: unknown): boolean => {
   if (state !== "") return /^(08|57P0[1-5])/.test(state);
   const { code, message } = asDriverError(thrown);
   if (typeof code === "string" && /^E[A-Z_]+$/.test(code)) return true;
-  // The driver's own errors have only a text (pinned by driver-internals.test.ts).
+  // The driver's own errors have only a text (driver-internals.test.ts).
   return typeof message === "string" && /^(Connection terminated|Client (was closed|has encountered)|timeout e)/i.test(message);
 };
 
@@ -56,15 +55,13 @@ export const stalePlan = (thrown: unknown): boolean => {
   return state === "26000" || (state === "0A000" && String(asDriverError(thrown).message).startsWith("cached plan"));
 };
 
-/** Division by zero, with which a statement signals that a required row is missing (rows.ts). */
+/** Division by zero signals a missing required row (rows.ts). */
 export const foundNoRow = (thrown: unknown): boolean => sqlState(thrown) === "22012";
 
-/** Returns UNAVAILABLE for an unreachable database. */
 export const unreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the database is not reachable", { cause });
 
 const unstorableValue = (message: string, cause: unknown): Fault => new Fault("INVALID_ARGUMENT", message, { cause });
 
-/** Returns the Fault for a database error. */
 export const databaseFault = (thrown: unknown): Fault => {
   if (thrown instanceof Fault) return thrown;
   const cause = thrown;

@@ -3,7 +3,7 @@
 import { isObject, type Json } from "#base/json.ts";
 import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-/** Whether a record belongs to the import's group or is shared by all tenants. */
+/** The import's group, or all tenants. */
 export type RecordOwner = "group" | "everybody";
 
 export type OwnedChanges = Readonly<Record<RecordOwner, Changes>>;
@@ -33,8 +33,8 @@ export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCount
 });
 
 /**
- * Returns a record's owner. Advisories and lifecycles always belong to the group. Public vulnerabilities and images are
- * shared, as are libraries and origin packages.
+ * Advisories and lifecycles always belong to the group. Public vulnerabilities and images are shared, as are libraries
+ * and origin packages.
  */
 export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): RecordOwner => {
   switch (kind) {
@@ -66,7 +66,6 @@ export const addChanges = (one: OwnedChanges, other: OwnedChanges): OwnedChanges
   return { group: sumOf("group"), everybody: sumOf("everybody") };
 };
 
-/** Returns the total number of changes. */
 export const changeCount = ({ new: made, changed, withdrawn }: Changes): number => made + changed + withdrawn;
 
 const ownedChangesOf = (value: Json | undefined): Changes => {
@@ -74,7 +73,7 @@ const ownedChangesOf = (value: Json | undefined): Changes => {
   return { new: count("new"), changed: count("changed"), withdrawn: count("withdrawn") };
 };
 
-/** Reads the column's JSON; missing counts are 0. */
+/** Returns the column's counts; missing ones are 0. */
 export const changesOf = (value: Json): OwnedChanges => {
   const owners = isObject(value) ? value : {};
   return { group: ownedChangesOf(owners.group), everybody: ownedChangesOf(owners.everybody) };

@@ -1,5 +1,5 @@
-// Table feed_days: a source's record and withdrawal counts per day, one row each. An import compares itself with them
-// before it withdraws records (server/feeds/withdrawal-guard.ts).
+// Table feed_days: a source's daily counts of records and withdrawals, which an import compares itself with before it
+// withdraws records (server/feeds/withdrawal-guard.ts).
 
 import { limits } from "#base/limits.ts";
 import { columns, expression, number } from "./columns.ts";
@@ -19,7 +19,6 @@ const history = columns<FeedHistory>({
 
 const dateText = (nowMs: number): string => new Date(nowMs).toISOString().slice(0, 10);
 
-/** Returns the source's recent history. */
 export const findFeedHistory = async (rows: Read, feed: string, nowMs: number): Promise<FeedHistory> => {
   const found = await history.findOne(rows, `select ${history.list} from feed_days where feed_id = $1 and day > $2::date - $3::integer`, [
     feed,
@@ -30,7 +29,7 @@ export const findFeedHistory = async (rows: Read, feed: string, nowMs: number): 
   return found ?? { largest: 0, withdrawn: 0 };
 };
 
-/** Adds a run to its day (largest count, sum of withdrawals) and deletes days outside the baseline. */
+/** Keeps the day's largest count, adds withdrawals, and deletes days outside the baseline. */
 export const noteFeedDay = async (rows: Write, feed: string, nowMs: number, { records, withdrawn }: { records: number; withdrawn: number }): Promise<void> => {
   await rows.query("delete from feed_days where feed_id = $1 and day <= $2::date - $3::integer", [feed, dateText(nowMs), limits.feedBaselineDays]);
   await rows.query(
@@ -40,7 +39,7 @@ export const noteFeedDay = async (rows: Write, feed: string, nowMs: number, { re
   );
 };
 
-/** Deletes the history after a large withdrawal was accepted, so that the next run starts a new baseline. */
+/** After an accepted withdrawal, the next run starts a new baseline. */
 export const resetFeedDays = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("delete from feed_days where feed_id = $1", [feed]);
 };

@@ -1,13 +1,12 @@
-// Table feed_ecosystems: the ecosystems that each source's records cover (docs/decisions/0074). Updated after a run
-// that changed records, and after an undo.
+// Table feed_ecosystems: ecosystems that each source covers (docs/decisions/0074). Updated after a changing run or an undo.
 
 import { columns, expression, flag, nullableTimeMs, number, text } from "./columns.ts";
 import { takeCoverageDue } from "./feeds.ts";
 import type { Read, Write } from "./handle.ts";
 
-// Forms that evaluate packages by ecosystem and version; OpenVEX and CSAF only cover the products that they name.
-// secdb: the origin ID starts with the release ("v3.18/main"), or is a repository's name. wolfi: one stream for both
-// distributions and for packages that name none.
+// Only forms that cover whole ecosystems; OpenVEX and CSAF cover the products that they name. secdb: the origin ID
+// starts with the release ("v3.18/main"), or is a repository's name. wolfi: one stream for both distributions and for
+// packages that name none.
 const coveredText = `
   select affected.ecosystem, document.public, false as absent
   from source_documents as document join affected_packages as affected on affected.document_id = document.id
@@ -28,7 +27,7 @@ const coveredText = `
     from unnest(array['Wolfi', 'Chainguard', 'apk']) as given(named)) as covered
   where document.feed_id = $1 and document.told and document.form in ('wolfi', 'secdb') and covered.ecosystem is not null`;
 
-/** Updates the source's coverage if it may have changed. `nowMs` becomes the end of releases whose files are absent. */
+/** `nowMs` becomes the end of releases with absent files. */
 export const refreshFeedEcosystems = async (rows: Write, feed: string, nowMs: number): Promise<void> => {
   // A file that is back may be unchanged.
   const ended = await rows.query("select 1 from feed_ecosystems where feed_id = $1 and end_time is not null limit 1", [feed]);
@@ -48,20 +47,19 @@ export const refreshFeedEcosystems = async (rows: Write, feed: string, nowMs: nu
   );
 };
 
-/** A source with an ecosystem that it covers. */
 export interface CoveringFeed {
   readonly id: string;
   readonly group: string;
   readonly sourceName: string;
   /** Includes the release in the source's format ("Debian:12"). */
   readonly ecosystem: string;
-  /** True if its records are shared by all tenants. */
+  /** Shared by all tenants. */
   readonly public: boolean;
   readonly successMs: number | undefined;
   readonly changeMs: number | undefined;
-  /** Since when the source has no file for this release. */
+  /** Since when the release has no file. */
   readonly endMs: number | undefined;
-  /** 0 selects the configured default. */
+  /** 0 selects the default. */
   readonly staleAfterMs: number;
 }
 

@@ -1,6 +1,5 @@
-// Table feed_files: the digest and records of each part of a source's files. Unchanged files are skipped, and records
-// in no file are withdrawn. A row is written in the transaction of its records, so that an interrupted import resumes.
-// It is deleted with its file.
+// Table feed_files: digest and records of each part of a source's files. Unchanged files are skipped; records in no
+// file are withdrawn. Rows are written with their records, so that an interrupted import resumes.
 
 import { columns, expression, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -8,9 +7,9 @@ import type { Read, Write } from "./handle.ts";
 export interface FeedPart {
   readonly name: string;
   readonly part: number;
-  /** Digest of the bytes; empty forces a new read. */
+  /** Empty forces a new read. */
   readonly digest: string;
-  /** The records' keys (recordKey). */
+  /** Keys (recordKey). */
   readonly records: readonly string[];
 }
 
@@ -19,14 +18,12 @@ export interface KnownPart {
   readonly records: number;
 }
 
-/** Parts already read, by partKey. */
 export type KnownParts = ReadonlyMap<string, KnownPart>;
 
 export const partKey = (name: string, part: number): string => `${name}\n${part}`;
 
 const known = columns({ name: text, part: number, digest: text, records: expression("cardinality(records)", number) });
 
-/** Returns the known parts of these files. */
 export const findFeedParts = async (rows: Read, feed: string, names: readonly string[]): Promise<KnownParts> => {
   const found = await known.find(rows, `select ${known.list} from feed_files where feed_id = $1 and name = any($2)`, [feed, names]);
   return new Map(found.map(({ name, part, digest, records }) => [partKey(name, part), { digest, records }]));
@@ -59,24 +56,21 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
 
 const goneFilePart = columns({ name: text, part: number });
 
-/** $1: the source; $2 and $3: its current files and their numbers of parts. */
+/** $1: the source; $2 and $3: its files and their numbers of parts. */
 const isNotKept = `feed_id = $1 and not exists (
   select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)`;
 
-/** Returns the parts that deleteFeedPartsExcept would delete. */
+/** Returns what deleteFeedPartsExcept would delete. */
 export const findFeedPartsExcept = async (rows: Read, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
   goneFilePart.find(rows, `select ${goneFilePart.list} from feed_files where ${isNotKept}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
 
-/** Deletes parts that the source no longer has, and returns them. `kept` has the number of parts by file. */
+/** Deletes and returns parts that the source no longer has. `kept` has the number of parts by file. */
 export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
   goneFilePart.find(rows, `delete from feed_files where ${isNotKept} returning ${goneFilePart.list}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
 
 const absentFile = columns({ name: expression("distinct name", text) });
 
-/**
- * Marks those of the `releases` files that the source no longer has as absent, and unmarks files that are back. Returns
- * the newly absent files.
- */
+/** Marks files of `releases` that the source lacks as absent, unmarks those that are back, and returns the newly absent ones. */
 export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<string>, releases: readonly string[], nowMs: number): Promise<string[]> => {
   const values = [feed, [...kept]];
   await rows.query("update feed_files set absent_time = null where feed_id = $1 and absent_time is not null and name = any($2)", values);
@@ -92,10 +86,7 @@ export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<
 
 const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
-/**
- * Returns those of these records that the source's files contain. Scans the source once: an index of keys would be as
- * large as the records, for one query per import.
- */
+/** Scans the source once: an index of keys would be as large as the records, for one query per import. */
 export const findToldRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
   if (keys.length === 0) return new Set();
   const found = await recordOfFeed.find(
@@ -107,14 +98,13 @@ export const findToldRecords = async (rows: Read, feed: string, keys: readonly s
   return new Set(found.map(({ key }) => key));
 };
 
-/** Forces the next import to read every file. */
 export const forgetFileDigests = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("update feed_files set digest = '' where feed_id = $1", [feed]);
 };
 
 const counted = columns({ files: expression("count(*)", number) });
 
-/** Forces the next import to read these parts, since some of their changes were held back. */
+/** Forces a new read of these parts, since some of their changes were held back. */
 export const forgetPartDigests = async (rows: Write, feed: string, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0) return;
   await rows.query(
@@ -133,7 +123,6 @@ export const deleteFeedParts = async (rows: Write, feed: string, parts: readonly
   );
 };
 
-/** Returns the number of known parts. */
 export const countFeedParts = async (rows: Read, feed: string): Promise<number> => {
   const found = await counted.findOne(rows, `select ${counted.list} from feed_files where feed_id = $1`, [feed]);
   return found?.files ?? 0;
@@ -141,7 +130,6 @@ export const countFeedParts = async (rows: Read, feed: string): Promise<number> 
 
 const recordCount = columns({ records: expression("coalesce(sum(cardinality(records)), 0)", number) });
 
-/** Returns the number of records in the source's files. */
 export const countFeedRecords = async (rows: Read, feed: string): Promise<number> => {
   const found = await recordCount.findOne(rows, `select ${recordCount.list} from feed_files where feed_id = $1`, [feed]);
   return found?.records ?? 0;

@@ -1,6 +1,6 @@
-// Table feed_reversals: what a source's last changing run replaced, for an undo. Rows are written in the transactions
-// that replace it, and the first per key counts. They are deleted after a later run changes records. Added documents
-// and files have no row, since source_documents.added_run names their run.
+// Table feed_reversals: what a source's last changing run replaced, for an undo. Written in the same transactions; the
+// first row per key counts. A later changing run deletes them. Additions have no row: source_documents.added_run names
+// their run.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
@@ -14,7 +14,7 @@ export interface FeedRun {
   readonly run: number;
 }
 
-/** Saves documents before they are replaced or withdrawn. */
+/** Call it before documents are replaced or withdrawn. */
 export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -27,7 +27,6 @@ export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: re
   );
 };
 
-/** Saves the records of these file parts. */
 export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0 || run === 0) return;
   await rows.query(
@@ -42,7 +41,6 @@ export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: read
   );
 };
 
-/** Saves the source's facts about these vulnerabilities. */
 export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "known exploit" | "exploit prediction", ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -60,9 +58,9 @@ export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "know
 export interface Reversal {
   readonly what: string;
   readonly key: string;
-  /** Undefined if it did not exist. */
+  /** Undefined if new. */
   readonly previous: JsonObject | undefined;
-  /** Deflated and base64-encoded; empty except for documents. */
+  /** Deflated, base64; empty except for documents. */
   readonly body: string;
 }
 
@@ -73,7 +71,6 @@ const reversal = columns({
   body: expression("coalesce(translate(encode(body, 'base64'), E'\\n', ''), '')", text),
 });
 
-/** Returns at most `limit` rows that the run replaced, by key. */
 export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: string, limit: number): Promise<Reversal[]> => {
   const found = await reversal.find(rows, `select ${reversal.list} from feed_reversals where feed_id = $1 and run = $2 and what = $3 order by key limit $4`, [
     feed,
@@ -84,12 +81,11 @@ export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: st
   return found.map((each) => ({ ...each, previous: isObject(each.previous) ? each.previous : undefined }));
 };
 
-/** Deletes restored rows. */
 export const deleteReversals = async (rows: Write, { feed, run }: FeedRun, what: string, keys: readonly string[]): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1 and run = $2 and what = $3 and key = any($4)", [feed, run, what, keys]);
 };
 
-/** After a run that changed records, deletes earlier runs' rows; otherwise the run's own. */
+/** A changing run deletes earlier runs' rows, any other its own. */
 export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun, hasChanged: boolean): Promise<void> => {
   await rows.query(hasChanged ? "delete from feed_reversals where feed_id = $1 and run < $2" : "delete from feed_reversals where feed_id = $1 and run = $2", [
     feed,
@@ -97,12 +93,11 @@ export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun,
   ]);
 };
 
-/** Deletes all rows of the source. */
 export const deleteAllReversals = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1", [feed]);
 };
 
-/** Expires with the retention of documents. */
+/** Expires with documents. */
 export const feedReversalsRetention: Retention = {
   table: "feed_reversals",
   period: "documentMs",

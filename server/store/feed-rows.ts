@@ -18,7 +18,7 @@ export const vulnerabilityKey = (id: string): string => uidSegmentOf(id);
 
 const keys = new WeakMap<FeedRecord, string>();
 
-/** Returns a record's identity in 16 characters. Cached, since it is stored for every record of a source. */
+/** Returns a record's identity in 16 characters; cached. */
 export const recordKey = (record: FeedRecord): string => {
   const known = keys.get(record);
   if (known !== undefined) return known;
@@ -50,10 +50,7 @@ const computeRecordKey = (record: FeedRecord): string => {
 /** Returns records by key; the last duplicate wins. */
 export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<string, R> => new Map(records.map((record) => [recordKey(record), record]));
 
-/**
- * Returns the subset of keys (recordKey) that the source still asserts. Queried in batches, because the full set would
- * not fit in memory.
- */
+/** Returns the keys (recordKey) that the source still asserts. Batched, since all do not fit in memory. */
 export type FindTold = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
 
 export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => rows.map(value);
@@ -61,13 +58,13 @@ export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): stri
 /** Rows per step when scanning a feed, which may have millions. */
 export const stepRows = 10_000;
 
-/** Counts for a statement whose rows have `fresh`: true if inserted. */
+/** `fresh` marks inserted rows. */
 export const writtenCounts = columns({
   new: expression("count(*) filter (where fresh)", number),
   changed: expression("count(*) filter (where not fresh)", number),
 });
 
-/** Tables to analyze: all, or during an import only those that have more than doubled since. */
+/** Tables to analyze: all, or those that have more than doubled since. */
 export type Refreshed = "all" | "grown";
 
 const refreshConditions: Readonly<Record<Refreshed, string>> = {
@@ -78,8 +75,8 @@ const refreshConditions: Readonly<Record<Refreshed, string>> = {
 };
 
 /**
- * Flushes the table's list indexes and updates planner statistics after an import. Skips empty tables: with statistics
- * of zero rows, the first import would scan the table for every row.
+ * Flushes list indexes and updates planner statistics after an import. Skips empty tables: with statistics of zero
+ * rows, the first import would scan the table for every row.
  */
 export const refreshStatistics = async (rows: Write, table: string, refreshed: Refreshed): Promise<void> => {
   await rows.query(`select refresh_import_statistics($1) where ${refreshConditions[refreshed]}`, [table]);

@@ -1,9 +1,9 @@
-// Table feed_schedules: due times and leases of recurring imports. One row per feed of GANTRY_FEEDS, never deleted.
+// Table feed_schedules: due times and leases of recurring imports, one row per feed of GANTRY_FEEDS.
 
 import { columns, number } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
-/** Acquires the lease of a due feed; returns false if it is not due or leased. A dead server's lease expires. */
+/** Acquires the lease; false if not due or leased. A dead server's lease expires. */
 export const claimFeed = async (rows: Write, schedule: string, holder: string, now: string, leaseUntil: string): Promise<boolean> => {
   await rows.query("insert into feed_schedules (schedule, next_time, failures) values ($1, $2, 0) on conflict do nothing", [schedule, now]);
   const claimed = await rows.query(
@@ -14,20 +14,19 @@ export const claimFeed = async (rows: Write, schedule: string, holder: string, n
   return claimed.length > 0;
 };
 
-/** Extends the lease; returns false if another server holds it. */
+/** Returns false if another server holds the lease. */
 export const renewFeed = async (rows: Write, schedule: string, holder: string, leaseUntil: string): Promise<boolean> =>
   (await rows.query("update feed_schedules set lease_until = $3 where schedule = $1 and lease_holder = $2 returning 1", [schedule, holder, leaseUntil]))
     .length > 0;
 
 const failed = columns({ failures: number });
 
-/** Returns the number of consecutive failures. */
 export const countFeedFailures = async (rows: Read, schedule: string): Promise<number> => {
   const found = await failed.findOne(rows, `select ${failed.list} from feed_schedules where schedule = $1`, [schedule]);
   return found?.failures ?? 0;
 };
 
-/** Records the outcome and next due time, and releases the lease. */
+/** Records outcome and next due time. */
 export const releaseFeed = async (
   rows: Write,
   schedule: string,

@@ -1,6 +1,5 @@
-// Table feed_validators: ETag, Last-Modified and listed change time of a feed's URLs from the last complete read, so
-// that unchanged content is not downloaded again. Each successful import replaces them; rows are deleted with their
-// feed.
+// Table feed_validators: ETag, Last-Modified and listed change time of a feed's URLs, to avoid downloads of unchanged
+// content. Each successful import replaces them.
 
 import { columns, flag, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -14,7 +13,7 @@ export interface FeedValidator {
 const validator = columns({ address: text, etag: text, lastModified: text, listed: text });
 const settledFeed = columns({ settled: flag });
 
-/** Returns the feed's validators by URL; empty if it was read in another manner, or not completely since. */
+/** Returns validators by URL; empty if read in another manner, or not completely since. */
 export const findFeedValidators = async (rows: Read, feed: string, manner: string): Promise<Map<string, FeedValidator>> => {
   const found = await settledFeed.findOne(rows, `select ${settledFeed.list} from feeds where id = $1`, [feed]);
   if (found?.settled !== true) return new Map();
@@ -22,7 +21,6 @@ export const findFeedValidators = async (rows: Read, feed: string, manner: strin
   return new Map(known.map(({ address, ...said }) => [address, said]));
 };
 
-/** Replaces the feed's validators. */
 export const writeFeedValidators = async (rows: Write, feed: string, manner: string, said: ReadonlyMap<string, FeedValidator>): Promise<void> => {
   const kept = [...said].filter(([, { etag, lastModified, listed }]) => etag !== "" || lastModified !== "" || listed !== "");
   await rows.query("delete from feed_validators where feed_id = $1 and address <> all($2::text[])", [feed, kept.map(([address]) => address)]);

@@ -1,5 +1,5 @@
-// Table feeds: the sources of imports, one row per kind, group and source, never deleted. A row has the reading manner,
-// the changes not yet reported in an event, and the last run's outcome and held changes.
+// Table feeds: import sources, one row per kind, group and source, never deleted. A row has unreported changes, and the
+// last run's outcome and held changes.
 
 import { limits } from "#base/limits.ts";
 import { type Column, columns, expression, flag, json, nullableTimeMs, number, text, time } from "./columns.ts";
@@ -11,13 +11,13 @@ export interface FeedSource {
   readonly kind: string;
   readonly group: string;
   readonly source: string;
-  /** The source without secrets in the URL. */
+  /** Without secrets. */
   readonly sourceName: string;
-  /** Identifies how it is read and for which tenant; a change makes every file new. */
+  /** How it is read and for which tenant; a change makes every file new. */
   readonly manner: string;
-  /** SPDX license identifier; undefined keeps the stored one. */
+  /** SPDX identifier; undefined keeps the stored one. */
   readonly license: string | undefined;
-  /** The author, if the operator configures one. */
+  /** If configured by the operator. */
   readonly author: string;
 }
 
@@ -25,14 +25,12 @@ const opened = columns({ id: text, manner: text, license: text, run: number });
 
 export interface OpenedFeed {
   readonly id: string;
-  /** The run's number. After a killed import, the next one continues its run. */
+  /** After a killed import, the next one continues its run. */
   readonly run: number;
   readonly license: string;
-  /** True if the license changed. */
   readonly isRelicensed: boolean;
 }
 
-/** Finds or creates the source's row, and opens a run. */
 export const openFeed = async (rows: Write, { kind, group, source, sourceName, manner, license, author }: FeedSource): Promise<OpenedFeed> => {
   await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [
     kind,
@@ -53,7 +51,7 @@ export const openFeed = async (rows: Write, { kind, group, source, sourceName, m
   await rows.query("update feeds set license = $2, author = $3, source_name = $4 where id = $1", [id, license ?? licenseBefore, author, sourceName]);
   const started = await opened.findOne(
     rows,
-    // Held changes stay in one run until they are decided, so that an undo restores the state before it.
+    // Held changes stay in one run until decided, so that an undo restores the state before it.
     `update feeds set run = run + case when run_open or hold_digest <> '' then 0 else 1 end, run_open = true where id = $1 returning ${opened.list}`,
     [id],
   );
@@ -70,8 +68,8 @@ export interface FeedState {
 const state = columns({ id: text, settled: flag, unreported: json });
 
 /**
- * Locks the source until the transaction ends and returns its state. This serializes imports of a source, and of all
- * sources that may assert the same record, since each reads the others' assertions.
+ * Locks the source until the transaction ends. Serializes its imports, and those of sources that may assert the same
+ * record, since each reads the others' assertions.
  */
 export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
   const all = await state.find(
@@ -88,7 +86,7 @@ export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
 
 const counted = columns({ feeds: expression("count(*)", number) });
 
-/** Returns the number of sources with documents whose last reading manner lacks this prefix. */
+/** Counts sources with documents, last read in a manner without this prefix. */
 export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promise<number> => {
   const found = await counted.findOne(
     rows,
@@ -102,7 +100,7 @@ const publishedState = columns({
   state: expression("coalesce(string_agg(concat_ws(' ', id, published_version, license), ' ' order by id), '')", text),
 });
 
-/** Returns a value that changes with every published record and with what may be published. */
+/** Returns a value that changes with published records and their licenses. */
 export const readPublishedState = async (rows: Read): Promise<string> => {
   const found = await publishedState.findOne(
     rows,
@@ -134,22 +132,20 @@ export const writeStaleAfter = async (rows: Write, id: string, staleAfterMs: num
   await rows.query("update feeds set stale_after_ms = $2 where id = $1", [id, staleAfterMs]);
 };
 
-// $1: now; $2: the default. A source without records covers nothing. Files of images, libraries and lifecycles are
-// imported on demand, without a schedule.
+// $1: now; $2: the default. A source without records covers nothing; files of images, libraries and lifecycles have no
+// schedule.
 const isStale = `kind in ('advisories', 'vulnerabilities') and record_count > 0 and coalesce(success_time, '-infinity') < $1::timestamptz
   - (case when stale_after_ms > 0 then stale_after_ms else $2::bigint end) * interval '1 ms'`;
 
 const staleCount = columns({ kind: text, feeds: expression("count(*)", number) });
 
-/** Returns the number of stale sources by kind. */
 export const countStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number): Promise<{ readonly kind: string; readonly feeds: number }[]> =>
   staleCount.find(rows, `select ${staleCount.list} from feeds where ${isStale} group by kind`, [new Date(nowMs).toISOString(), staleAfterMs]);
 
-/** A source whose last success is too long ago. */
 export interface StaleFeed {
   readonly kind: string;
   readonly sourceName: string;
-  /** RFC 3339; empty if never. */
+  /** Empty if never. */
   readonly successTime: string;
 }
 
@@ -161,10 +157,9 @@ export const findStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number, 
 /** Why a run held changes back; empty if it did not. */
 export type HeldReason = "" | "EMPTY" | "UNREADABLE" | "SHRUNK" | "OLDER";
 
-/** Changes that a run held back. */
 export interface HeldBack {
   readonly reason: HeldReason;
-  /** Records that it did not withdraw or replace. */
+  /** Records not withdrawn or replaced. */
   readonly records: number;
   /** Since when every run has had this result. */
   readonly sinceMs: number | undefined;
@@ -174,7 +169,6 @@ export interface HeldBack {
 
 const heldReasons: readonly HeldReason[] = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"];
 
-// Prefixes of the contract's enum values.
 const reasonPrefix = "FEED_HOLD_REASON_";
 const statePrefix = "FEED_STATE_";
 
@@ -190,11 +184,9 @@ const heldBack = columns<HeldBack>({
   digest: expression("hold_digest", text),
 });
 
-/** Returns what the last run held back. */
 export const findHeldBack = async (rows: Read, id: string): Promise<HeldBack> =>
   (await heldBack.findOne(rows, `select ${heldBack.list} from feeds where id = $1`, [id])) ?? { reason: "", records: 0, sinceMs: undefined, digest: "" };
 
-/** Writes what a run held back, or that it held nothing. */
 export const writeHeldBack = async (rows: Write, id: string, { reason, records, sinceMs, digest }: HeldBack): Promise<void> => {
   await rows.query("update feeds set hold_reason = $2, held_record_count = $3, hold_time = $4::timestamptz, hold_digest = $5 where id = $1", [
     id,
@@ -209,14 +201,13 @@ export interface FeedOutcome {
   readonly state: "OK" | "HELD" | "FAILED";
   /** The reason, for the operator; empty for OK. */
   readonly detail: string;
-  /** The source's number of records; undefined if unknown. */
+  /** Undefined if unknown. */
   readonly records: number | undefined;
-  /** True for an undo, which reads nothing and is no success. */
+  /** An undo, which reads nothing and is no success. */
   readonly isUnread?: boolean;
   readonly nowMs: number;
 }
 
-/** Writes a run's outcome; closeRun closes its changes. */
 export const writeFeedOutcome = async (rows: Write, id: string, { state: word, detail, records, isUnread = false, nowMs }: FeedOutcome): Promise<void> => {
   await rows.query(
     `update feeds set state = $2, detail = $3, record_count = coalesce($4::integer, record_count),
@@ -237,7 +228,6 @@ export const closeRun = async (rows: Write, id: string, run: number, hasChanged:
   );
 };
 
-/** A source with held changes or a failure. */
 export interface TroubledFeed {
   readonly kind: string;
   readonly sourceName: string;
@@ -269,14 +259,13 @@ export interface UndoableFeed {
   readonly source: string;
   readonly license: string;
   readonly author: string;
-  /** True if an import is running or was killed. */
+  /** An import is running or was killed. */
   readonly runOpen: boolean;
-  /** 0 if there is nothing to undo. */
+  /** 0 if none. */
   readonly changedRun: number;
   readonly changeTime: number | undefined;
 }
 
-/** Returns a source's rows, one per kind and group. */
 export const findFeedsOfSource = (rows: Read, source: string): Promise<UndoableFeed[]> =>
   undoable.find(rows, `select ${undoable.list} from feeds where source = $1 order by id`, [source]);
 
@@ -291,6 +280,5 @@ export const closeUndo = async (rows: Write, id: string, nowMs: number): Promise
 
 const held = columns({ reason: heldReason, feeds: expression("count(*)", number) });
 
-/** Returns the number of sources with held changes, by reason. */
 export const countHeldFeeds = (rows: Read): Promise<{ readonly reason: string; readonly feeds: number }[]> =>
   held.find(rows, `select ${held.list} from feeds where hold_reason is not null group by hold_reason`);

@@ -1,4 +1,4 @@
-// A failed start names its actual cause, and an unsuitable database is refused first.
+// A failed start names its actual cause; an unsuitable database is refused first.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -13,7 +13,7 @@ import { type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
-/** For roles and databases, which are shared by the whole server. */
+/** For roles and databases, which the server shares. */
 const name = `gantry_fitness_${randomBytes(5).toString("hex")}`;
 
 before(async () => {
@@ -42,7 +42,7 @@ const addressWith = (change: (address: URL) => void): string => {
   return address.href;
 };
 
-/** The server accepts no other login, so the session switches to the role. */
+/** The server accepts no other login, so the session switches roles. */
 const asRole = (role: string): string => addressWith((address) => address.searchParams.set("options", `-c role=${role}`));
 
 const good: ServerFacts = { version: "18.4", number: 180_004, encoding: "UTF8", connections: { server: 97, database: -1, role: -1 } };

@@ -1,16 +1,11 @@
-// Checks whether a PostgreSQL server is suitable, and explains start failures in one line. The pure half of the start
-// (open.ts, migrate.ts).
+// Checks a PostgreSQL server, and explains start failures in one line. The pure half of the start (open.ts, migrate.ts).
 
 import { limits } from "#base/limits.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
 
-/** The oldest supported server_version_num. */
 const serverVersionMin = 150_000;
 
-/**
- * Returns the connections that one server needs: reads, wide reads, changes, one readiness check per process, and one
- * for migrations or a command.
- */
+/** Reads, wide reads, changes, one readiness check per process, and one for migrations or a command. */
 const connectionsNeeded = (processes: number): number =>
   [limits.readConnections, limits.wideReadConnections, limits.writeConnections].reduce((sum, each) => sum + Math.max(each, processes), processes + 1);
 
@@ -19,11 +14,11 @@ export interface ServerFacts {
   /** server_version_num. */
   readonly number: number;
   readonly encoding: string;
-  /** Connection limits; -1 means unlimited. */
+  /** -1 means unlimited. */
   readonly connections: { readonly server: number; readonly database: number; readonly role: number };
 }
 
-/** Returns why a server with this many processes (GANTRY_WORKERS) cannot use the database; undefined if it can. */
+/** Returns why a server with this many processes (GANTRY_WORKERS) cannot use the database. */
 export const serverProblem = ({ version, number, encoding, connections }: ServerFacts, processes = 1): string | undefined => {
   const needed = connectionsNeeded(processes);
   if (number < serverVersionMin) return `the database is PostgreSQL ${version}; Gantry needs ${serverVersionMin / 10_000} or newer`;
@@ -46,9 +41,9 @@ const causes: readonly (readonly [matches: (state: string, message: string) => b
   [(state) => state === "53300", "it has no connection left (max_connections, or the limit of the database or the role)"],
   [(state, message) => state === "53100" || /No space left on device/i.test(message), "its disk is full"],
   [(state) => state === "53200", "it is out of memory"],
-  // PostgreSQL's message if it cannot write dirty buffers; only its own log has the reason.
+  // PostgreSQL cannot write dirty buffers; only its own log has the reason.
   [(_, message) => /checkpoint request failed/i.test(message), "it cannot write to its disk, which is most likely full (its own log says more)"],
-  // Signs of a pooler: a prepared statement is unknown or already exists, or PgBouncer's own messages.
+  // Signs of a pooler: prepared statements unknown or existing already, or PgBouncer's messages.
   [(state, message) => state === "26000" || state === "42P05" || /statement pooling|unsupported startup parameter/i.test(message), poolerProblem],
   [(state) => state === "25006", "it is a read-only standby. Name the primary"],
 ];
@@ -63,7 +58,7 @@ export const startCause = (error: unknown): string => {
   return known === undefined ? said : `${known[1]} (${said})`;
 };
 
-/** Returns the failure as a sentence; `variable` names the setting with the URL. */
+/** `variable` names the setting with the URL. */
 export const startFailureText = (variable: string, error: unknown): string => {
   const what = brokenConnection(error) ? "the database is not reachable" : "the database does not let Gantry in";
   return `${variable}: ${what}: ${startCause(error)}`;
