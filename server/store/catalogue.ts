@@ -27,7 +27,7 @@ export interface CatalogueIndex {
   /** Such as "btree" or "gin". */
   readonly method: string;
   readonly unique: boolean;
-  /** False during or after a failed `create index concurrently`. */
+  /** False while `create index concurrently` runs, and after it fails. */
   readonly valid: boolean;
   readonly keys: readonly CatalogueIndexKey[];
   /** From INCLUDE. */

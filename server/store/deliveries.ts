@@ -249,7 +249,7 @@ const dueText = `
   )
   select uid from taken where step <= $8 and (quick or root_nth <= 2 * ($8 - step + 1)) order by step`;
 
-// A connection keeps its first query plan. Planned on an idle server, it scans the table for every subscription: with
+// A connection keeps its first query plan. Planned on an idle server, it scans the table for every subscription. With
 // 2,500 of them and 30,000 queued deliveries no claim ended within 15 s.
 const byIndexes = "select set_config('enable_seqscan', 'off', true)";
 

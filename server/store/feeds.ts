@@ -13,7 +13,7 @@ export interface FeedSource {
   readonly source: string;
   /** Without secrets. */
   readonly sourceName: string;
-  /** How it is read and for which tenant; a change makes every file new. */
+  /** Reader version, format, author, license and visibility; a change makes every file new. */
   readonly manner: string;
   /** SPDX identifier; undefined keeps the stored one. */
   readonly license: string | undefined;
