@@ -1,48 +1,45 @@
-// How a request checks that the rights it was decided with still hold.
-//
-// Rights are kept in memory under a version of the caller's root (table access_versions). Reading the version in
-// the request's own statement costs nothing measurable and makes a revocation effective with the next request on
-// every replica (decisions: Access). A statement that finds another version throws StaleAccess; the kernel loads the
-// rights anew and handles the request once more.
+// Detects permissions that changed during a request. The server caches permissions under a version per root (table
+// access_versions). Reading the version in the request's own statement costs nothing measurable, and makes a revocation
+// effective on the next request on every replica (decisions: Access). On a mismatch the statement throws StaleAccess;
+// the kernel reloads the permissions and retries once.
 
 import type { Check, Param, Read, Row, StatementCost, Write } from "./handle.ts";
 import { requireRow } from "./rows.ts";
 
-/** The version of `root`'s access data that a decision was made with. */
+/** The version of `root`'s access data that a decision relied on. */
 export interface AccessVersion {
   readonly root: string;
   readonly version: string;
 }
 
-/** The rights that a request was decided with are no longer the store's. Never leaves the server. */
+/** Thrown if permissions changed since the decision. Never leaves the server. */
 export class StaleAccess extends Error {}
 
-/** The first version of a root's access data, unless it has one. */
 export const insertAccessVersion = async (rows: Write, root: string): Promise<void> => {
   await rows.query("insert into access_versions (root) values ($1) on conflict do nothing", [root]);
 };
 
-/** No version of before is ever met again: rights that somebody has kept under one are read anew. */
+/** Raises every version to at least `version`, which invalidates older caches. */
 export const raiseAccessVersions = async (rows: Write, version: number): Promise<void> => {
   await rows.query("update access_versions set version = $1 where version < $1", [version]);
 };
 
-/** Gives a root's access data its next version: rights that any server keeps under the one before are read again. */
+/** Invalidates the root's cached permissions on every server. */
 export const growAccessVersion = async (rows: Write, root: string): Promise<void> => {
   await rows.query("select grow_access_versions(array[$1])", [root]);
 };
 
-/** Checks the access version by a statement of its own, beside a hand-written read. */
+/** Checks in a separate statement; throws StaleAccess on a mismatch. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);
   if (row?.[0] !== accessVersion.version) throw new StaleAccess();
 };
 
-/** The same of a transaction: if it finds another version, what comes behind it is not done, and the transaction throws StaleAccess. */
+/** Adds the check to a transaction; on a mismatch later statements do not run, and the transaction throws StaleAccess. */
 export const requireAccessVersion = (rows: Write, { root, version }: AccessVersion): void =>
   requireRow(rows, "select from access_versions where root = $1 and version = $2", [root, version], () => new StaleAccess());
 
-// A class: every request creates one, and an object literal with a getter costs ten times as much to create.
+// A class, since every request creates one: an object literal with a getter costs ten times as much.
 class VersionCheckedRead implements Read, Check {
   readonly bare: Read;
   readonly #accessVersion: AccessVersion;
@@ -75,7 +72,7 @@ class VersionCheckedRead implements Read, Check {
 }
 
 /**
- * `read`, made to check the access version with its first statement: rows.ts and list.ts fold the check into theirs,
- * any other statement gets one sent along.
+ * Returns a Read that checks the version with its first statement. rows.ts and list.ts fold the check in; other
+ * statements get a separate one.
  */
 export const withAccessVersionCheck = (read: Read, accessVersion: AccessVersion): Read => new VersionCheckedRead(read, accessVersion);

@@ -1,4 +1,4 @@
-// The versions of rights grow with every change of rights, once for each root and statement, however many rows one changes.
+// Access versions grow with every change of permissions, once per root and statement.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,7 +26,7 @@ const count = 9_000;
 
 const write = (statement: string, values: readonly string[] = []): Promise<unknown> => store.write((rows) => rows.query(statement, values));
 
-/** How often each has grown: the upper half counts, the lower one is random (0029). */
+/** Returns the counting upper half of each version; the lower half is random (0029). */
 const versions = async (): Promise<number[]> => {
   const rows = await store.read.query("select coalesce((select version >> 32 from access_versions where root = given), 0) from unnest($1::text[]) as given", [
     roots,
@@ -34,7 +34,6 @@ const versions = async (): Promise<number[]> => {
   return rows.map(([version]) => Number(version));
 };
 
-/** By how much each root's version grows by a statement. */
 const growthBy = async (statement: string, values: readonly string[] = []): Promise<number[]> => {
   const earlier = await versions();
   await write(statement, values);
@@ -43,7 +42,7 @@ const growthBy = async (statement: string, values: readonly string[] = []): Prom
 
 const uid = (root: string): string => `'${root}/' || lpad(to_hex(n), 16, '0')`;
 
-/** Each kind of row that rights come from, with what makes `count` of them, two thirds in the first root, one in the second. */
+/** Tables that permissions depend on. Each `made` creates `count` rows: two thirds in the first root, one in the second. */
 const kinds: readonly {
   readonly table: string;
   readonly made: string;
@@ -63,7 +62,7 @@ const kinds: readonly {
     made: `insert into identities (uid, name, create_time, update_time)
       select case when n % 3 = 0 then ${uid(other)} else ${uid(own)} end, 'job', now(), now() from generate_series(1, ${count}) as n`,
     changed: undefined,
-    // A new identity has no rights yet.
+    // A new identity has no permissions yet.
     growth: { made: [0, 0, 0], changed: [], gone: [1, 1, 0] },
   },
   {
@@ -86,7 +85,7 @@ const kinds: readonly {
 ];
 
 for (const { table, made, changed, growth } of kinds)
-  test(`one statement over ${count} ${table.replaceAll("_", " ")} writes the version of each root that it concerns once, and of no other`, async () => {
+  test(`one statement over ${count} ${table.replaceAll("_", " ")} raises the version of each affected root once, and no other`, async () => {
     await write(`delete from ${table}`);
     await write("insert into access_versions (root) select unnest($1::text[]) on conflict do nothing", [`{${roots.join(",")}}`]);
     assert.deepEqual(await growthBy(made), growth.made, "made");

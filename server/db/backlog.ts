@@ -1,17 +1,17 @@
-// What waits in the database, in numbers: for metrics. Each statement ends after limits.backlogRowsMax rows, so that it costs as
-// little with a long backlog as with none; a number that is that high means "at least".
+// Queue lengths for metrics. Each statement stops at limits.backlogRowsMax rows, to cost no more for a long queue. That
+// value means "at least".
 
 import { limits } from "#base/limits.ts";
 import { columns, expression, flag, nullableTimeMs, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 export interface OutboxBacklog {
-  /** Of the event that was numbered last; 0: none was. */
+  /** 0 if none. */
   readonly lastPosition: number;
-  /** Events without a position, and when the first of them happened. */
+  /** Events without a position, and the first one's time. */
   readonly unnumbered: number;
   readonly firstUnnumberedMs: number | undefined;
-  /** How far the audit log is sealed, and when the first event behind that happened. */
+  /** The audit log's progress, and the first event after it. */
   readonly sealedPosition: number;
   readonly firstUnsealedMs: number | undefined;
 }
@@ -28,12 +28,12 @@ export const findOutboxBacklog = (rows: Read): Promise<OutboxBacklog | undefined
   outboxBacklog.findOne(rows, `select ${outboxBacklog.list}`, [limits.backlogRowsMax]);
 
 export interface DeliveryBacklog {
-  /** Organizations with events that have yet to become deliveries. */
+  /** Organizations with events that are not yet deliveries. */
   readonly fanOuts: number;
-  /** To be sent now or later, and those whose last attempt has failed. */
+  /** Due now or later; `dead` ones failed their last attempt. */
   readonly pending: number;
   readonly dead: number;
-  /** When the first of the pending ones was due. */
+  /** The first pending delivery. */
   readonly firstDueMs: number | undefined;
 }
 
@@ -51,11 +51,10 @@ export const findDeliveryBacklog = (rows: Read): Promise<DeliveryBacklog | undef
 
 export interface RegistryBacklog {
   readonly uploads: number;
-  /** Bytes received so far. */
   readonly uploadBytes: number;
-  /** Contents that nobody needs and that are still there. */
+  /** Unreferenced contents still stored. */
   readonly removals: number;
-  /** Pushed documents that wait to be read. */
+  /** Pushed documents to process. */
   readonly sboms: number;
   readonly reports: number;
 }
@@ -71,12 +70,11 @@ const registryBacklog = columns<RegistryBacklog>({
 export const findRegistryBacklog = (rows: Read): Promise<RegistryBacklog | undefined> =>
   registryBacklog.findOne(rows, `select ${registryBacklog.list}`, [limits.backlogRowsMax]);
 
-/** How an import that servers repeat stands. */
 export interface FeedState {
   readonly schedule: string;
-  /** In a row. */
+  /** Consecutive. */
   readonly failures: number;
-  /** When it ended last, however; undefined: never. */
+  /** End of the last run, whatever its outcome. */
   readonly lastTimeMs: number | undefined;
   readonly wasImported: boolean;
 }
@@ -88,11 +86,10 @@ const feedState = columns<FeedState>({
   wasImported: expression("coalesce(last_outcome = 'imported', false)", flag),
 });
 
-/** Of these schedules; those that no server has begun are not there. */
+/** Omits schedules that never ran. */
 export const findFeedStates = (rows: Read, schedules: readonly string[]): Promise<FeedState[]> =>
   feedState.find(rows, `select ${feedState.list} from feed_schedules where schedule = any($1)`, [schedules]);
 
-/** The number of the last migration. */
 export const findSchemaVersion = async (rows: Read): Promise<number> => {
   const [row] = await rows.query("select coalesce(max(number), 0) from schema_migrations");
   return Number(row?.[0]);

@@ -1,4 +1,4 @@
-// Rows that are loaded together, on a real database.
+// Batched loads against a real database.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -18,7 +18,6 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  // With a table of its own.
   store = await openStore({ databaseUrl: database.ownerUrl, log: silent });
   await store.write(async (rows) => {
     await rows.query("create table berths (uid text primary key, name text not null, note text)");
@@ -38,7 +37,7 @@ const find = async (digit: string, version: string, index: number): Promise<stri
   return found?.row[found.offset + 1];
 };
 
-test("of two hundred rows that are read at once each goes to its own reader, missing ones as missing", async () => {
+test("each of two hundred concurrent reads receives its own row, or undefined if it is missing", async () => {
   const reads = Array.from({ length: 200 }, (_, index) => ({ digit: index % 2 ? "a" : "b", index: index % 110 }));
   const found = await Promise.all(reads.map(({ digit, index }) => find(digit, digit === "a" ? "7" : "9", index)));
   assert.deepEqual(
@@ -47,7 +46,7 @@ test("of two hundred rows that are read at once each goes to its own reader, mis
   );
 });
 
-test("among rows that are loaded together each is checked against the version of its own reader's root", async () => {
+test("each row of a batch is checked against the version of its reader's root", async () => {
   const answers = await Promise.allSettled(Array.from({ length: 60 }, (_, index) => find(index % 2 ? "a" : "b", "7", 1)));
   for (const [index, answer] of answers.entries()) {
     if (index % 2) assert.deepEqual(answer, { status: "fulfilled", value: "berth 1" });
@@ -55,7 +54,7 @@ test("among rows that are loaded together each is checked against the version of
   }
 });
 
-test("a root that has no version proves nothing", async () => {
+test("a root without a version fails the check", async () => {
   const answers = await Promise.allSettled([find("a", "7", 1), find("c", "7", 1), find("c", "", 1)]);
   assert.deepEqual(
     answers.map(({ status }) => status),
@@ -63,7 +62,7 @@ test("a root that has no version proves nothing", async () => {
   );
 });
 
-test("a statement that fails fails for all its readers, and the next reads are sent again", async () => {
+test("a failed statement fails all its readers, and later reads are sent again", async () => {
   const gone: Table = { name: "nothing_of_the_kind", columns: ["uid", "name"] };
   const rows = () => withAccessVersionCheck(store.read, { root: root("a"), version: "7" });
   const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => findRow(rows(), gone, berth("a", index))));

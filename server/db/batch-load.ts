@@ -1,17 +1,15 @@
-// Rows that several requests want one by one at the same time are read with one statement.
-//
-// A request that comes while a statement of the table is in flight goes out with the next one, together with all that
-// came meanwhile; one that comes alone is sent alone, at the end of the event loop's tick. Measured with 16 clients that
-// get one row each: a third more gets, for a tenth of the writes to PostgreSQL.
+// Loads single rows for concurrent requests in one statement. Requests that arrive while one runs join the next batch;
+// others are sent at the end of the tick. Measured with 16 clients that get one row each: a third more gets, for a
+// tenth of the writes to PostgreSQL.
 
 import { limits } from "#base/limits.ts";
 import type { Read, Row } from "./handle.ts";
 import { atEndOfTick } from "./tick.ts";
 
 export interface LoadedRow {
-  /** Of the root's access data, as the same statement read it. */
+  /** Read by the same statement. */
   readonly version: string | null | undefined;
-  /** Its columns begin at `offset`. */
+  /** Its columns start at `offset`. */
   readonly row: Row | undefined;
   readonly offset: number;
 }
@@ -27,8 +25,8 @@ interface PendingLoad {
 }
 
 /**
- * @param columns of the table; the first is uid
- * @param singleStatement the statement for one row ($1 the uid, $2 the root): the version, then the row's columns or nulls
+ * @param columns uid first
+ * @param singleStatement for one row ($1 the uid, $2 the root): the version, then the row's columns or nulls
  */
 export const makeBatchLoad = (read: Read, table: string, columns: readonly string[], singleStatement: string): BatchLoad => {
   const batchStatement =

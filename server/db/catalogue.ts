@@ -1,5 +1,4 @@
-// What the running database says of its tables: PostgreSQL's own catalogue, as plain values. The kernel holds the
-// contract against it (kernel/schema.ts).
+// PostgreSQL's catalog as plain values, for the kernel's check of the contract (kernel/schema.ts).
 
 import type { Json } from "#base/json.ts";
 import { columns, flag, json, number, text } from "./columns.ts";
@@ -7,17 +6,17 @@ import type { Read } from "./handle.ts";
 
 export interface CatalogueColumn {
   readonly name: string;
-  /** As PostgreSQL writes it: "text", "timestamp(3) with time zone". */
+  /** Such as "timestamp(3) with time zone". */
   readonly type: string;
-  /** "C"; "default" for the database's own; "" for what has none. */
+  /** "default" for the database's collation; empty if none. */
   readonly collation: string;
   readonly nullable: boolean;
-  /** An insert may leave it out: it has a default, numbers itself or is computed. */
+  /** An insert may omit it: default, identity or generated. */
   readonly filledByItself: boolean;
 }
 
 export interface CatalogueIndexKey {
-  /** A column or an expression, as one writes it: "name", "left(uid, 40)". */
+  /** A column or an SQL expression, such as "left(uid, 40)". */
   readonly expression: string;
   readonly collation: string;
   readonly descending: boolean;
@@ -25,42 +24,39 @@ export interface CatalogueIndexKey {
 
 export interface CatalogueIndex {
   readonly name: string;
-  /** "btree", "gin", … */
+  /** Such as "btree" or "gin". */
   readonly method: string;
   readonly unique: boolean;
-  /** False while `create index concurrently` is at work, and after it has failed. */
+  /** False while `create index concurrently` runs, and after it fails. */
   readonly valid: boolean;
   readonly keys: readonly CatalogueIndexKey[];
-  /** Columns that the index holds besides its keys (INCLUDE). */
+  /** From INCLUDE. */
   readonly included: readonly string[];
-  /** Which rows it holds: "length(uid) = 40"; "" for all. */
+  /** Such as "length(uid) = 40"; empty for all rows. */
   readonly predicate: string;
 }
 
 export interface CatalogueTrigger {
   readonly name: string;
-  /** The function that it calls. */
   readonly calls: string;
-  /** "insert" and "delete", as far as the kernel asks for them. */
   readonly after: "insert" | "delete" | "other";
 }
 
 export interface CatalogueTable {
   readonly name: string;
-  /** True: its rows lie in partitions, and every unique index has the partitions' key in it. */
+  /** Every unique index then contains the partition key. */
   readonly partitioned: boolean;
   readonly columns: ReadonlyMap<string, CatalogueColumn>;
   readonly indexes: readonly CatalogueIndex[];
-  /** Those that run: not switched off. */
+  /** Enabled ones only. */
   readonly triggers: readonly CatalogueTrigger[];
 }
 
-/** By the table's name. */
 export type Catalogue = ReadonlyMap<string, CatalogueTable>;
 
 const attributes = columns({ tableName: text, isPartitioned: flag, name: text, type: text, collationName: text, isNullable: flag, isFilledByItself: flag });
 
-// Partitions are left out: what their table has, they have.
+// Partitions match their table.
 const attributeStatement = `
   select ${attributes.list} from (
     select relname as table_name, relkind = 'p' as is_partitioned, attname as name, format_type(atttypid, atttypmod) as type,
@@ -116,7 +112,6 @@ const indexKeysOf = (keys: Json): CatalogueIndexKey[] =>
       )
     : [];
 
-/** Every table of the current schema with its columns, in their order, and its indexes. */
 export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
   const [foundColumns, foundIndexes, foundTriggers] = await Promise.all([
     attributes.find(rows, attributeStatement),

@@ -1,13 +1,12 @@
-// Whether anything has been committed since a loop looked last: one cheap question to the database for all loops of a server,
-// however many there are, and only while one of them waits for its answer.
+// Detects commits for all of a server's polling loops with one cheap query, sent only while a loop waits.
 
 import { limits } from "#base/limits.ts";
 import type { Changes, Read } from "./handle.ts";
 
 export interface OpenChanges extends Changes {
-  /** This process has committed a transaction that may have written. */
+  /** This process committed a possible write. */
   note(): void;
-  /** Asks the database now, and not when it is time. */
+  /** Queries immediately. */
   ask(): Promise<void>;
   close(): void;
 }
@@ -24,7 +23,7 @@ export const openChanges = (read: Read, askMs: number = limits.idleLookMs): Open
     for (const listener of listeners) listener();
   };
 
-  /** The snapshot changes whenever a transaction ends that has written, however long it was open and whatever ended before it. */
+  /** The snapshot changes at the end of every writing transaction. */
   const readSnapshot = async (): Promise<void> => {
     const [row] = await read.query("select pg_current_snapshot()::text");
     const found = row?.[0] ?? "";
@@ -35,7 +34,7 @@ export const openChanges = (read: Read, askMs: number = limits.idleLookMs): Open
 
   const ask = (): Promise<void> => {
     asking ??= readSnapshot()
-      // Where that cannot be asked, the look itself fails and says why.
+      // The loops report the error themselves.
       .catch(note)
       .finally(() => {
         asking = undefined;

@@ -1,3 +1,5 @@
+// Conversion of rows to named fields.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -31,12 +33,12 @@ const every = columns({
   total: expression("count(*)", number),
 });
 
-test("a field lists the column of its name in snake_case, or its expression", () => {
+test("a field maps to the column of its name in snake_case, or to its expression", () => {
   assert.equal(columns({ identityUid: text, total: expression("count(*)", number) }).list, "identity_uid, count(*)");
   assert.equal(columns({ identityUid: text, total: expression("count(*)", number) }).listOf("held"), "held.identity_uid, count(*)");
 });
 
-test("each column's text becomes the value of its field, also behind an offset", () => {
+test("each column's text becomes its field's value, also after an offset", () => {
   const row = ["uid", "https://sink", "t", "3", '{"a":1}', '["x","y"]', '{"iss":"i"}', "1500", "1000", "2026-11-22T00:00:00.000Z", "7"];
   const fields = {
     identityUid: "uid",
@@ -55,7 +57,7 @@ test("each column's text becomes the value of its field, also behind an offset",
   assert.deepEqual(every.read(["version", ...row], 1), fields);
 });
 
-test("NULL is the empty text, list and flag, and undefined where the column may be NULL", () => {
+test("NULL reads as the empty text, list or flag, and as undefined for a nullable column", () => {
   const empty = every.read([]);
   assert.deepEqual(empty, {
     identityUid: "",
@@ -72,7 +74,7 @@ test("NULL is the empty text, list and flag, and undefined where the column may 
   });
 });
 
-test("an object or a list that may be NULL is undefined there, and an object also where something else stands", () => {
+test("a nullable object or list reads as undefined for NULL, and a nullable object also for any other value", () => {
   const wanted = columns({ act: nullableObject, scopes: nullableTextList });
   assert.deepEqual(wanted.read(['{"iss":"x"}', '["a"]']), { act: { iss: "x" }, scopes: ["a"] });
   assert.deepEqual(wanted.read([null, null]), { act: undefined, scopes: undefined });

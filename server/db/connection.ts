@@ -1,4 +1,4 @@
-// What every connection to the database begins with: how it is made, its settings, and the question whom it leads to.
+// Configuration and settings of database connections, and the check for a primary.
 
 import { limits } from "#base/limits.ts";
 import type pg from "pg";
@@ -6,13 +6,12 @@ import { sendStatement } from "./driver-internals.ts";
 import { exchange } from "./exchange.ts";
 import { quotaSettings } from "./resource-counts.ts";
 
-/** A connection that does not answer within this time is none. */
 export const connectTimeoutMs = limits.outboundTimeoutMs;
 
-// A transaction that waits for a lock gives up before its statement does, so that the two can be distinguished.
+// Below the statement timeout, to stay distinguishable.
 const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
 
-/** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
+/** Text only: converting a timestamp to a Date and back costs more than the query. */
 const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
@@ -20,15 +19,15 @@ export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,
   keepAlive: true,
-  // From then on Node probes every second, ten times. Of the other ends of a timeout (TCP_USER_TIMEOUT) Node knows nothing.
+  // Then Node probes every second, ten times. Node has no TCP_USER_TIMEOUT.
   keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
   pipeline: true,
   types: uninterpretedTypes,
 });
 
-// The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
-// Set by a statement instead of startup parameters: connection poolers refuse the latter.
-// Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
+// By statement, because poolers refuse startup parameters. Generic plans: replanning costs more than our indexed
+// statements (.54 -> .60 of pgbench). The last timeout makes PostgreSQL drop a dead connection, which otherwise keeps
+// its locks.
 const sessionSettings = (statementTimeoutMs: number): string => `
   set timezone = 'UTC';
   set datestyle = 'ISO';
@@ -42,7 +41,7 @@ const sessionSettings = (statementTimeoutMs: number): string => `
   ${quotaSettings}
 `;
 
-/** The connection leads to a standby. With PostgreSQL's code for what a standby says to a change. */
+/** Has PostgreSQL's code for a write to a standby. */
 export class StandbyFound extends Error {
   readonly code = "25006";
   constructor() {
@@ -52,16 +51,11 @@ export class StandbyFound extends Error {
 
 export interface Session {
   readonly statementTimeoutMs: number;
-  /** Further settings, as statements. */
   readonly settings?: string;
-  /** True: it may lead to a standby. */
   readonly anyServer?: boolean;
 }
 
-/**
- * Begins a session on a connection that was just made. Throws StandbyFound at a standby: what was a primary, or an address
- * that leads to whoever is one, may be a standby meanwhile, and would show rights that hold no longer.
- */
+/** Throws StandbyFound unless `anyServer` is set: after a failover an old primary could return outdated permissions. */
 export const beginSession = async (client: pg.ClientBase, { statementTimeoutMs, settings = "", anyServer = false }: Session): Promise<void> => {
   const [, [row]] = await Promise.all([
     exchange(client, () => client.query(sessionSettings(statementTimeoutMs) + settings)),

@@ -1,4 +1,4 @@
-// Snapshots of a database, for backups.
+// Snapshots of a database for backups.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-test("the time of a snapshot is that of its beginning, however late it is read: what was acknowledged by then is in it", async () => {
+test("a snapshot's time is its start, so everything acknowledged before is in it", async () => {
   const snapshot = await openSnapshot(ownerUrlOf(database.url), ["groups"]);
   try {
     const timeIn = async (clock: string): Promise<number> => {

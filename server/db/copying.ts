@@ -1,5 +1,5 @@
-// Every table as PostgreSQL's own text, out of one snapshot and into an empty database: for backups. Tables are found in the
-// catalogue, so that a new one is copied unasked; what is left out is named below, each with its reason.
+// Copies all tables as PostgreSQL's text from one snapshot to an empty database, for backups. The catalog lists them,
+// so new ones are included; exclusions are below.
 
 import pg from "pg";
 import * as copyStreams from "pg-copy-streams";
@@ -12,7 +12,6 @@ import { backupKey } from "./lock.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { findPrimaryUrl } from "./primary.ts";
 
-/** Tables that no backup has, with the reason. */
 export const leftOutTables: Readonly<Record<string, string>> = {
   authorization_codes: "a sign-in that is under way: it begins again",
   blob_places: "the restored database has its own place",
@@ -29,24 +28,21 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   uploads: "bytes that no digest is known of: the client begins again",
 };
 
-/** A table as it is copied. */
 export interface CopiedTable {
   readonly name: string;
-  /** Without those that the database computes. */
+  /** Excludes generated columns. */
   readonly columns: readonly string[];
 }
 
-/** Where the numbers of a column go on. */
+/** The state of a column's sequence. */
 export interface CopiedSequence {
   readonly table: string;
   readonly column: string;
-  /** A number of 64 bits. */
   readonly value: string;
-  /** False: the value itself comes next. */
+  /** False if the next number is `value` itself. */
   readonly isCalled: boolean;
 }
 
-/** Every value as PostgreSQL's own text. */
 const uninterpreted: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 const openClient = async (databaseUrl: string, settings: string): Promise<pg.Client> => {
@@ -58,7 +54,7 @@ const openClient = async (databaseUrl: string, settings: string): Promise<pg.Cli
     keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
     types: uninterpreted,
   });
-  // Told by the statement that it ends.
+  // The pending statement reports the error.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -108,39 +104,37 @@ const lackingStatement = `
       or relkind = 'S' and not has_sequence_privilege(oid, 'select'))
   order by relname`;
 
-/** What refers to another table comes behind it. */
+/** Sorts tables after those that they reference. */
 const inOrderOfReferences = (tables: readonly CopiedTable[], references: readonly Row[]): CopiedTable[] => {
   const ordered: CopiedTable[] = [];
   const waiting = [...tables];
   while (waiting.length > 0) {
     const at = waiting.findIndex(({ name }) => !references.some(([from, to]) => from === name && waiting.some((other) => other.name === to)));
-    // Of a circle any may be the first: those constraints are deferred.
+    // In a cycle any may be first: its constraints are deferred.
     ordered.push(...waiting.splice(Math.max(at, 0), 1));
   }
   return ordered;
 };
 
-/** Texts that the database itself gave as names, as SQL. */
 const quoted = (name: string): string => pg.escapeIdentifier(name);
 
 const listOf = (columns: readonly string[]): string => columns.map(quoted).join(", ");
 
-/** One moment of a database, as long as it is open. */
+/** Valid until closed. */
 export interface Snapshot {
   readonly read: Read;
-  /** By the database's clock, in milliseconds since 1970: what was acknowledged before is in it. */
+  /** By the database's clock; everything acknowledged before is included. */
   readonly timeMs: number;
   readonly tables: readonly CopiedTable[];
-  /** The tables of the schema that are none of ours. */
+  /** Tables in the schema that do not belong to Gantry. */
   readonly foreignTables: readonly string[];
-  /** The rows of a table: lines, as COPY writes them. */
+  /** Rows in COPY format. */
   copyOut(table: CopiedTable): AsyncIterable<Uint8Array>;
   readSequences(): Promise<readonly CopiedSequence[]>;
-  /** Ends the snapshot. */
   close(): Promise<void>;
 }
 
-/** Opens a snapshot of the tables that have these names. Throws a Fault of one line where the role may not read all of them. */
+/** Throws FAILED_PRECONDITION if the role cannot read all of these tables. */
 export const openSnapshot = async (databaseUrl: string, names: readonly string[]): Promise<Snapshot> => {
   const client = await openClient(databaseUrl, `set idle_in_transaction_session_timeout = ${limits.backupSilenceMs};`);
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);
@@ -156,7 +150,7 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
       );
     }
     await query("begin isolation level repeatable read read only");
-    // The first statement, by which the snapshot is taken.
+    // Takes the snapshot.
     const takenMs = await readTransactionTime({ query });
     const found = (await query(tablesStatement)).map(
       ([name, columns]): CopiedTable => ({ name: name ?? "", columns: JSON.parse(columns ?? "[]") as string[] }),
@@ -193,14 +187,14 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
   }
 };
 
-/** While it is held no server removes the bytes of a blob. */
+/** Stops servers from deleting blob contents. */
 export interface BackupHold {
-  /** Throws where it was lost: the bytes of a blob may be gone. */
+  /** Throws if the lock was lost. */
   renew(): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Holds the bytes of blobs. A process that dies, or is silent for limits.backupSilenceMs, loses it: PostgreSQL ends its connection. */
+/** PostgreSQL releases the lock if the process dies or is idle for limits.backupSilenceMs. */
 export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
   const client = await openClient(databaseUrl, `set idle_session_timeout = ${limits.backupSilenceMs};`);
   await queryRows(client, `select pg_advisory_lock_shared(${backupKey})`);
@@ -210,19 +204,18 @@ export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
   };
 };
 
-/** An empty database that is being filled: one transaction, in which no trigger runs. */
+/** A restore in one transaction, with triggers disabled. */
 export interface Loading {
   readonly rows: Write;
-  /** Adds rows, as copyOut gave them, and returns how many they were. */
   copyIn(table: CopiedTable, content: AsyncIterable<Uint8Array>): Promise<number>;
   countRows(table: CopiedTable): Promise<number>;
   writeSequence(sequence: CopiedSequence): Promise<void>;
   commit(): Promise<void>;
-  /** Without a commit nothing of it stays. */
+  /** Rolls back unless committed. */
   close(): Promise<void>;
 }
 
-/** Begins to fill the tables of a database whose migrations have just run; what those have put in goes. Needs the owner's connection. */
+/** Truncates the tables of a freshly migrated database. Requires the owner's connection. */
 export const openLoading = async (databaseUrl: string, tables: readonly CopiedTable[]): Promise<Loading> => {
   const client = await openClient(databaseUrl, "");
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);

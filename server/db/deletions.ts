@@ -1,9 +1,8 @@
-// Tables deletions and deleted_rows: what was deleted, and the rows as they were, whatever table they are of. Kept until their
-// expire_time, until they come back or until somebody has them removed (docs/decisions/0058-undelete.md).
+// Tables deletions and deleted_rows: soft-deleted rows of any table, until they expire or are restored or purged
+// (docs/decisions/0058-undelete.md).
 //
-// Rows go into deleted_rows by the statement that deletes them, and come back by one that inserts them: none of them passes
-// through the server. A row is kept by the names of its columns. Columns that were added meanwhile have their defaults in what
-// comes back; what was dropped is left out.
+// Rows move by single statements and never pass through the server. They are stored by column name. On restore, newer
+// columns have their defaults, and dropped ones are ignored.
 
 import { type Json, objectList } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -13,15 +12,13 @@ import type { Read, Row, Store, Write } from "./handle.ts";
 import { deleteRows, type Retention, sweptNothing } from "./retention.ts";
 import type { Table } from "./rows.ts";
 
-/** Where deleted rows are kept. */
 export interface Keeping {
-  /** Uid of the deletion. */
   readonly deletion: string;
-  /** Columns that are not kept: what comes back has their defaults. */
+  /** Omitted; restored rows have the defaults. */
   readonly without: readonly string[];
 }
 
-/** The rows of `table` whose `column` is `uid`, or also those below. */
+/** The rows with `column` equal to `uid` or, unless exact, below it. */
 export interface DeletedRange {
   readonly table: string;
   readonly column: string;
@@ -38,28 +35,25 @@ const keepStatement = (range: DeletedRange, from: string): string => `
 
 const keepValues = ({ table, uid }: DeletedRange, { deletion, without }: Keeping) => [uid, `${uid}0`, deletion, table, without];
 
-// With an exact place the second parameter is used nowhere, and must have a type all the same.
+// An exact range leaves $2 unused, but PostgreSQL must know its type.
 const countKept = "select count(*) from kept where $2::text is not null";
 
-/** Deletes the one row of its uid, which the transaction holds, and keeps it. Waits for nothing. */
+/** Soft-deletes one row that the transaction has locked. Sends without waiting. */
 export const keepHeldRow = (rows: Write, table: string, uid: string, keeping: Keeping): void => {
   const range: DeletedRange = { table, column: "uid", uid, isExact: true };
   rows.send(keepStatement(range, countKept), keepValues(range, keeping));
 };
 
-/** Deletes the rows and keeps them; how many they were. */
 export const keepDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<number> => {
   const [row] = await rows.query(keepStatement(range, countKept), keepValues(range, keeping));
   return Number(row?.[0] ?? 0);
 };
 
-/** The same; their uids, in order. */
 export const takeDeleted = async (rows: Write, range: DeletedRange, keeping: Keeping): Promise<string[]> => {
   const statement = keepStatement(range, "select uid from gone where $2::text is not null");
   return (await rows.query(statement, keepValues(range, keeping))).flatMap(([uid]) => uid ?? []).sort();
 };
 
-/** A table of a deletion, with how many rows of it are kept. */
 export interface KeptTable {
   readonly name: string;
   readonly count: number;
@@ -67,22 +61,21 @@ export interface KeptTable {
 
 export interface NewDeletion {
   readonly uid: string;
-  /** "": what was deleted lay in nothing. */
+  /** Empty if the resource has no parent. */
   readonly parentUid: string;
-  /** Full name of the message. */
+  /** The message's full name. */
   readonly resourceType: string;
   readonly resourceUid: string;
   readonly resourceName: string;
   readonly deleterUid: string;
   readonly createTimeMs: number;
   readonly expireTimeMs: number;
-  /** How many resources of which kind it has removed. */
   readonly kinds: readonly { readonly resourceType: string; readonly count: number }[];
-  /** In the order in which they come back. */
+  /** In order of restoration. */
   readonly tables: readonly KeptTable[];
 }
 
-/** Waits for nothing. */
+/** Sends without waiting. */
 export const insertDeletion = (rows: Write, deletion: NewDeletion): void => {
   const { uid, parentUid, resourceType, resourceUid, resourceName, deleterUid, createTimeMs, expireTimeMs, kinds, tables } = deletion;
   rows.send(
@@ -109,13 +102,12 @@ const keptTables = columns({ tables: json });
 
 const readTables = (tables: Json): KeptTable[] => objectList({ tables }, "tables").map(({ name, count }) => ({ name: String(name), count: Number(count) }));
 
-/** What is kept of a deletion, in the order in which it comes back. */
 export const findKeptTables = async (rows: Read, deletion: string): Promise<KeptTable[]> => {
   const found = await keptTables.findOne(rows, `select ${keptTables.list} from deletions where uid = $1`, [deletion]);
   return found ? readTables(found.tables) : [];
 };
 
-/** The rows that a deletion keeps of a resource's table, with the table's columns; null where a row was kept without one. */
+/** Returns rows in the table's current columns; null for columns not kept. */
 export const findDeletedRows = (rows: Read, deletion: string, { name, columns: names }: Table): Promise<Row[]> =>
   rows.query(
     `select ${names.map((column) => `kept.${column}`).join(", ")} from deleted_rows, jsonb_populate_record(null::${name}, content) as kept
@@ -126,7 +118,7 @@ export const findDeletedRows = (rows: Read, deletion: string, { name, columns: n
 
 const columnName = columns({ name: expression("attname", text) });
 
-/** The columns that come back of what a deletion keeps of a table: those that the rows were kept with, as far as there are such now. */
+/** Returns current columns that the kept rows have. */
 const findReturningColumns = async (rows: Read, deletion: string, table: string): Promise<string[]> => {
   const found = await columnName.find(
     rows,
@@ -149,8 +141,8 @@ const returnPageStatement = (table: string, names: readonly string[]): string =>
   select max(number) from page`;
 
 /**
- * Brings back all rows that a deletion keeps of a table, so many with each statement that none comes near its time: it takes longer to
- * write a row than it took to remove it. What a unique index holds already is an ALREADY_EXISTS (faults.ts).
+ * Restores rows in pages well below the statement timeout, since inserts are slower than the delete. Throws
+ * ALREADY_EXISTS on a unique conflict (faults.ts).
  */
 export const returnRows = async (rows: Write, deletion: string, table: string): Promise<void> => {
   const names = await findReturningColumns(rows, deletion, table);
@@ -159,7 +151,7 @@ export const returnRows = async (rows: Write, deletion: string, table: string): 
   for (let last: string | null = "0"; last !== null; ) last = (await rows.query(statement, [deletion, table, last, limits.keptRowsPage]))[0]?.[0] ?? null;
 };
 
-/** The same of those of these uids; the uids of all that came back. `unlessTaken`: what a unique index holds already is left out. */
+/** Returns the restored uids; `unlessTaken` skips unique conflicts. */
 export const returnResources = async (
   rows: Write,
   deletion: string,
@@ -175,17 +167,17 @@ export const returnResources = async (
   return new Set((await rows.query(statement, [deletion, name, uids])).flatMap(([uid]) => uid ?? []));
 };
 
-/** Keeps a deletion as it is until the transaction ends; false where there is none. */
+/** Locks a deletion until the transaction ends; returns false if it does not exist. */
 export const lockDeletion = async (rows: Write, deletion: string): Promise<boolean> =>
   (await rows.query("select 1 from deletions where uid = $1 for update", [deletion])).length > 0;
 
-/** Whether all is there still that the deletion, which the caller holds, has kept: by another server's clock it may have expired. */
+/** Returns whether all rows still exist: by another server's clock a locked deletion may have expired. */
 export const isKeptWhole = async (rows: Read, deletion: string): Promise<boolean> => {
   const statement = "select (select count(*) from deleted_rows where deletion_uid = $1) >= row_count from deletions where uid = $1";
   return (await rows.query(statement, [deletion]))[0]?.[0] === "t";
 };
 
-// Behind the last of the page before: the index has those that are gone until the transaction ends.
+// Starts after the previous page: its rows stay in the index until commit.
 const removePage = `
   with page as materialized (
     select ctid as place, table_name, number from deleted_rows
@@ -195,7 +187,7 @@ const removePage = `
   )
   select table_name, number from page order by table_name desc, number desc limit 1`;
 
-/** Removes a deletion and all that it keeps, so many rows with each statement that none comes near its time. */
+/** Purges in pages well below the statement timeout. */
 export const removeDeletion = async (rows: Write, deletion: string): Promise<void> => {
   for (let last: Row | undefined = ["", "0"]; last !== undefined; )
     [last] = await rows.query(removePage, [deletion, last[0] ?? "", last[1] ?? "0", limits.keptRowsPage]);
@@ -205,8 +197,8 @@ export const removeDeletion = async (rows: Write, deletion: string): Promise<voi
 const expired = columns({ uid: text, hasRows: expression("exists (select from deleted_rows where deletion_uid = uid)", flag) });
 
 /**
- * Rows first, and the deletion itself when none is left: what is told of can be brought back whole, or has expired. One that somebody
- * holds, to bring it back or to remove it, is left to them: an undelete that began in time ends with all of it.
+ * Deletes rows first, then the deletion: a listed one is restorable as a whole, or has expired. Skips locked ones, so
+ * that an undelete which started in time completes.
  */
 export const deletionsRetention: Retention = {
   table: "deletions",
@@ -218,7 +210,7 @@ export const deletionsRetention: Retention = {
     const { deleted, more } = first.hasRows
       ? await deleteRows(store, { table: "deleted_rows", where: `deletion_uid = ${held}`, order: "table_name, number" }, [first.uid])
       : await deleteRows(store, { table: "deletions", where: `uid = ${held} and expire_time <= $2`, order: "uid" }, [first.uid, timestamp(nowMs)]);
-    // Nothing: the next time is soon enough for one that is held.
+    // No progress means locked; the next run retries.
     return { deleted, more: deleted > 0 || more };
   },
 };

@@ -1,5 +1,4 @@
-// The contract with `pg`: each part of it that driver-internals.ts leans on and that its documentation does not promise,
-// held by name. An update that changes one fails here with a sentence, before it fails in a way that nobody understands.
+// Pins the undocumented parts of `pg` that driver-internals.ts depends on, so that an update fails with a clear sentence.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -32,24 +31,20 @@ after(async () => {
   await database.drop();
 });
 
-/** A field of an object of the driver's, whose types leave it out. */
 const fieldOf = (object: unknown, name: string): unknown => (typeof object === "object" && object !== null ? Reflect.get(object, name) : undefined);
 
-/** The statement that would be sent, as the driver is handed it. */
 const capture = (name: string | undefined, text: string) => {
   let statement: unknown;
   const result = sendStatement({ query: (sent: unknown) => (statement = sent) } as unknown as pg.ClientBase, name, text, ["a"]);
   return { statement, result };
 };
 
-/** The types of messages, by their letters. */
 const typesOf = (bytes: Buffer): string => {
   let types = "";
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) types += String.fromCharCode(bytes[at] ?? 0);
   return types;
 };
 
-/** A connection that records what a query does with it. */
 const recorder = () => {
   const calls: string[] = [];
   return {
@@ -71,7 +66,7 @@ const submit = (statement: unknown, connection: unknown): unknown => {
 
 const rowsOf = (name: string, text: string, more: readonly string[] = []): Promise<readonly unknown[]> => sendStatement(client, name, text, more);
 
-/** Each part by its name in the driver, what leans on it, and whether it is as it was. */
+/** Each part, what depends on it, and a check. */
 const parts: readonly (readonly [part: string, use: string, isKept: () => boolean | Promise<boolean>])[] = [
   ["Query", "statements have its prototype, so that pipeline mode takes them", () => capture("s", "select 1").statement instanceof pg.Query],
   [
@@ -148,7 +143,7 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
       const sent = [rowsOf("submitted", "select 6"), rowsOf("failed", "select nothing from nowhere").catch(() => [])];
       const during = fieldOf(names(), "submitted") === "select 6" && fieldOf(names(), "failed") !== undefined;
       await Promise.all(sent);
-      // One that was passed over, too.
+      // A skipped statement's name disappears too.
       await new Promise((resolve) => {
         const ignore = (): void => {};
         const passed = outgoing("passed", "select 8", [], resolve, resolve);
@@ -229,7 +224,7 @@ for (const [part, use, isKept] of parts)
     assert.ok(kept, `pg ${version} has changed ${part}, which its documentation does not promise and the store leans on: ${use}.`);
   });
 
-test("statements that are sent together are one message that ends with one Sync", () => {
+test("statements sent together form one message that ends with one Sync", () => {
   let sent: unknown;
   const ignore = (): void => {};
   const statements = ["a", "b", "c"].map((name) => outgoing(name, `select '${name}'`, [null, "é", 3, true, ['"']], ignore, ignore));
@@ -239,7 +234,7 @@ test("statements that are sent together are one message that ends with one Sync"
   assert.deepEqual(calls, ["PBEPBEPBES"]);
 });
 
-test("every method of the driver that a statement overrides is in this contract", () => {
+test("this contract covers every driver method that a statement overrides", () => {
   const { statement } = capture("s", "select 1");
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(statement)).filter((name) => name !== "constructor");
   assert.ok(methods.length > 3);

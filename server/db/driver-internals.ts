@@ -1,13 +1,10 @@
-// Everything here that leans on parts of `pg` which its documentation does not promise; driver-internals.test.ts names
-// each of them, and fails with a sentence when an update of `pg` has changed one.
+// Everything that depends on undocumented parts of `pg`; driver-internals.test.ts pins them.
 //
-// Prepared statements on a pipelined connection, without what the driver does for everybody and we do not need: the
-// description of the columns is neither requested nor parsed (we know our columns), and rows stay texts. Measured with 16
-// reads in flight: 12 instead of 18 µs of ours for each, and less for PostgreSQL.
+// Sends prepared statements on a pipelined connection without requesting or parsing column descriptions; values stay
+// text. Measured with 16 reads in flight: 12 instead of 18 µs of our CPU each, and less for PostgreSQL.
 //
-// Statements that are sent together are one message with one Sync, and one answer. PostgreSQL passes over everything up to
-// Sync once something fails: what comes behind `begin` never runs outside of its transaction, and a commit behind a
-// statement that has failed commits nothing.
+// Statements sent together form one message with one Sync. After an error PostgreSQL skips everything up to Sync.
+// So nothing runs outside its transaction after a failed `begin`, and a commit after a failed statement commits nothing.
 
 import type { Writable } from "node:stream";
 import { type CallRecord, countStatement, currentCall } from "#calls";
@@ -16,24 +13,23 @@ import type { Param, Row } from "./handle.ts";
 import { beginExchange, endExchange } from "./exchange.ts";
 import { atEndOfTick } from "./tick.ts";
 
-/** The parts of the driver's connection that a query uses. */
 interface ConnectionInternals {
   readonly parsedStatements: Readonly<Record<string, string | undefined>>;
   readonly submittedNamedStatements: Record<string, string | undefined>;
   readonly stream: { write(bytes: Uint8Array): unknown };
 }
 
-// ---- messages (PostgreSQL's protocol, version 3) ----------------------------------------------------------------
+// ---- messages (PostgreSQL protocol, version 3) ------------------------------------------------------------------
 
 const messageType = (letter: string): number => letter.charCodeAt(0);
 const parseType = messageType("P");
 const bindType = messageType("B");
 
-/** Execute: the unnamed portal, all rows. */
+/** The unnamed portal, all rows. */
 const execute = Buffer.from([messageType("E"), 0, 0, 0, 9, 0, 0, 0, 0, 0]);
 const sync = Buffer.from([messageType("S"), 0, 0, 0, 4]);
 
-// One buffer for all messages, as writing one never waits in the middle; what is sent is a copy.
+// One shared buffer, since building a message is synchronous.
 const initialBytes = 16 * 1024;
 let buffer = Buffer.allocUnsafe(initialBytes);
 let position = 0;
@@ -55,14 +51,13 @@ const addInt16 = (value: number): void => {
   position = buffer.writeInt16BE(value, position);
 };
 
-/** A text up to its zero byte. */
 const addName = (text: string): void => {
   ensureBytes(text.length * 3 + 1);
   position += buffer.write(text, position, "utf8");
   buffer[position++] = 0;
 };
 
-/** A message's length counts itself, and is known at its end. */
+/** The length includes itself and is filled in last. */
 const addMessage = (type: number, content: () => void): void => {
   ensureBytes(5);
   buffer[position++] = type;
@@ -72,7 +67,6 @@ const addMessage = (type: number, content: () => void): void => {
   buffer.writeInt32BE(position - start, start);
 };
 
-/** PostgreSQL's text form of a parameter: the driver's own rules for lists. */
 const parameterText = (value: Param): string => {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? `{${value.map((entry) => `"${String(entry).replace(/[\\"]/g, "\\$&")}"`).join(",")}}` : String(value);
@@ -91,18 +85,18 @@ const addParameter = (value: Param): void => {
   position += 4 + length;
 };
 
-/** A text with a trace's id comes once: it has no name, so that the plans which a connection keeps are those of the texts without it. */
+/** A traced text is used once, so it is unnamed: the connection keeps plans only for untraced texts. */
 const addParse = ({ name, text, call }: OutgoingStatement): void =>
   addMessage(parseType, () => {
     addName(name);
     addName(name === "" && call?.trace ? `${text} /*traceparent='${call.trace.traceparent}'*/` : text);
-    // No types of parameters: PostgreSQL finds them.
+    // PostgreSQL infers the types.
     addInt16(0);
   });
 
 const addBind = ({ name, values }: OutgoingStatement): void =>
   addMessage(bindType, () => {
-    // The unnamed portal; then its statement. Parameters and columns are texts.
+    // The unnamed portal, then the statement; all in text format.
     addName("");
     addName(name);
     addInt16(0);
@@ -111,26 +105,24 @@ const addBind = ({ name, values }: OutgoingStatement): void =>
     addInt16(0);
   });
 
-/** What was added since the last time. */
 const takeMessages = (): Buffer => {
   const messages = Buffer.from(buffer.subarray(0, position));
   position = 0;
-  // One huge statement must not stay in memory for ever.
+  // Releases a huge statement's memory.
   if (buffer.length > initialBytes * 16) buffer = Buffer.allocUnsafe(initialBytes);
   return messages;
 };
 
 // ---- statements -------------------------------------------------------------------------------------------------
 
-/** A statement on its way, and who is told what became of it. */
 export interface OutgoingStatement {
-  /** Under which the connection keeps it; "" is not kept. */
+  /** The prepared statement's name; empty if not kept. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly Param[];
-  /** For which it is counted. */
+  /** The request that counts it. */
   readonly call: CallRecord | undefined;
-  /** `command`: PostgreSQL's tag, such as COMMIT. Must not throw; nor may `failed`. */
+  /** `command` is PostgreSQL's tag, such as COMMIT. Neither callback may throw. */
   readonly answered: (rows: Row[], command: string) => void;
   readonly failed: (error: unknown) => void;
 }
@@ -142,11 +134,11 @@ interface Answered {
 }
 
 /**
- * What the driver calls on a query. It has its query's prototype, so that its queue takes it in pipeline mode, and not its
- * constructor, which makes an emitter of events and a result for each.
+ * A query from the driver's view. Pipeline mode requires Query's prototype; its constructor would create an event
+ * emitter and a result for each.
  */
 class StatementBatch {
-  /** The driver keeps account of named statements by it: that of the statement whose answer comes next; so with `text`. */
+  /** Name and text of the next statement to complete, by which the driver tracks prepared statements. */
   name: string;
   text: string;
   declare readonly submit: pg.Submittable["submit"];
@@ -154,7 +146,7 @@ class StatementBatch {
   readonly #done: (answers: readonly Answered[], error?: unknown) => void;
   readonly #answers: Answered[] = [];
   #rows: Row[] = [];
-  /** The names that this batch asks PostgreSQL to keep. */
+  /** Names that this batch prepares. */
   #parsed: string[] | undefined;
   #connection: ConnectionInternals | undefined;
 
@@ -165,9 +157,9 @@ class StatementBatch {
     this.#done = done;
   }
 
-  /** The driver reports an error here; success comes with the connection's readiness. */
+  /** Success arrives as handleReadyForQuery. */
   handleError(error: unknown): void {
-    // Nobody else forgets the names of those that PostgreSQL has passed over.
+    // The driver does not forget skipped statements.
     for (const name of this.#parsed ?? []) delete this.#connection?.submittedNamedStatements[name];
     this.#done(this.#answers, error);
   }
@@ -189,7 +181,7 @@ class StatementBatch {
     connection.stream.write(takeMessages());
   }
 
-  /** Always: without a name the driver would send the text alone. */
+  /** The driver would send an unnamed statement as text only. */
   requiresPreparation(): boolean {
     return true;
   }
@@ -216,8 +208,8 @@ class StatementBatch {
 Object.setPrototypeOf(StatementBatch.prototype, pg.Query.prototype);
 
 /**
- * Sends statements together. Where one fails, PostgreSQL passes over those behind it, and they fail with its error. Whoever
- * waits for one waits for all: they are answered together, and the first of them has the time of all.
+ * After a failure the rest fails with the same error. All results arrive together, and the first statement is charged
+ * for the whole time.
  */
 export const sendStatements = (client: pg.ClientBase, statements: readonly OutgoingStatement[]): void => {
   beginExchange(client);
@@ -228,7 +220,7 @@ export const sendStatements = (client: pg.ClientBase, statements: readonly Outgo
       const answer = answers[index];
       const endedMs = answer?.endedMs ?? performance.now();
       countStatement(call, { text, sentMs, turnMs, endedMs, failed: answer === undefined });
-      // What is counted for nobody leaves its time to the next.
+      // A statement without a request leaves its time to the next.
       if (call) turnMs = endedMs;
       if (answer) answered(answer.rows, answer.command);
       else failed(error);
@@ -237,7 +229,7 @@ export const sendStatements = (client: pg.ClientBase, statements: readonly Outgo
   client.query(new StatementBatch(statements, done));
 };
 
-/** A statement of the call for which this runs. `name`: as the connection keeps it, undefined for not at all. */
+/** Charges the current request; without `name` the connection does not keep the statement. */
 export const outgoing = (
   name: string | undefined,
   text: string,
@@ -249,16 +241,15 @@ export const outgoing = (
   return { name: (call?.trace ? undefined : name) ?? "", text, values, call, answered, failed };
 };
 
-/** Sends a statement. `name`: as the connection keeps it, undefined for not at all. */
 export const sendStatement = (client: pg.ClientBase, name: string | undefined, text: string, values: readonly Param[]): Promise<Row[]> =>
   new Promise((resolve, reject) => sendStatements(client, [outgoing(name, text, values, resolve, reject)]));
 
-/** The process of PostgreSQL that serves the connection, as it was announced when the connection was made. */
+/** Returns the process ID from the connection's start. */
 export const announcedBackend = (client: pg.Client): unknown => Reflect.get(client, "processID");
 
 const corked = new WeakSet<Writable>();
 
-/** Holds back what is written to a connection until the tick ends, and then writes it at once. */
+/** Sends all writes of a tick at once. */
 export const corkUntilEndOfTick = ({ connection: { stream } }: pg.Client): void => {
   if (corked.has(stream)) return;
   corked.add(stream);

@@ -1,4 +1,4 @@
-// The database goes dark: a proxy between swallows packets, so that nobody is told of anything (attack 40).
+// The network to the database silently drops all packets (attack 40).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-/** Far above what a statement of these tests takes, far below what anybody waits for. */
+/** Far above these statements' duration, yet short to wait for. */
 const databaseAnswerMs = 500;
 
 const withProxy = async (work: (store: Store, proxy: SwallowingProxy) => Promise<void>): Promise<void> => {
@@ -39,9 +39,9 @@ const readMany = (store: Store, count = limits.readConnections * 16): Promise<Pr
 const writeMany = (store: Store): Promise<PromiseSettledResult<unknown>[]> =>
   Promise.allSettled(Array.from({ length: limits.writeConnections }, () => store.write((rows) => rows.query("select 1"))));
 
-test("reads and changes that no answer comes to are UNAVAILABLE, and go through once the way is open again", () =>
+test("reads and changes without a response fail with UNAVAILABLE, and succeed after the network recovers", () =>
   withProxy(async (store, proxy) => {
-    // Every connection there may be is open.
+    // Opens every connection.
     await Promise.all([readMany(store), writeMany(store)]);
     proxy.swallow();
     const [reads, writes] = await Promise.all([readMany(store), writeMany(store)]);
@@ -51,7 +51,7 @@ test("reads and changes that no answer comes to are UNAVAILABLE, and go through 
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], ["fulfilled"]);
   }));
 
-test("once one connection was found dead, no call waits for another that has been idle since before", () =>
+test("after one dead connection is found, no request waits for another that has been idle since before", () =>
   withProxy(async (store, proxy) => {
     await Promise.all([readMany(store), writeMany(store)]);
     proxy.swallow();
@@ -61,16 +61,16 @@ test("once one connection was found dead, no call waits for another that has bee
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], ["fulfilled"]);
   }));
 
-test("a statement whose turn on a connection comes late is not taken for one that is not answered", () =>
+test("a statement that waits for its turn on a connection does not time out", () =>
   withProxy(async (store) => {
-    // Of one tick they share a connection: together they take longer than any one may.
+    // They share a connection, and together exceed the limit of one.
     const answers = await Promise.all(Array.from({ length: 6 }, () => store.read.query("select 1 from pg_sleep(0.2)")));
     assert.deepEqual(answers.flat(2), ["1", "1", "1", "1", "1", "1"]);
   }));
 
-test("a store closes although the database does not answer, and whoever waits for it is told", async () => {
+test("a store closes although the database does not respond, and pending requests fail with UNAVAILABLE", async () => {
   const proxy = await openSwallowingProxy(database.url);
-  // Without an end of its own: here the close cuts what is in flight.
+  // Never expires, so closing must cut the statements in flight.
   const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs: 3_600_000 });
   await Promise.all([readMany(store), writeMany(store)]);
   proxy.swallow();

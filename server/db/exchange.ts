@@ -1,11 +1,10 @@
-// The time that an exchange with PostgreSQL has on our side. PostgreSQL ends a statement by itself (statement_timeout), but
-// where packets are swallowed on the way nobody learns of that, and TCP alone waits for a quarter of an hour. A connection
-// answers its statements one after the other, so the first in flight has the time, from its turn on; a connection on which
-// it passes is cut, and made anew by whoever needs it next.
+// Client-side timeout of exchanges with PostgreSQL: if packets are lost, statement_timeout does not help, and TCP alone
+// waits for a quarter of an hour. A connection processes statements in order, so the limit applies to the first in
+// flight, from the start of its turn. On timeout the connection is cut.
 
 import type pg from "pg";
 
-/** The error of statements whose connection was cut because no answer came. With a code of Node's, so that it counts as broken. */
+/** The connection was cut for lack of a response. Node's code marks it as broken. */
 export class SilentDatabase extends Error {
   readonly code = "ETIMEDOUT";
   constructor() {
@@ -13,7 +12,7 @@ export class SilentDatabase extends Error {
   }
 }
 
-/** The error of statements whose connection was cut because another host has become the primary. */
+/** The connection was cut because another host became the primary. */
 export class MovedDatabase extends Error {
   readonly code = "ECONNRESET";
   constructor() {
@@ -25,24 +24,19 @@ interface Watch {
   readonly client: pg.Client;
   readonly limitMs: number;
   inFlight: number;
-  /** When the turn of the first statement in flight began; like the next by performance.now(). */
   turnMs: number;
-  /** When an answer came last. */
   heardMs: number;
-  /** One for as many statements as come while it runs: one for each would cost more than the statement. */
+  /** Shared by all statements in flight: one each would cost more than the statement. */
   timer: NodeJS.Timeout | undefined;
   readonly expire: () => void;
 }
 
 const watches = new WeakMap<pg.ClientBase, Watch>();
 
-/** The connections of one process to one database. */
 export interface ExchangeWatches {
-  /** Watches a client from its making to its end. */
   add(client: pg.Client): void;
-  /** Cuts every connection at once. `error`: of what is in flight on them; that no answer came, where nothing is said. */
+  /** Statements in flight fail with `error` (default: SilentDatabase). */
   cut(error?: Error): void;
-  /** Resolves when no connection is open. */
   ended(): Promise<void>;
 }
 
@@ -66,7 +60,7 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
       return;
     }
     cutConnection(watch);
-    // What has been idle since before is most likely as dead, and nobody should have to wait to find that out.
+    // Connections idle since before are most likely dead too.
     for (const other of open) if (other.inFlight === 0 && other.heardMs < watch.turnMs) cutConnection(other);
   };
 
@@ -88,7 +82,6 @@ export const openExchangeWatches = (limitMs: number): ExchangeWatches => {
   };
 };
 
-/** A statement goes out on a connection. */
 export const beginExchange = (client: pg.ClientBase): void => {
   const watch = watches.get(client);
   if (watch === undefined) return;
@@ -96,7 +89,7 @@ export const beginExchange = (client: pg.ClientBase): void => {
   if (watch.timer === undefined) startTimer(watch, watch.limitMs);
 };
 
-/** It was answered, or its connection has ended. Returns when its turn began, by performance.now(); 0 where nobody watches. */
+/** Returns the start of the statement's turn by performance.now(); 0 if unwatched. */
 export const endExchange = (client: pg.ClientBase): number => {
   const watch = watches.get(client);
   if (watch === undefined) return 0;
@@ -106,7 +99,7 @@ export const endExchange = (client: pg.ClientBase): number => {
   return turnMs;
 };
 
-/** Sends something by the driver's own means. */
+/** Watches a request through the driver's own API. */
 export const exchange = async <T>(client: pg.ClientBase, send: () => Promise<T>): Promise<T> => {
   beginExchange(client);
   try {

@@ -1,8 +1,7 @@
-// What a failing database means to a caller: the driver's errors as Faults. Nothing above the store sees another.
+// Maps the driver's errors to Faults, the only database errors above the store.
 
 import { Fault } from "#base/fault.ts";
 
-/** The fields of the driver's errors that are read. */
 interface DriverError {
   readonly code?: unknown;
   readonly constraint?: unknown;
@@ -12,60 +11,57 @@ interface DriverError {
 
 const asDriverError = (thrown: unknown): DriverError => (typeof thrown === "object" && thrown !== null ? thrown : {});
 
-/** PostgreSQL's SQLSTATE of a driver's error; "" where it is not the server's own. */
+/** Returns the SQLSTATE; empty for errors from elsewhere. */
 export const sqlState = (thrown: unknown): string => {
   const { code } = asDriverError(thrown);
-  // Node's own codes (EPIPE) have no digits.
+  // Node's codes (EPIPE) have no digits.
   return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : "";
 };
 
-/** The unique index or constraint that a write violated, for callers that know a better text than "already exists". */
+/** Returns the violated unique constraint, for better messages. */
 export const violatedConstraint = (fault: unknown): string | undefined => {
   if (!(fault instanceof Fault) || sqlState(fault.cause) !== "23505") return undefined;
   const { constraint } = asDriverError(fault.cause);
   return typeof constraint === "string" ? constraint : undefined;
 };
 
-/** What PostgreSQL says besides (DETAIL); "" where it says nothing. */
+/** Returns DETAIL; empty if absent. */
 export const driverDetail = (thrown: unknown): string => String(asDriverError(thrown).detail ?? "");
 
-/** The words that a function of our own raised; "" where there are none. */
+/** Returns the message, for errors that our SQL functions raise. */
 export const driverMessage = (thrown: unknown): string => String(asDriverError(thrown).message ?? "");
 
-/** A serialization failure or a deadlock: the same transaction may well succeed the next time. */
+/** A serialization failure or deadlock; a retry may succeed. */
 export const lostRace = (thrown: unknown): boolean => ["40001", "40P01"].includes(sqlState(thrown));
 
-/** The connection broke, or the server is stopping or starting. Whether the statement took effect is unknown. */
+/** The connection broke, or the server is stopping or starting. The statement may or may not have taken effect. */
 export const brokenConnection = (thrown: unknown): boolean => {
   const state = sqlState(thrown);
   if (state !== "") return /^(08|57P0[1-5])/.test(state);
   const { code, message } = asDriverError(thrown);
   if (typeof code === "string" && /^E[A-Z_]+$/.test(code)) return true;
-  // The driver's own errors have a text alone (driver-internals.test.ts holds it to them).
+  // The driver's own errors have only a text (driver-internals.test.ts).
   return typeof message === "string" && /^(Connection terminated|Client (was closed|has encountered)|timeout e)/i.test(message);
 };
 
-/** The statement was ended by its time limit. */
 export const isStatementTimeout = (thrown: unknown): boolean => sqlState(thrown) === "57014";
 
-/** The server has become a standby that takes no changes; the next connection may find the new primary. */
+/** The server is now a standby; a new connection may reach the new primary. */
 export const readOnly = (thrown: unknown): boolean => sqlState(thrown) === "25006";
 
-/** A statement that the connection has forgotten or planned for a table that has changed since: plan it anew. */
+/** The connection lost the prepared statement, or its table changed: prepare it again. */
 export const stalePlan = (thrown: unknown): boolean => {
   const state = sqlState(thrown);
   return state === "26000" || (state === "0A000" && String(asDriverError(thrown).message).startsWith("cached plan"));
 };
 
-/** A number was divided by zero: so a statement says that it has not found the row without which its transaction may not go on (rows.ts). */
+/** Division by zero signals a missing required row (rows.ts). */
 export const foundNoRow = (thrown: unknown): boolean => sqlState(thrown) === "22012";
 
-/** UNAVAILABLE: no database answers. */
 export const unreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the database is not reachable", { cause });
 
 const unstorableValue = (message: string, cause: unknown): Fault => new Fault("INVALID_ARGUMENT", message, { cause });
 
-/** The Fault for whatever a statement threw. */
 export const databaseFault = (thrown: unknown): Fault => {
   if (thrown instanceof Fault) return thrown;
   const cause = thrown;

@@ -1,4 +1,4 @@
-// A start that fails names what is really the matter; a database that will not do is refused before anything runs on it.
+// A failed start names its actual cause; an unsuitable database is refused first.
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -13,7 +13,7 @@ import { type ServerFacts, serverProblem, startCause } from "./fitness.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
-/** For roles and databases, which all databases of a server share. */
+/** For roles and databases, which the server shares. */
 const name = `gantry_fitness_${randomBytes(5).toString("hex")}`;
 
 before(async () => {
@@ -42,7 +42,7 @@ const addressWith = (change: (address: URL) => void): string => {
   return address.href;
 };
 
-/** The server lets nobody else in; from its start on the session is the role's. */
+/** The server accepts no other login, so the session switches roles. */
 const asRole = (role: string): string => addressWith((address) => address.searchParams.set("options", `-c role=${role}`));
 
 const good: ServerFacts = { version: "18.4", number: 180_004, encoding: "UTF8", connections: { server: 97, database: -1, role: -1 } };
@@ -84,9 +84,9 @@ const causes: readonly (readonly [error: Error, cause: RegExp])[] = [
   [Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }), /^ECONNREFUSED$/],
 ];
 for (const [error, cause] of causes)
-  test(`"${error.message || "nothing"}" at the start is told as ${cause.source}`, () => assert.match(startCause(error), cause));
+  test(`"${error.message || "nothing"}" at the start is reported as ${cause.source}`, () => assert.match(startCause(error), cause));
 
-test("a role or a database that allows too few connections is refused at the start, which says where to allow more", async () => {
+test("a role or database with too few connections is refused at the start, with the setting to raise", async () => {
   await client.query(`create role ${name} connection limit 4`);
   try {
     assert.match(await refusal(asRole(name)), /the role .* allows 4 connections, but each Gantry server needs 21\. Raise the limit$/);
@@ -99,7 +99,7 @@ test("a role or a database that allows too few connections is refused at the sta
   }
 });
 
-test("a database of another encoding is refused at the start", async () => {
+test("a database with another encoding is refused at the start", async () => {
   await client.query(`create database ${name} template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'`);
   try {
     assert.equal(await refusal(addressWith((address) => (address.pathname = `/${name}`))), "the database's encoding is LATIN1; Gantry needs UTF8");
@@ -110,7 +110,7 @@ test("a database of another encoding is refused at the start", async () => {
 
 for (const next of ["latest", "oldest"] as const)
   for (const size of [1, 2, 3])
-    test(`a pooler in transaction mode that gives the ${next} of ${size} connections is refused at the start`, async () => {
+    test(`a pooler in transaction mode that returns the ${next} of ${size} connections is refused at the start`, async () => {
       const pooler = await openPooler(database.url, { mode: "transaction", next, size });
       try {
         assert.match(await refusal(pooler.url), /connection pooler .* \(transaction mode\)/);
@@ -119,7 +119,7 @@ for (const next of ["latest", "oldest"] as const)
       }
     });
 
-test("a pooler in session mode is as good as the database", async () => {
+test("a pooler in session mode is accepted", async () => {
   const pooler = await openPooler(database.url, { mode: "session", next: "latest", size: 20 });
   const store = await openStore({ databaseUrl: pooler.url, log: silent });
   assert.deepEqual(await store.read.query("select 1"), [["1"]]);

@@ -1,6 +1,5 @@
-// Table advisories: what is known about a vulnerability in an artifact, as feeds bring it, each row written once and again
-// only when it changes; read here for the open feed's documents (the list of the API is list.ts). Rows are kept for good:
-// what a source tells no longer is withdrawn and stays for whoever asks by its number.
+// Table advisories: vulnerabilities in artifacts, from feeds and authors; list.ts serves the API's list. Rows are never
+// deleted: a dropped record is withdrawn and stays readable by ID.
 
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
@@ -15,10 +14,10 @@ interface AdvisoryDraft {
   readonly record: AdvisoryRecord;
   readonly digest: string;
   readonly isPublic: boolean;
-  /** The document that tells it, and its form. */
+  /** The asserting document, and its form. */
   readonly documentId: string;
   readonly form: string;
-  /** Events that have uids of their own, and what filters ask of all of them; absent: as the record says. */
+  /** Authored events, and the facet of all events; if absent, both derive from the record. */
   readonly own?: { readonly events: readonly AdvisoryEvent[]; readonly facet: AdvisoryFacet };
 }
 
@@ -40,7 +39,7 @@ const storedAdvisory = columns({
   form: text,
 });
 
-/** The uids of those that were written. */
+/** Returns the uids of changed rows. */
 const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
   const facets = new Map<string, AdvisoryFacet>();
@@ -106,7 +105,7 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
   return new Set(written.map(({ uid }) => uid));
 };
 
-/** Writes who tells these; what they say is the same. */
+/** Changes only the asserting document. */
 const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<void> => {
   if (drafts.length === 0) return;
   await rows.query(
@@ -122,7 +121,7 @@ const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readon
   );
 };
 
-/** Writes what is new or says something else than before. A record that nothing is said of stays as public as it is. */
+/** Writes new and changed records. Without `target.public` a record keeps its visibility. */
 export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
   const byUid = new Map([...lastByKey(records)].map(([key, record]) => [`${target.group}/${key}`, { key, record }]));
   const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [[...byUid.keys()]]);
@@ -133,12 +132,12 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
     const isPublic = wanted && (teller?.isPublishable ?? true);
     return { uid, record, digest: recordDigestOf(record), isPublic, documentId: teller?.id ?? "", form: teller?.form ?? target.form ?? "" };
   });
-  // In one order, so that two imports never wait for each other in a circle.
+  // A fixed order prevents deadlocks.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
   const isSame = ({ uid, digest, record, isPublic }: AdvisoryDraft): boolean => {
     const before = stored.get(uid);
     if (before?.isPublic !== isPublic) return false;
-    // The version before took the mark into the digest.
+    // Earlier versions included visibility in the digest.
     return before.digest === digest || (before.documentId === undefined && before.digest === recordDigestOf([before.isPublic, record]));
   };
   const different = drafts.filter((draft) => !isSame(draft));
@@ -163,21 +162,19 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
   return counts;
 };
 
-/** An advisory that an organization wrote itself, as its row says it. */
 export interface AuthoredRecord {
   readonly uid: string;
   readonly record: Omit<AdvisoryRecord, "events" | "key">;
-  /** The approved events, in the order of their approval, and all of them. */
+  /** In order of approval; `all` also has pending events. */
   readonly approved: readonly AdvisoryEvent[];
   readonly all: readonly AdvisoryEvent[];
 }
 
-/** The source of what organizations write themselves. */
 const authoredFeed = "authored";
-/** Of an advisory without an approved event: no output and no matching reads it. */
+/** Without an approved event; excluded from output and matching. */
 const draftForm = "draft";
 
-/** Writes the approved state of an authored advisory, and what lists filter by. What is only pending changes nothing else. */
+/** Writes the approved state. Pending events change only the facet, which lists filter by. */
 export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, all }: AuthoredRecord, nowMs: number): Promise<void> => {
   const full: AdvisoryRecord = { ...record, key: uid, events: [] };
   const facet = facetOf(full, all);
@@ -192,18 +189,18 @@ export const writeAuthoredRecord = async (rows: Write, { uid, record, approved, 
   await rows.query("update advisories set facet = $2 where uid = $1 and facet <> $2", [uid, [...ids.values()][0] ?? ""]);
 };
 
-/** Withdraws these, which nobody tells any longer. Their digest goes, so that one that comes back is written anew. */
+/** Withdraws unasserted records; returns how many are newly withdrawn. The empty digest forces a rewrite if a record returns. */
 export const withdrawAdvisories = async (rows: Write, uids: readonly string[], nowMs: number): Promise<number> => {
   const gone = await rows.query(
     `update advisories set delete_time = coalesce(delete_time, $2), update_time = greatest($2, update_time + interval '1 ms'), digest = ''
      where uid = any($1) and digest <> '' returning delete_time = $2`,
     [uids, new Date(nowMs).toISOString()],
   );
-  // What its origin had withdrawn before is not withdrawn once more.
+  // Excludes records withdrawn by their origin.
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws those of a feed that no document tells and whose keys `findTold` does not find. Read in steps: a feed may hold millions. */
+/** Withdraws the feed's records that neither a document nor `findTold` asserts. In steps, for millions of rows. */
 export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
@@ -224,12 +221,12 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
   }
 };
 
-/** A record's row as those see it who decide which document tells it. */
+/** A record's row, as source selection needs it. */
 export interface ToldRow {
-  /** recordKey */
+  /** See recordKey. */
   readonly key: string;
   readonly documentId: string | undefined;
-  /** False: withdrawn because nobody told it. */
+  /** False if withdrawn for lack of a document. */
   readonly isTold: boolean;
   readonly isPublic: boolean;
 }
@@ -241,13 +238,12 @@ const toldAdvisory = columns<ToldRow>({
   isPublic: expression("public", flag),
 });
 
-/** The rows of these records, of those that there are. */
 export const findToldAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<ToldRow[]> =>
   toldAdvisory.find(rows, `select ${toldAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
 
 const publicNumber = columns({ advisoryId: text });
 
-/** Which of these numbers an advisory of the group has that is public. */
+/** Returns the IDs that a public advisory of the group has. */
 export const findPublicNumbers = async (rows: Read, group: string, numbers: readonly string[]): Promise<Set<string>> => {
   const found = await publicNumber.find(
     rows,
@@ -257,7 +253,7 @@ export const findPublicNumbers = async (rows: Read, group: string, numbers: read
   return new Set(found.map(({ advisoryId }) => advisoryId));
 };
 
-/** Shows these openly, or does so no longer; how many were otherwise. */
+/** Returns how many changed. */
 export const markAdvisoriesPublic = async (rows: Write, group: string, keys: readonly string[], isPublic: boolean, nowMs: number): Promise<number> => {
   const marked = await rows.query(
     "update advisories set public = $2, update_time = greatest($3, update_time + interval '1 ms') where uid = any($1) and public <> $2 returning 1",
@@ -270,7 +266,6 @@ export const refreshAdvisoryStatistics = (rows: Write, refreshed: Refreshed): Pr
 
 const published = "public and delete_time is null";
 
-/** An advisory as documents need it. */
 export interface AdvisoryRow {
   readonly uid: string;
   readonly advisoryId: string;
@@ -281,7 +276,7 @@ export interface AdvisoryRow {
   readonly author: string;
   readonly namespace: string;
   readonly aliases: readonly string[];
-  /** The contract's AdvisoryEvent, as JSON. */
+  /** JSON list of AdvisoryEvent. */
   readonly events: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -304,22 +299,19 @@ const advisoryRow = columns<AdvisoryRow>({
   deleteTime: expression(timeText("delete_time"), nullableText),
 });
 
-/** Everything published about these origin packages, in one order. */
+/** Returns the packages' published advisories, in a fixed order. */
 export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
 
-/** The form of our own advisories. All others are published as their sources wrote them (source-documents.ts). */
+/** The form that Gantry renders itself. Other forms are published as their sources wrote them (source-documents.ts). */
 const own = "form = 'wolfi'";
 
-/** The same of our own alone. */
 export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin = $1 order by origin, advisory_id, uid`, [
     origin,
   ]);
 
-/**
- * The same of the next packages behind `after`, in the order of their names, of each package all. None when there are no more.
- */
+/** Returns the next packages' advisories, complete per package; empty at the end. */
 export const findOwnPublishedBehind = (rows: Read, after: string, limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -328,7 +320,7 @@ export const findOwnPublishedBehind = (rows: Read, after: string, limit: number)
     { rows: limit, wide: true },
   );
 
-/** What of our own is published under this number, withdrawn or not. */
+/** Includes withdrawn advisories. */
 export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -336,7 +328,7 @@ export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<Ad
     [advisoryId],
   );
 
-/** The same of several numbers. */
+/** Includes withdrawn advisories. */
 export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -345,7 +337,6 @@ export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[]
     { rows: limit, wide: true },
   );
 
-/** What of our own is published about packages of these names. */
 export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -354,12 +345,12 @@ export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[]
     { rows: limit, wide: true },
   );
 
-// The nearest place that begins at or before the row, by halving; and the organizations of the places.
+// Binary search for the nearest preceding subtree; then the subtrees' organizations.
 const inPlaces = "uid < ($2::text[])[width_bucket(uid, $1::text[])]";
 const rootsOfPlaces = `left(uid, 40) in (
   select left(low, 40) from unnest($1::text[]) as place(low) where low <> '' union select root from access_versions where '' = any($1::text[]))`;
 
-/** What of our own lies at these places under these numbers and is not public, withdrawn or not. */
+/** Returns private advisories in these subtrees, including withdrawn ones. */
 export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -369,7 +360,6 @@ export const findOwnPrivateByIds = (rows: Read, { lows, highs }: Places, advisor
     { rows: limit, wide: true },
   );
 
-/** What of our own lies at these places about packages of these names, and is not public. */
 export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -379,7 +369,7 @@ export const findOwnPrivateByArtifacts = (rows: Read, { lows, highs }: Places, n
     { rows: limit, wide: true },
   );
 
-/** What of our own lies at these places about these origin packages and is not public, withdrawn or not. */
+/** Includes withdrawn advisories. */
 export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -391,7 +381,7 @@ export const findOwnPrivateByOrigins = (rows: Read, { lows, highs }: Places, ori
 
 const ownName = columns({ name: text });
 
-/** The origin packages that something of our own is about which lies at these places and is not public, withdrawn or not: the next ones in order. */
+/** Returns the next packages by name; withdrawn advisories count. */
 export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
@@ -404,7 +394,7 @@ export const findOwnPrivateOrigins = async (rows: Read, { lows, highs }: Places,
   return found.map(({ name }) => name);
 };
 
-/** The same of their numbers. */
+/** Returns the next IDs in order; withdrawn advisories count. */
 export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places, after: string, limit: number): Promise<string[]> => {
   const found = await ownName.find(
     rows,
@@ -417,7 +407,6 @@ export const findOwnPrivateNumbers = async (rows: Read, { lows, highs }: Places,
   return found.map(({ name }) => name);
 };
 
-/** What kinds of artifacts our own advisories are about. */
 export interface OwnArtifact {
   readonly artifactType: string;
   readonly namespace: string;
@@ -429,7 +418,6 @@ const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, 
 export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
   ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
 
-/** The same of what lies at these places and is not public. */
 export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Promise<OwnArtifact[]> =>
   ownArtifact.find(
     rows,
@@ -438,24 +426,23 @@ export const findOwnPrivateArtifacts = (rows: Read, { lows, highs }: Places): Pr
     { rows: 1000, wide: true },
   );
 
-/** A document's name and when it was last changed. */
 export interface ChangedDocument {
   readonly id: string;
   readonly modified: string;
 }
 
-/** One of our own advisories, as the list of its form has it. */
+/** A row of a form's change list. */
 export interface ChangedAdvisory extends ChangedDocument {
   readonly artifactType: string;
   readonly namespace: string;
   readonly author: string;
-  /** An event tells of several patched versions. */
+  /** An event has several patched versions. */
   readonly isPatchedOften: boolean;
-  /** When it was withdrawn; "" while it holds, for one of its artifacts at least. */
+  /** Empty while it applies to any artifact. */
   readonly withdrawTime: string;
 }
 
-/** `others`: which advisories of the number count besides. */
+/** `others` selects advisories that keep the ID active. */
 const changedAdvisoryOf = (others: string) =>
   columns<ChangedAdvisory>({
     id: expression("advisory_id", text),
@@ -475,10 +462,7 @@ const changedAdvisory = changedAdvisoryOf("other.public");
 const changedPrivateAdvisory = changedAdvisoryOf("left(other.uid, 40) = left(advisories.uid, 40)");
 const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
 
-/**
- * Our own advisories that are published or withdrawn, in the order of their changes, behind (since, after). A number that
- * several artifacts share comes once for each of them.
- */
+/** Returns public advisories, including withdrawn ones, in order of change after (since, after). An ID appears once per artifact. */
 export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedAdvisory.find(
     rows,
@@ -490,7 +474,7 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
     { rows: limit, wide: true },
   );
 
-/** The same of what lies at these places and is not public. */
+/** Private counterpart of findChangedAdvisories. */
 export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedPrivateAdvisory.find(
     rows,
@@ -501,7 +485,7 @@ export const findChangedPrivateAdvisories = (rows: Read, { lows, highs }: Places
     { rows: limit, wide: true },
   );
 
-/** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
+/** Returns packages in order of their last change or withdrawal. */
 export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
     rows,
@@ -513,7 +497,7 @@ export const findChangedDocuments = (rows: Read, since: string, after: string, l
     { rows: limit, wide: true },
   );
 
-/** The same of packages that something is about which lies at these places and is not public. */
+/** Private counterpart of findChangedDocuments. */
 export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
   changedDocument.find(
     rows,
@@ -526,10 +510,9 @@ export const findChangedPrivateDocuments = (rows: Read, { lows, highs }: Places,
     { rows: limit, wide: true },
   );
 
-/** A package with a document of our own. */
 export interface OwnDocument {
   readonly origin: string;
-  /** When it was first released, and last; a withdrawal counts. */
+  /** A withdrawal counts as a release. */
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
 }
@@ -537,7 +520,7 @@ export interface OwnDocument {
 const ownDocumentFields = { origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") };
 const ownDocument = columns<OwnDocument>(ownDocumentFields);
 
-/** Packages with a document of our own, the last changed first, behind the last one of the page before; with a year those first released in it. */
+/** Returns the page after `behind`, most recently changed first; `year` filters by first release. */
 export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
   ownDocument.find(
     rows,
@@ -551,7 +534,7 @@ export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument |
     { rows: limit, wide: true },
   );
 
-/** What of our own has ever been published about this package, withdrawn or not; none where nothing is published now. */
+/** Returns everything ever published; empty if nothing is published now. */
 export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(
     rows,
@@ -561,19 +544,18 @@ export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[
     [origin],
   );
 
-/** All that of our own was ever published about this package, withdrawn or not. */
+/** Returns everything ever published, even if nothing is now. */
 export const findOwnPast = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1 order by origin, advisory_id, uid`, [origin]);
 
-/** A package with a document of our own that some alone see. */
 export interface PrivateDocument extends OwnDocument {
-  /** Of what of it is not public. */
+  /** Groups of its private advisories. */
   readonly groups: readonly string[];
 }
 
 const privateDocument = columns<PrivateDocument>({ ...ownDocumentFields, groups: expression("holding", textList) });
 
-/** Packages that something of our own is about which lies at these places and is not public: as findOwnDocuments has them, of all that is seen of them. */
+/** Private counterpart of findOwnDocuments; the times include public advisories. */
 export const findOwnPrivateDocuments = (
   rows: Read,
   { lows, highs }: Places,
@@ -603,13 +585,13 @@ export const findOwnPrivateDocuments = (
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 
-/** Changes whenever one of our own published advisories does. */
+/** Returns a value that changes with every published own advisory. */
 export const readAdvisoryState = async (rows: Read): Promise<string> => {
   const found = await advisoryState.findOne(rows, `select ${advisoryState.list} from advisories where public and ${own}`, [], wideCount);
   return JSON.stringify(found ?? {});
 };
 
-/** The advisories on these packages that are published or lie at or below one of these paths. */
+/** Returns published advisories and those in these subtrees. */
 export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {
   const ends = paths.map((path) => (path === "" ? "~" : `${path}0`));
   return advisoryRow.find(
@@ -624,7 +606,6 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
   );
 };
 
-/** An advisory as those see it who judge versions by it. */
 export interface MatchableAdvisory {
   readonly uid: string;
   readonly advisoryId: string;
@@ -632,7 +613,7 @@ export interface MatchableAdvisory {
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
-  /** Of the document that tells it; "" where there is none. */
+  /** Empty if none. */
   readonly documentId: string;
   readonly events: string;
   readonly isPublic: boolean;
@@ -650,13 +631,13 @@ const matchableAdvisory = columns<MatchableAdvisory>({
   isPublic: expression("public", flag),
 });
 
-/** A number that changes whenever anything of the advisory or of its document does. */
+/** A digest that changes with the advisory or its document. */
 const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
   select concat_ws(' ', document.digest, document.change_time) from source_documents as document where document.id = document_id)))`;
 
 const seenAdvisory = columns({ uid: text, fingerprint: expression(fingerprintText, text) });
 
-/** Fingerprints of the advisories of other sources that have one of these numbers and that an organization sees, by uid. */
+/** Returns fingerprints by uid of other sources' advisories that the organization sees. */
 export const findFingerprints = async (rows: Read, root: string, type: string, numbers: readonly string[], limit: number): Promise<Record<string, string>> => {
   const isSeen = `(public or left(uid, 40) = $1) and feed <> '${authoredFeed}' and delete_time is null and artifact_type = $2`;
   const found = await seenAdvisory.find(
@@ -670,13 +651,13 @@ export const findFingerprints = async (rows: Read, root: string, type: string, n
   return Object.fromEntries(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
 };
 
-/** The fingerprints of these advisories as they are now, by uid. */
+/** Returns current fingerprints by uid. */
 export const findFingerprintsOf = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> => {
   const found = await seenAdvisory.find(rows, `select ${seenAdvisory.list} from advisories where uid = any($1)`, [uids], { rows: uids.length, wide: true });
   return new Map(found.map(({ uid, fingerprint }) => [uid, fingerprint]));
 };
 
-/** The advisories on artifacts of these names that are published or lie in one of these groups of an organization. */
+/** Returns published advisories, and private ones of these groups. */
 export const findMatchable = (rows: Read, root: string, groups: readonly string[], names: readonly string[]): Promise<MatchableAdvisory[]> =>
   matchableAdvisory.find(
     rows,

@@ -1,20 +1,18 @@
-// Table advisory_documents: the documents of the open feed, one for each origin package, with their times. Triggers of the
-// advisories write it (0007_common_fields.sql). Kept for good: a document of which nothing is left is not listed.
+// Table advisory_documents: the open feed's documents, one per origin package, maintained by triggers
+// (0007_common_fields.sql). Rows are never deleted; an empty document is not listed.
 
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, columns, expression, number, orderValue, pageClause, type PageTerms, type Read, text, time, wideCount } from "#db";
 
 export interface DocumentFilter {
-  /** Only the document of this origin package. */
   readonly id: string | undefined;
-  /** Only documents about one of these vulnerabilities. */
+  /** Vulnerability IDs; any may match. */
   readonly aliases: readonly string[];
 }
 
 export interface DocumentRow {
-  /** What places it in the order. */
+  /** The position in the order. */
   readonly key: readonly string[];
-  /** Name of the origin package. */
   readonly origin: string;
   readonly createTime: string;
   readonly updateTime: string;
@@ -31,7 +29,7 @@ const filterTerms = ({ id, aliases }: DocumentFilter): PageTerms => {
   if (id !== undefined) page.terms.push(`origin = ${addParameter(page, id)}`);
   if (aliases.length > 0) {
     const numbers = addParameter(page, aliases);
-    // A few out of many: found by their own indexes, and put in order then.
+    // Few of many rows, so separate indexes find them before sorting.
     page.terms.push(
       `origin = any(array(select origin from advisories where public and delete_time is null and (aliases ?| ${numbers} or advisory_id = any(${numbers}))))`,
     );
@@ -42,7 +40,6 @@ const filterTerms = ({ id, aliases }: DocumentFilter): PageTerms => {
 const documentRow = columns<Omit<DocumentRow, "key">>({ origin: text, createTime: time("create_time"), updateTime: time("update_time") });
 const documentCount = columns({ documents: expression("count(*)", number) });
 
-/** One page of the listed documents. */
 export const findDocuments = async (rows: Read, filter: DocumentFilter, page: PageRequest): Promise<DocumentRow[]> => {
   const order = documentOrders[page.order.column] ?? [];
   const terms = filterTerms(filter);
@@ -56,7 +53,7 @@ export const findDocuments = async (rows: Read, filter: DocumentFilter, page: Pa
 
 const documentChange = columns({ origin: text, updateTime: time("update_time") });
 
-/** When something about these origin packages was last published, changed or taken back; these times never go back. */
+/** Returns the times of the last change or withdrawal; they never decrease. */
 export const findDocumentChanges = async (rows: Read, origins: readonly string[]): Promise<Map<string, string>> => {
   const found = await documentChange.find(rows, `select ${documentChange.list} from advisory_documents where origin = any($1)`, [origins], {
     rows: origins.length,
@@ -73,7 +70,7 @@ export const countDocuments = async (rows: Read, filter: DocumentFilter): Promis
 
 const documentOrigin = columns({ origin: text });
 
-/** Origin packages whose names are one of these as names of files (CSAF 2.0, 5.1). */
+/** Returns packages with one of these CSAF file names (CSAF 2.0, 5.1). */
 export const findOriginsByFileName = async (rows: Read, fileNames: readonly string[], limit: number): Promise<string[]> => {
   const found = await documentOrigin.find(
     rows,

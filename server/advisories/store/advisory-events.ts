@@ -1,10 +1,10 @@
-// An advisory's events as they are stored, and its facet: what filters ask of it. Pure.
+// Stored events and facets of advisories. Pure.
 
 import type { AdvisoryFacet } from "./advisory-facets.ts";
 import { uidSegmentOf } from "./feed-rows.ts";
 import type { AdvisoryRecord } from "./records.ts";
 
-/** EventTypeFilter's name of an event, by the member of the oneof that it has. */
+/** EventTypeFilter values by oneof member. */
 const eventTypes = {
   detection: "EVENT_TYPE_FILTER_DETECTION",
   truePositiveDetermination: "EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION",
@@ -27,14 +27,14 @@ export interface AdvisoryEvent {
   readonly issue?: string;
 }
 
-/** The events as the contract shows them: by time, and in the source's order where times are equal. */
+/** Returns the events by time; ties keep the source's order. */
 export const advisoryEventsOf = (record: AdvisoryRecord, uid: string): AdvisoryEvent[] => {
   const sorted = record.events.map((event) => ({ event, timeMs: Date.parse(event.time) })).sort((one, other) => one.timeMs - other.timeMs);
   const counts = new Map<string, number>();
   return sorted.map(({ event, timeMs }) => {
     const { author = record.author, reviewer, reviewState = approvedState, issue, data } = event;
     const content = JSON.stringify([timeMs, data]);
-    // Said twice is two events; each keeps its uid whatever is put in before it.
+    // Repeated events count separately. The ordinal keeps uids stable if another event is inserted before.
     const earlier = counts.get(content) ?? 0;
     counts.set(content, earlier + 1);
     return {
@@ -53,7 +53,7 @@ const distinctTexts = (texts: Iterable<string>): string[] => [...new Set(texts)]
 
 const eventTypeOf = (event: AdvisoryEvent): string => Object.entries(eventTypes).find(([member]) => member in event)?.[1] ?? "";
 
-/** What filters ask of an advisory as one value: few differ among many advisories. */
+/** Returns the filterable values; many advisories share one facet. */
 export const facetOf = (record: AdvisoryRecord, events: readonly AdvisoryEvent[]): AdvisoryFacet => {
   const latest = events.findLast(({ reviewState }) => reviewState === approvedState);
   return {

@@ -1,11 +1,10 @@
-// Table advisory_facets: what advisories say of themselves in few words, one row for all that say the same. Rows are only
-// ever added: few differ among many advisories, and one that nobody has any longer costs nothing.
+// Table advisory_facets: the distinct sets of filterable values, shared by advisories. Rows are never deleted, since
+// there are few.
 
 import { limits } from "#base/limits.ts";
 import { columns, type Read, text, type Write } from "#db";
 import { type Refreshed, refreshStatistics } from "./feed-rows.ts";
 
-/** What filters ask of an advisory as one value. */
 export interface AdvisoryFacet {
   readonly artifactType: string;
   readonly artifactArchitecture: string;
@@ -19,7 +18,7 @@ export interface AdvisoryFacet {
 
 const stored = columns({ digest: text, id: text });
 
-/** The facets' ids by their digests; those that are not stored yet are added. */
+/** Adds missing facets and returns all IDs by digest. */
 export const addFacets = async (rows: Write, facets: ReadonlyMap<string, AdvisoryFacet>): Promise<ReadonlyMap<string, string>> => {
   const digests = [...facets.keys()];
   const findIds = async (): Promise<ReadonlyMap<string, string>> => {
@@ -57,7 +56,7 @@ export const addFacets = async (rows: Write, facets: ReadonlyMap<string, Advisor
   return findIds();
 };
 
-/** What a filter asks of an advisory's types and events; a list means any of its values, an absent one anything. */
+/** A list matches any of its values; an absent field matches everything. */
 export interface FacetFilter {
   readonly artifactTypes?: readonly string[];
   readonly artifactArchitectures?: readonly string[];
@@ -72,7 +71,6 @@ export interface FacetFilter {
 
 const facetId = columns({ id: text });
 
-/** The ids of the facets that a filter lets through. */
 export const findFacets = async (rows: Read, filter: FacetFilter): Promise<string[]> => {
   const anyOf = (values: readonly string[] | undefined): readonly string[] | null => values ?? null;
   const found = await facetId.find(

@@ -1,15 +1,15 @@
-// Table affected_images: which packages of images an advisory says to be affected, or said so. Made from image_packages by the
-// step behind imports, an organization at a time. What is resolved is kept for as long as reports reach back.
+// Table affected_images: packages of images that an advisory affects or affected. Matching after imports fills it from
+// image_packages, per organization. Resolved rows are kept as long as reports reach back.
 
 import { hash } from "node:crypto";
 import { columns, expression, flag, number, periodRetention, type Read, type Retention, text, textList, type Write } from "#db";
 import { columnOf, stepRows } from "./feed-rows.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 
-// Any number that no other lock has (lock.ts); with the organization.
+// Unique among locks (lock.ts); combined with the organization.
 const matchingKey = 730_141_291;
 
-/** Who matches an organization's images: one at a time, until the transaction ends. */
+/** Serializes an organization's matching until the transaction ends. */
 export const lockMatching = async (rows: Write, root: string): Promise<void> => {
   await rows.query(`select pg_advisory_xact_lock(${matchingKey}, hashtext($1))`, [root]);
 };
@@ -20,14 +20,12 @@ const installed = columns<InstalledVersion>({
   version: expression("installed.version", text),
 });
 
-/** A version of a package that some image of a group has. */
 export interface InstalledVersion {
   readonly owner: string;
   readonly name: string;
   readonly version: string;
 }
 
-/** A repo by its group and its name. */
 export interface ImageRepo {
   readonly owner: string;
   readonly repo: string;
@@ -35,7 +33,7 @@ export interface ImageRepo {
 
 const repoColumns = (repos: readonly ImageRepo[]): [string[], string[]] => [columnOf(repos, ({ owner }) => owner), columnOf(repos, ({ repo }) => repo)];
 
-/** What the images of these repos are made of, each version of a package once for each group. */
+/** Returns each package version once per group. */
 export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): Promise<InstalledVersion[]> =>
   installed.find(
     rows,
@@ -47,7 +45,7 @@ export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): 
 
 const imageRoot = columns({ root: text });
 
-/** Organizations that have images, or had affected ones. */
+/** Returns organizations that have or had images with packages. */
 export const findImageRoots = async (rows: Read): Promise<string[]> => {
   const found = await imageRoot.find(
     rows,
@@ -61,7 +59,7 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** A repo, and how many images of it are known: of each tag one for each architecture. */
+/** Counts images per tag and architecture. */
 export interface SizedRepo extends ImageRepo {
   readonly images: number;
 }
@@ -72,7 +70,6 @@ const sizedRepo = columns<SizedRepo>({
   images: expression("found.images", number),
 });
 
-/** The repos of an organization that have images, and how many. */
 export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =>
   sizedRepo.find(
     rows,
@@ -82,7 +79,7 @@ export const findImageRepos = (rows: Read, root: string): Promise<SizedRepo[]> =
     [root],
   );
 
-/** How many images these repos have; those that have none are left out. */
+/** Omits repos without images. */
 export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<SizedRepo[]> =>
   sizedRepo.find(
     rows,
@@ -93,13 +90,11 @@ export const countImagesOf = (rows: Read, repos: readonly ImageRepo[]): Promise<
     repoColumns(repos),
   );
 
-/** What an image of a tag is made of, for one architecture. */
 export interface TaggedImage extends ImageRepo {
   readonly tag: string;
   readonly architecture: string;
-  /** Of what it is made of. */
   readonly packagesDigest: string;
-  /** The group's repo of that name, and what its tag points to; "" where there is none. */
+  /** The group's repo and the tag's digest; empty if absent. */
   readonly repoUid: string;
   readonly digest: string;
   /** JSON: versions by name. */
@@ -117,11 +112,11 @@ const taggedImage = columns<TaggedImage>({
   packages: expression("held.packages", text),
 });
 
-/** The images of these repos that have any of these packages, with these of their packages. */
+/** Returns images with any of these packages, reduced to those. */
 export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<TaggedImage[]> =>
   taggedImage.find(
     rows,
-    // One by one, by the indexes: without statistics of tables that have just been filled the planner reads all of them.
+    // Repo by repo through the indexes: after a bulk load the planner lacks statistics and reads whole tables.
     `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
      cross join lateral (
        select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
@@ -137,7 +132,7 @@ export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names:
     [...repoColumns(repos), JSON.stringify(Object.fromEntries(names.map((name) => [name, true])))],
   );
 
-/** A package of an image, and an advisory that says it to be affected. */
+/** A match of an image's package with an advisory. */
 export interface AffectedImageDraft extends ImageRepo {
   readonly uid: string;
   readonly repoUid: string;
@@ -151,21 +146,18 @@ export interface AffectedImageDraft extends ImageRepo {
   readonly aliases: readonly string[];
   readonly advisoryUid: string;
   readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
-  /** What suppresses it, as JSON; "" for nothing. */
+  /** JSON; empty if none. */
   readonly suppression: string;
 }
 
-/**
- * The uid of a row: its group's, and a number that is always the same for the same image (its digest, or where no tag has
- * it, that of what it is made of), package, version and advisory.
- */
+/** Derives the uid from group, image, package, version and advisory. `image` is its digest, or its package list's digest if untagged. */
 export const affectedImageUid = (owner: string, repo: string, image: string, name: string, version: string, advisoryUid: string): string => {
-  // As PostgreSQL writes a list: rows have had these numbers since before they were made here.
+  // PostgreSQL's JSON format, because PostgreSQL made these uids before.
   const text = `[${[repo, image, name, version, advisoryUid].map((part) => JSON.stringify(part)).join(", ")}]`;
   return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
 
-/** Of what repo a row is, and whether a false positive suppresses it. */
+/** A row's repo, and whether a false positive suppresses the match. */
 export interface HeldRow extends ImageRepo {
   readonly isSuppressed: boolean;
 }
@@ -187,12 +179,12 @@ const affectedRow = columns<HeldRow & { readonly uid: string }>({
 const byUid = (found: readonly (HeldRow & { readonly uid: string })[]): Map<string, HeldRow> =>
   new Map(found.map(({ uid, owner, repo, isSuppressed }) => [uid, { owner, repo, isSuppressed }]));
 
-/** What is affected in an organization of these packages, by uid: which repo it is of. */
+/** Returns open rows by uid. */
 export const findAffectedByPackages = async (rows: Read, root: string, names: readonly string[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
       rows,
-      // Each package's range of its index alone: without statistics of what was just written the planner would read all rows.
+      // Separate index ranges: without statistics of recent writes, the planner reads all rows.
       `select ${affectedRow.list} from unnest($2::text[]) as given(name)
        cross join lateral (
          select uid, repo, suppression from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
@@ -200,7 +192,7 @@ export const findAffectedByPackages = async (rows: Read, root: string, names: re
     ),
   );
 
-/** What is affected of these repos of an organization, by uid. */
+/** Returns open rows by uid. */
 export const findAffectedByRepos = async (rows: Read, root: string, repos: readonly ImageRepo[]): Promise<Map<string, HeldRow>> =>
   byUid(
     await affectedRow.find(
@@ -214,11 +206,11 @@ export const findAffectedByRepos = async (rows: Read, root: string, repos: reado
     ),
   );
 
-/** All that is affected in an organization, by uid: which repo it is of. */
+/** Returns open rows by uid. */
 export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<string, HeldRow>> => {
   const found = new Map<string, HeldRow>();
   for (let after = `${root}/`; ; ) {
-    // Step by step in the order of the primary key: without statistics of what was just written the planner is wrong of all others.
+    // By primary key: without statistics of recent writes, other orders get bad plans.
     const step = await affectedRepo.find(
       rows,
       `select ${affectedRepo.list} from affected_images
@@ -232,7 +224,7 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
   }
 };
 
-/** Writes what is affected; what is the same as before is not written. */
+/** Skips unchanged rows. */
 export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
@@ -276,7 +268,6 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
   );
 };
 
-/** Resolves these: they are affected no longer. */
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(
     `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, end_time = $2::timestamptz,
@@ -287,7 +278,6 @@ export const endAffectedImages = async (rows: Write, uids: readonly string[], no
   );
 };
 
-/** Repos of an organization in whose images something has become affected, or ceased to be, since then. */
 export const findReposChangedSince = async (rows: Read, root: string, sinceMs: number): Promise<ImageRepo[]> =>
   affectedRepo
     .find(
@@ -297,7 +287,7 @@ export const findReposChangedSince = async (rows: Read, root: string, sinceMs: n
     )
     .then((found) => found.map(({ owner, repo }) => ({ owner, repo })));
 
-/** An image that a tag points to, and of which is known what it is made of. */
+/** A tagged image with a known package list. */
 export interface KnownImage {
   readonly repoUid: string;
   readonly digest: string;
@@ -305,7 +295,6 @@ export interface KnownImage {
 
 const knownImage = columns<KnownImage>({ repoUid: expression("repo.uid", text), digest: expression("tag.digest", text) });
 
-/** The images of these repos of which is known what they are made of. */
 export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promise<KnownImage[]> =>
   knownImage.find(
     rows,
@@ -321,7 +310,6 @@ export const findKnownImages = (rows: Read, repos: readonly ImageRepo[]): Promis
     repoColumns(repos),
   );
 
-/** A package of an image that an advisory says to be affected. */
 export interface AffectedPackageOfImage extends KnownImage {
   readonly packageName: string;
   readonly installedVersion: string;
@@ -340,7 +328,7 @@ const affectedPackage = columns<AffectedPackageOfImage>({
   aliases: expression("affected.aliases", textList),
 });
 
-/** What is affected in these images of an organization, in one order. */
+/** Excludes suppressed matches. */
 export const findAffectedOfImages = (rows: Read, root: string, images: readonly KnownImage[]): Promise<AffectedPackageOfImage[]> =>
   affectedPackage.find(
     rows,
@@ -352,16 +340,16 @@ export const findAffectedOfImages = (rows: Read, root: string, images: readonly 
     [root, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
   );
 
-/** What affects an image still has no end. */
+/** Open rows never expire. */
 export const affectedImagesRetention: Retention = periodRetention("reportMs", { table: "affected_images", where: "end_time < $1", order: "end_time" });
 
-/** An advisory that a tag's image was affected by and is no longer. */
+/** An advisory that no longer affects a tag's image. */
 export interface LeftAdvisory {
   readonly owner: string;
   readonly repo: string;
   readonly tag: string;
   readonly advisoryUid: string;
-  /** Since when. */
+  /** When it stopped. */
   readonly time: string;
 }
 
@@ -373,7 +361,7 @@ const leftAdvisory = columns<LeftAdvisory>({
   time: expression("max(held.left_tags ->> given.tag)", text),
 });
 
-/** What the images of these tags were affected by, and no image of the tag is any longer. */
+/** Returns advisories that affected a tag earlier, but none of its images now. */
 export const findLeftAdvisories = (
   rows: Read,
   tags: readonly { readonly owner: string; readonly repo: string; readonly tag: string }[],

@@ -1,21 +1,18 @@
-// Table affected_packages: which packages the documents of OSV's form are about, and what each says of their versions, so that
-// a scanner's question about a thousand packages opens no document. Written in the transactions that write, publish or
-// unpublish a document (source-documents.ts), and deleted with it. Withdrawn documents have no rows: nobody who asks for a
-// package is told of them.
+// Table affected_packages: packages and versions in OSV documents, so that a scanner's query for a thousand packages
+// opens no document. Updated in the transactions that write, publish or unpublish documents (source-documents.ts).
+// Withdrawn documents have no rows, since queries do not return them.
 
 import { columns, expression, flag, nullableText, number, type Read, text, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-/** What a document says of one package. */
 export interface AffectedPackage {
-  /** With its suffix: "Debian:12". */
+  /** Includes the suffix ("Debian:12"). */
   readonly ecosystem: string;
   readonly name: string;
-  /** JSON: a list of ranges and versions. */
+  /** JSON list of ranges and versions. */
   readonly entries: string;
 }
 
-/** The packages of a document that was written. */
 export interface DocumentPackages {
   readonly documentId: string;
   readonly originId: string;
@@ -24,7 +21,6 @@ export interface DocumentPackages {
   readonly packages: readonly AffectedPackage[];
 }
 
-/** Replaces the packages of these documents. */
 export const writeAffectedPackages = async (rows: Write, documents: readonly DocumentPackages[]): Promise<void> => {
   await rows.query("delete from affected_packages where document_id = any($1::bigint[])", [documents.map(({ documentId }) => documentId)]);
   const given = documents.flatMap((document) => document.packages.map((each) => ({ ...document, ...each })));
@@ -46,40 +42,38 @@ export const writeAffectedPackages = async (rows: Write, documents: readonly Doc
   );
 };
 
-/** The packages of these documents are public, or are so no longer. */
 export const markAffectedPackagesPublic = async (rows: Write, documentIds: readonly string[], isPublic: boolean): Promise<void> => {
   if (documentIds.length === 0) return;
   await rows.query("update affected_packages set public = $2 where document_id = any($1::bigint[])", [documentIds, isPublic]);
 };
 
-/** Deletes the packages of these documents: they are withdrawn. */
+/** Deletes the packages of withdrawn documents. */
 export const deleteAffectedPackages = async (rows: Write, documentIds: readonly string[]): Promise<void> => {
   if (documentIds.length === 0) return;
   await rows.query("delete from affected_packages where document_id = any($1::bigint[])", [documentIds]);
 };
 
-/** A package that somebody asks for, behind a number. */
+/** A requested package; results start after the ID `after`. */
 export interface AskedPackage {
   readonly ecosystem: string;
   readonly name: string;
   readonly after: string;
 }
 
-/** A published document about a package. */
 export interface PackageDocument {
-  /** Which of the packages that were asked for, from 1. */
+  /** Index of the request, from 1. */
   readonly ordinal: number;
   readonly originId: string;
   readonly documentId: string;
   readonly modified: string;
-  /** The document's own licence, or its source's. */
+  /** The document's own license, or its source's. */
   readonly license: string;
-  /** Its group is there. */
+  /** Its group exists. */
   readonly owned: boolean;
-  /** Another public document has the number, too. */
+  /** Another public document has the same ID. */
   readonly contested: boolean;
   readonly entryBytes: number;
-  /** Undefined where they are long (findPackageEntries). */
+  /** Undefined above 1024 bytes (findPackageEntries). */
   readonly entries: string | undefined;
 }
 
@@ -98,14 +92,11 @@ const packageDocument = columns<PackageDocument>({
   entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
 });
 
-/**
- * The published documents about these packages, of each package `perPackage` at most and `limit` in all, in the order of the
- * packages and then of their numbers.
- */
+/** Returns at most `perPackage` documents each and `limit` in all, by package and ID. */
 export const findPackageDocuments = (rows: Read, asked: readonly AskedPackage[], perPackage: number, limit: number): Promise<PackageDocument[]> =>
   packageDocument.find(
     rows,
-    // Package by package, by the index: without statistics of tables that have just been filled the planner reads all of them.
+    // Package by package through the index: after a bulk load the planner lacks statistics and reads whole tables.
     `select ${packageDocument.list}
      from unnest($1::text[], $2::text[], $3::text[]) with ordinality as asked(ecosystem, name, after, ordinal)
      cross join lateral (
@@ -124,7 +115,7 @@ const privatePackageDocument = columns<PackageDocument>({
   originId: expression("affected.origin_id", text),
   documentId: expression("affected.document_id", text),
   modified: expression("affected.modified", text),
-  // Whoever sees the group is not published to.
+  // Showing a document to members of its group is not publication.
   license: expression("''", text),
   owned: expression("exists (select from groups where uid = affected.group_uid)", flag),
   contested: expression("true", flag),
@@ -132,13 +123,13 @@ const privatePackageDocument = columns<PackageDocument>({
   entries: expression("case when octet_length(affected.entries) <= 1024 then affected.entries end", nullableText),
 });
 
-// No index has them by name: the private documents of the sources are walked once for all that is asked.
+// No index by name: one scan of the sources' private documents serves all packages.
 const privatePackages = `(
   select affected.name, affected.ecosystem, affected.origin_id, affected.document_id, affected.modified, affected.entries, feeds.group_uid
   from feeds join source_documents as document on document.feed_id = feeds.id join affected_packages as affected on affected.document_id = document.id
   where feeds.id = any($1::integer[]) and not document.public and affected.name = any($2))`;
 
-/** Documents of these sources about these packages that are not public, `limit` in all, in the same order. */
+/** Private counterpart of findPackageDocuments. */
 export const findPrivatePackageDocuments = (rows: Read, feeds: readonly string[], asked: readonly AskedPackage[], limit: number): Promise<PackageDocument[]> =>
   privatePackageDocument.find(
     rows,
@@ -158,7 +149,7 @@ const longEntries = columns({
   entries: expression("affected.entries", text),
 });
 
-/** What these documents say of a package each, where that is long. */
+/** Returns entries too long for PackageDocument. */
 export const findPackageEntries = (
   rows: Read,
   asked: readonly { readonly documentId: string; readonly ecosystem: string; readonly name: string }[],
@@ -173,7 +164,7 @@ export const findPackageEntries = (
 
 const namedPackage = columns({ name: text, ecosystem: text });
 
-/** Public packages of these names, in any ecosystem. */
+/** Returns public packages in any ecosystem. */
 export const findNamedPackages = (rows: Read, names: readonly string[], limit: number): Promise<{ readonly name: string; readonly ecosystem: string }[]> =>
   namedPackage.find(
     rows,
@@ -182,7 +173,7 @@ export const findNamedPackages = (rows: Read, names: readonly string[], limit: n
     { rows: limit, wide: true },
   );
 
-/** The same of what is not public in documents of these sources. */
+/** Private counterpart of findNamedPackages. */
 export const findPrivateNamedPackages = (
   rows: Read,
   feeds: readonly string[],

@@ -1,11 +1,10 @@
-// Tables authored_advisories, authored_advisory_events, advisory_suppressions and advisory_numbers: what organizations write about their own artifacts
-// (docs/decisions/0089). The kernel writes rows of the first two; those of the first three go with their groups. Here is what no field of the
-// contract says. Numbers are kept for good.
+// Tables authored_advisories, authored_advisory_events, advisory_suppressions and advisory_numbers: advisories that
+// organizations write (docs/decisions/0089). The kernel writes the first two. Rows of the first three are deleted with
+// their group; numbers are never deleted.
 
 import type { JsonObject } from "#base/json.ts";
 import { columns, expression, flag, nullableObject, nullableText, type Read, text, textList, time, timeText, type Write } from "#db";
 
-/** An advisory as its author wrote it. */
 export interface AuthoredAdvisory {
   readonly uid: string;
   readonly advisoryId: string;
@@ -33,16 +32,15 @@ const authoredFields = {
   componentLocation: text,
   componentType: text,
   aliases: textList,
-  // Packages of apko's images name none.
+  // Packages of apko images name none.
   distribution: expression("case when distribution = '' and artifact_type = 'apk' then 'wolfi' else distribution end", text),
 };
 const authored = columns<AuthoredAdvisory>(authoredFields);
 
-/** The advisory, locked until the transaction ends, so that its events change one after the other; undefined where there is none. */
+/** Locks the advisory until the transaction ends, which serializes changes of its events. */
 export const lockAuthoredAdvisory = (rows: Write, uid: string): Promise<AuthoredAdvisory | undefined> =>
   authored.findOne(rows, `select ${authored.list} from authored_advisories where uid = $1 for update`, [uid]);
 
-/** An event of it. */
 export interface AuthoredEvent {
   readonly uid: string;
   readonly createTime: string;
@@ -53,7 +51,7 @@ export interface AuthoredEvent {
   readonly reviewState: string;
   readonly issue: string;
   readonly reviewTime: string | undefined;
-  /** What happened, under the JSON name of the oneof's member. */
+  /** Under the JSON name of the oneof member. */
   readonly data: JsonObject;
   readonly basis: JsonObject | undefined;
 }
@@ -76,7 +74,7 @@ const authoredEvent = columns<Omit<AuthoredEvent, "data"> & { readonly data: Jso
   basis: nullableObject,
 });
 
-/** The events of these advisories, the oldest first. */
+/** Oldest first. */
 export const findAuthoredEvents = async (rows: Read, advisories: readonly string[]): Promise<AuthoredEvent[]> => {
   const found = await authoredEvent.find(
     rows,
@@ -86,7 +84,7 @@ export const findAuthoredEvents = async (rows: Read, advisories: readonly string
   return found.map((event) => ({ ...event, data: event.data ?? {} }));
 };
 
-/** Notes the upstream token behind an author. `isFirst`: what comes back from a deletion keeps the one that it had. */
+/** Records the upstream token behind an author. `isFirst` keeps an existing value, as for a restored row. */
 export const noteAuthor = async (
   rows: Write,
   table: "authored_advisories" | "authored_advisory_events",
@@ -99,20 +97,18 @@ export const noteAuthor = async (
 
 const optOut = columns({ name: text, authorApproval: flag });
 
-/** Whether authors may approve their own advisories in the organization. */
 export const findAuthorApproval = async (rows: Read, root: string): Promise<boolean> =>
   (await optOut.findOne(rows, `select ${optOut.list} from groups where uid = $1`, [root]))?.authorApproval ?? false;
 
-/** The organization's name; undefined where there is none. */
 export const findOrganizationName = async (rows: Read, root: string): Promise<string | undefined> =>
   (await optOut.findOne(rows, `select ${optOut.list} from groups where uid = $1`, [root]))?.name;
 
-/** Notes which advisories the reviewer of an event saw. */
+/** Records which advisories the reviewer saw. */
 export const noteBasis = async (rows: Write, uid: string, basis: JsonObject): Promise<void> => {
   await rows.query("update authored_advisory_events set basis = $2 where uid = $1", [uid, JSON.stringify(basis)]);
 };
 
-/** Notes what an advisory suppresses; undefined: nothing. */
+/** Undefined removes the suppression. */
 export const noteSuppression = async (rows: Write, uid: string, suppression: JsonObject | undefined): Promise<void> => {
   if (suppression === undefined) await rows.query("delete from advisory_suppressions where uid = $1", [uid]);
   else
@@ -122,14 +118,13 @@ export const noteSuppression = async (rows: Write, uid: string, suppression: Jso
     );
 };
 
-/** A false positive of an organization, with what it says. */
+/** An approved false positive. */
 export interface Suppressor extends AuthoredAdvisory {
   readonly suppression: JsonObject | undefined;
 }
 
 const suppressor = columns<Suppressor>({ ...authoredFields, suppression: nullableObject });
 
-/** The approved false positives of an organization. */
 export const findSuppressors = (rows: Read, root: string): Promise<Suppressor[]> =>
   suppressor.find(
     rows,
@@ -141,12 +136,12 @@ export const findSuppressors = (rows: Read, root: string): Promise<Suppressor[]>
 const isMade = columns({ made: flag });
 const allocated = columns({ prefix: text, last: text });
 
-/** Gives the organization this prefix unless it has one; false where another organization has it. */
+/** Reserves the prefix unless the organization has one; false if another organization has it. */
 export const reservePrefix = async (rows: Write, root: string, prefix: string): Promise<boolean> => {
   await rows.query("insert into advisory_numbers (root, prefix) values ($1, $2) on conflict do nothing", [root, prefix]);
   return (await isMade.findOne(rows, "select true as made from advisory_numbers where root = $1", [root])) !== undefined;
 };
 
-/** The next number of the organization, with its prefix; undefined where it has none yet. */
+/** Returns undefined without a prefix. */
 export const nextAdvisoryNumber = (rows: Write, root: string): Promise<{ readonly prefix: string; readonly last: string } | undefined> =>
   allocated.findOne(rows, `update advisory_numbers set last = last + 1 where root = $1 returning ${allocated.list}`, [root]);

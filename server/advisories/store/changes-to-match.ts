@@ -1,39 +1,39 @@
-// Table changes_to_match: what imports have changed and no organization's images were matched with yet. Written by triggers
-// of the tables that are matched and by whoever changes what these do not see; a row is deleted when every organization was
-// matched with it, so that an import that is cut off is made up for by the next one.
+// Table changes_to_match: changes not yet matched with every organization's images. Triggers fill it, as do callers for
+// changes that triggers miss. A row is deleted after all organizations, so that the next import completes an
+// interrupted one.
 
 import { columns, type Read, text, type Write } from "#db";
 
-/** With neither a package nor a repo: everything of the organization. */
+/** Without package and repo: the whole organization. */
 export interface ChangeToMatch {
   readonly id: string;
-  /** "" for all organizations. */
+  /** Empty for all. */
   readonly root: string;
-  /** Package of advisories that changed; "" for none. */
+  /** A package with changed advisories; or empty. */
   readonly name: string;
-  /** Group and repo whose images changed; "" for none. */
+  /** A repo with changed images; or empty. */
   readonly owner: string;
   readonly repo: string;
 }
 
 const changeToMatch = columns<ChangeToMatch>({ id: text, root: text, name: text, owner: text, repo: text });
 
-/** Some of the changes, the oldest first. `ofTags`: only those that a tag made by itself, made, moved or deleted outside of an import. */
+/** Oldest first. `ofTags` selects changes by tags outside an import. */
 export const findChangesToMatch = (rows: Read, limit: number, ofTags = false): Promise<ChangeToMatch[]> =>
-  // Two statements: the plan of one with a parameter in place of the condition reads every change in both cases.
+  // With the condition as a parameter, the query plan reads every change.
   changeToMatch.find(rows, `select ${changeToMatch.list} from changes_to_match ${ofTags ? "where of_tag" : ""} order by id limit $1`, [limit]);
 
-/** All images of an organization are to be matched with everything. `ofTags`: with those of tags. */
+/** `ofTags` marks a change of tags. */
 export const addOrganizationToMatch = async (rows: Write, root: string, ofTags: boolean): Promise<void> => {
   await rows.query("insert into changes_to_match (root, of_tag) values ($1, $2)", [root, ofTags]);
 };
 
-/** What an organization's own advisories say of this package is to be matched now, and not only behind the next import. */
+/** For matching before the next import. */
 export const addPackageToMatch = async (rows: Write, root: string, name: string): Promise<void> => {
   await rows.query("insert into changes_to_match (root, name, of_tag) values ($1, $2, true)", [root, name]);
 };
 
-/** What these advisories say is to be matched: their documents changed, and their rows perhaps not. */
+/** Needed if documents changed, since their rows may not have. */
 export const addAdvisoriesToMatch = async (rows: Write, uids: readonly string[]): Promise<void> => {
   if (uids.length === 0) return;
   await rows.query(
@@ -43,7 +43,7 @@ export const addAdvisoriesToMatch = async (rows: Write, uids: readonly string[])
   );
 };
 
-/** Every organization was matched with these. Others that were written meanwhile stay, whatever their numbers. */
+/** By ID, so that concurrent additions stay. */
 export const deleteChangesToMatch = async (rows: Write, ids: readonly string[]): Promise<void> => {
   await rows.query("delete from changes_to_match where id = any($1::bigint[])", [ids]);
 };

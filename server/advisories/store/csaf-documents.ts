@@ -1,24 +1,21 @@
-// Table csaf_documents: what the lists of others' CSAF documents say of each, beside the document itself, with which it goes.
+// Table csaf_documents: list entries of imported CSAF documents, deleted with them.
 
 import { columns, expression, flag, nullableText, nullableTimeMs, number, type Read, text, time, timeText, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-/** What a document says of itself and of its publisher. */
 export interface CsafFacts {
-  /** The publisher's namespace. */
   readonly issuer: string;
-  /** The folder of its documents. */
   readonly folder: string;
-  /** As JSON. */
+  /** JSON. */
   readonly publisher: string;
-  /** Without its ending. */
+  /** Without extension. */
   readonly fileName: string;
   readonly title: string;
   readonly label: string;
-  /** When it was first released, and last; "" where it does not say. */
+  /** Empty if unknown. */
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** Why no list may have it; "" where one may. */
+  /** Why lists omit it; empty if listed. */
   readonly leftOut: string;
 }
 
@@ -47,14 +44,13 @@ export const writeCsafDocuments = async (rows: Write, documents: readonly { read
   );
 };
 
-/** A public document that a list may have, as far as its licence allows it. */
 export interface CsafDocument {
   readonly id: string;
   readonly originId: string;
-  /** The document's own licence, or its source's. */
+  /** Its own, or its source's. */
   readonly license: string;
   readonly told: boolean;
-  /** When it was withdrawn: its source no longer has it; undefined while it holds. */
+  /** Undefined while its source has it. */
   readonly withdrawTime: string | undefined;
   readonly modifiedMs: number | undefined;
   readonly fileName: string;
@@ -62,11 +58,11 @@ export interface CsafDocument {
   readonly label: string;
   readonly initialReleaseTime: string;
   readonly currentReleaseTime: string;
-  /** As exact as it is stored. */
+  /** In full precision, for paging. */
   readonly position: string;
 }
 
-// Nobody is published to who sees the group of what is not public.
+// Showing a private document to members of its group is not publication.
 const license = "case when document.public then coalesce(nullif(document.license, ''), feeds.license) else '' end";
 
 const csafDocument = columns<CsafDocument>({
@@ -84,16 +80,13 @@ const csafDocument = columns<CsafDocument>({
   position: expression("csaf.current_release_time::text", text),
 });
 
-/**
- * What lists have for whoever sees what came from the sources of $1 besides: such a document may have been left out for the
- * reasons of $2, which count for what is shown to everybody.
- */
+/** Includes private documents from the sources in $1, even if omitted for a reason in $2: those only concern publication. */
 const listedHere = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where exists (select from groups where uid = feeds.group_uid)
     and ((document.public and csaf.left_out = '')
       or (not document.public and document.feed_id = any($1::integer[]) and (csaf.left_out = '' or csaf.left_out = any($2::text[]))))`;
 
-/** Sources whose documents somebody sees though they are not public, and for which reasons they may have been left out nevertheless. */
+/** Sources with private documents the caller sees, and omission reasons to ignore. */
 export interface PrivateCsaf {
   readonly feeds: readonly string[];
   readonly reasons: readonly string[];
@@ -102,13 +95,12 @@ export interface PrivateCsaf {
 const listed = `csaf_documents as csaf join source_documents as document on document.id = csaf.document_id join feeds on feeds.id = document.feed_id
   where document.public and csaf.left_out = '' and exists (select from groups where uid = feeds.group_uid)`;
 
-/** Where a list goes on. */
 export interface CsafPosition {
   readonly position: string;
   readonly id: string;
 }
 
-/** The documents of a folder with a label that hold, the last released first: with a year those that were first released in it. */
+/** Returns current documents, most recently released first; `year` filters by first release. */
 export const findCsafDocuments = (
   rows: Read,
   { folder, label, year }: { readonly folder: string; readonly label: string; readonly year: string },
@@ -126,7 +118,7 @@ export const findCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafDocuments, plus private documents. */
 export const findReadableCsafDocuments = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -145,7 +137,7 @@ export const findReadableCsafDocuments = (
     { rows: limit, wide: true },
   );
 
-/** The documents of a folder that have one of these names, the first that came first. */
+/** Returns the oldest import first. */
 export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: readonly string[], limit: number): Promise<CsafDocument[]> =>
   csafDocument.find(
     rows,
@@ -154,7 +146,7 @@ export const findCsafDocumentsNamed = (rows: Read, folder: string, fileNames: re
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafDocumentsNamed, plus private documents. */
 export const findReadableCsafDocumentsNamed = (
   rows: Read,
   { feeds, reasons }: PrivateCsaf,
@@ -169,18 +161,17 @@ export const findReadableCsafDocumentsNamed = (
     { rows: limit, wide: true },
   );
 
-/** Whose documents there are, by licence. */
+/** A publisher with listed documents, per label and license. */
 export interface CsafIssuer {
   readonly issuer: string;
   readonly folder: string;
-  /** As JSON; of several the last that came. */
+  /** JSON of the last import. */
   readonly publisher: string;
   readonly license: string;
   readonly label: string;
   readonly documents: number;
-  /** When the last one was released. */
   readonly currentReleaseTime: string;
-  /** The metadata that they came by, an address that may hold secrets; "" where they came otherwise. */
+  /** The provider metadata's URL, which may contain secrets; empty if imported otherwise. */
   readonly source: string;
 }
 
@@ -195,7 +186,7 @@ const csafIssuer = columns<CsafIssuer>({
   source: expression("coalesce(max(feeds.source) filter (where feeds.source like 'https://%/provider-metadata.json'), '')", text),
 });
 
-/** In the order of their folders; of one folder, or of all where it is "". */
+/** Empty `folder` selects all. */
 export const findCsafIssuers = (rows: Read, folder: string, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -205,7 +196,7 @@ export const findCsafIssuers = (rows: Read, folder: string, limit: number): Prom
     { rows: limit, wide: true },
   );
 
-/** The same of public documents and those of these sources. */
+/** Like findCsafIssuers, plus private documents. */
 export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateCsaf, limit: number): Promise<CsafIssuer[]> =>
   csafIssuer.find(
     rows,
@@ -214,7 +205,7 @@ export const findReadableCsafIssuers = (rows: Read, { feeds, reasons }: PrivateC
     { rows: limit, wide: true },
   );
 
-/** Where the lists have a document, or why none may. */
+/** Location in the lists, or the reason for omission. */
 export interface CsafPlace {
   readonly documentId: string;
   readonly folder: string;

@@ -1,20 +1,19 @@
-// The OpenPGP keys that sign published documents. Kept for good, retired ones too: who keeps a document keeps its signature.
+// OpenPGP keys that sign published documents. Retired keys are kept, to verify old signatures.
 
 import { timestamp } from "#base/time.ts";
 import { type Binding, columns, nullableTimeMs, type Read, text, timeMs, type Write } from "#db";
 
-/** What private keys are sealed for, and to which row. */
 export const documentKeyPurpose = "document-signing-key";
 export const documentKeyBinding = (fingerprint: string): Binding => [fingerprint];
 
 export interface DocumentKeyRow {
   readonly fingerprint: string;
-  /** Armored. */
+  /** ASCII-armored. */
   readonly publicKey: string;
-  /** Sealed by the vault for documentKeyPurpose, bound to the fingerprint. */
+  /** Sealed for documentKeyPurpose, bound to the fingerprint. */
   readonly privateKeySealed: string;
   readonly createTimeMs: number;
-  /** From then on it signs nothing; undefined: nothing replaces it yet. */
+  /** Undefined for the current key. */
   readonly retireTimeMs: number | undefined;
 }
 
@@ -26,11 +25,11 @@ const key = columns<DocumentKeyRow>({
   retireTimeMs: nullableTimeMs("retire_time"),
 });
 
-/** Every key, the newest first; operators make one a year at most. */
+/** Newest first; operators create at most one a year. */
 export const listDocumentKeys = (rows: Read): Promise<DocumentKeyRow[]> =>
   key.find(rows, `select ${key.list} from document_signing_keys order by create_time desc, fingerprint limit 100`);
 
-/** False where there is one that signs: of two servers that need the first one at once, the second takes the other's. */
+/** Returns false if an active key exists, which the losing server of a race then uses. */
 export const insertDocumentKey = async (
   rows: Write,
   { fingerprint, publicKey, privateKeySealed, createTimeMs }: Omit<DocumentKeyRow, "retireTimeMs">,

@@ -1,12 +1,11 @@
-// How many records an import changed, and whose they are. Pure.
+// Counts of changed records by owner. Pure.
 
 import { isObject, type Json } from "#base/json.ts";
 import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-/** Whose a record is: the group's that the import is for, or everybody's. */
+/** The import's group, or all tenants. */
 export type RecordOwner = "group" | "everybody";
 
-/** Changes of records by whose they are. */
 export type OwnedChanges = Readonly<Record<RecordOwner, Changes>>;
 
 export interface Changes {
@@ -34,8 +33,8 @@ export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCount
 });
 
 /**
- * Advisories lie in the group, public or not, and lifecycles always; public vulnerabilities and images belong to everybody, and so do the
- * catalogue of libraries and what is built from which package.
+ * Advisories and lifecycles always belong to the group. Public vulnerabilities and images are shared, as are libraries
+ * and origin packages.
  */
 export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): RecordOwner => {
   switch (kind) {
@@ -53,7 +52,7 @@ export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): Rec
   }
 };
 
-/** The owner as rows have it: the group's uid, "" for what is public. */
+/** Returns the owner for rows: the group's uid, or empty for public records. */
 export const ownerGroup = (target: RecordTarget): string => (target.public ? "" : target.group);
 
 export const noChanges: Changes = { new: 0, changed: 0, withdrawn: 0 };
@@ -67,7 +66,6 @@ export const addChanges = (one: OwnedChanges, other: OwnedChanges): OwnedChanges
   return { group: sumOf("group"), everybody: sumOf("everybody") };
 };
 
-/** How many records were written. */
 export const changeCount = ({ new: made, changed, withdrawn }: Changes): number => made + changed + withdrawn;
 
 const ownedChangesOf = (value: Json | undefined): Changes => {
@@ -75,7 +73,7 @@ const ownedChangesOf = (value: Json | undefined): Changes => {
   return { new: count("new"), changed: count("changed"), withdrawn: count("withdrawn") };
 };
 
-/** From the column's JSON; what is not in it is 0. */
+/** Returns the column's counts; missing ones are 0. */
 export const changesOf = (value: Json): OwnedChanges => {
   const owners = isObject(value) ? value : {};
   return { group: ownedChangesOf(owners.group), everybody: ownedChangesOf(owners.everybody) };

@@ -1,5 +1,5 @@
-// Table feed_days: how many records a source had on each of the last days, and how many were withdrawn. An import compares
-// itself with them before it withdraws anything (server/advisories/feeds/withdrawal-guard.ts). At most one row for each day and source.
+// Table feed_days: a source's daily counts of records and withdrawals, which an import compares itself with before it
+// withdraws records (server/advisories/feeds/withdrawal-guard.ts).
 
 import { limits } from "#base/limits.ts";
 import { columns, expression, number, type Read, type Write } from "#db";
@@ -18,7 +18,6 @@ const history = columns<FeedHistory>({
 
 const dateText = (nowMs: number): string => new Date(nowMs).toISOString().slice(0, 10);
 
-/** Returns what is known of the last days. */
 export const findFeedHistory = async (rows: Read, feed: string, nowMs: number): Promise<FeedHistory> => {
   const found = await history.findOne(rows, `select ${history.list} from feed_days where feed_id = $1 and day > $2::date - $3::integer`, [
     feed,
@@ -29,7 +28,7 @@ export const findFeedHistory = async (rows: Read, feed: string, nowMs: number): 
   return found ?? { largest: 0, withdrawn: 0 };
 };
 
-/** Adds to the day: keeps the largest count, sums what was withdrawn. Deletes the days that no run compares with any more. */
+/** Keeps the day's largest count, adds withdrawals, and deletes days outside the baseline. */
 export const noteFeedDay = async (rows: Write, feed: string, nowMs: number, { records, withdrawn }: { records: number; withdrawn: number }): Promise<void> => {
   await rows.query("delete from feed_days where feed_id = $1 and day <= $2::date - $3::integer", [feed, dateText(nowMs), limits.feedBaselineDays]);
   await rows.query(
@@ -39,7 +38,7 @@ export const noteFeedDay = async (rows: Write, feed: string, nowMs: number, { re
   );
 };
 
-/** Forgets the days before: a large withdrawal was accepted, and the next run compares with what is left. */
+/** After an accepted withdrawal, the next run starts a new baseline. */
 export const resetFeedDays = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("delete from feed_days where feed_id = $1", [feed]);
 };

@@ -1,12 +1,11 @@
-// Table feed_ecosystems: which ecosystems the records of each source judge (docs/decisions/0074). Written at the end of a run that
-// changed records, and after an undo.
+// Table feed_ecosystems: ecosystems that each source covers (docs/decisions/0074). Updated after a changing run or an undo.
 
 import { columns, expression, flag, nullableTimeMs, number, type Read, text, type Write } from "#db";
 import { takeCoverageDue } from "./feeds.ts";
 
-// Forms that judge packages by ecosystem and version. OpenVEX and CSAF speak about the products that they name and about no others.
-// secdb: its origin ID begins with the release ("v3.18/main"), or is the name of a repository. wolfi: one stream for both distributions
-// and for packages that name none.
+// Only forms that cover whole ecosystems; OpenVEX and CSAF cover the products that they name. secdb: the origin ID
+// starts with the release ("v3.18/main"), or is a repository's name. wolfi: one stream for both distributions and for
+// packages that name none.
 const coveredText = `
   select affected.ecosystem, document.public, false as absent
   from source_documents as document join affected_packages as affected on affected.document_id = document.id
@@ -27,9 +26,9 @@ const coveredText = `
     from unnest(array['Wolfi', 'Chainguard', 'apk']) as given(named)) as covered
   where document.feed_id = $1 and document.told and document.form in ('wolfi', 'secdb') and covered.ecosystem is not null`;
 
-/** Writes what the source covers, if that may have changed. `nowMs`: since when a release is no longer judged. */
+/** `nowMs` becomes the end of releases with absent files. */
 export const refreshFeedEcosystems = async (rows: Write, feed: string, nowMs: number): Promise<void> => {
-  // A file that is back may be the same as before.
+  // A file that is back may be unchanged.
   const ended = await rows.query("select 1 from feed_ecosystems where feed_id = $1 and end_time is not null limit 1", [feed]);
   if (!(await takeCoverageDue(rows, feed)) && ended.length === 0) return;
   await rows.query(
@@ -47,20 +46,19 @@ export const refreshFeedEcosystems = async (rows: Write, feed: string, nowMs: nu
   );
 };
 
-/** A source, and an ecosystem that it judges. */
 export interface CoveringFeed {
   readonly id: string;
   readonly group: string;
   readonly sourceName: string;
-  /** With its release as the source writes it: "Debian:12". */
+  /** Includes the release in the source's format ("Debian:12"). */
   readonly ecosystem: string;
-  /** Its records are everybody's. */
+  /** Shared by all tenants. */
   readonly public: boolean;
   readonly successMs: number | undefined;
   readonly changeMs: number | undefined;
-  /** Since when the source has no file of this release. */
+  /** Since when the release has no file. */
   readonly endMs: number | undefined;
-  /** 0: as the setting says. */
+  /** 0 selects the default. */
   readonly staleAfterMs: number;
 }
 
@@ -76,7 +74,7 @@ const coveringFeed = columns<CoveringFeed>({
   staleAfterMs: expression("feeds.stale_after_ms", number),
 });
 
-/** The sources of these groups, and those whose records are everybody's, with what they cover of these ecosystems. */
+/** Returns the coverage of these ecosystems by public sources and by the sources of these groups. */
 export const findCoveringFeeds = (rows: Read, groups: readonly string[], ecosystems: readonly string[]): Promise<CoveringFeed[]> =>
   coveringFeed.find(
     rows,

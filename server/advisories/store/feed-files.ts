@@ -1,16 +1,14 @@
-// Table feed_files: which file of a source, and which part of a long one, was read with which content and told which
-// records. A file that is the same is not read again, and what no file tells any longer is withdrawn. A row is written in
-// the transaction that writes its records, so that an import that was killed goes on where it stopped; it goes when its
-// file is gone.
+// Table feed_files: digest and records of each part of a source's files. Unchanged files are skipped; records in no
+// file are withdrawn. Rows are written with their records, so that an interrupted import resumes.
 
 import { columns, expression, number, type Read, text, type Write } from "#db";
 
 export interface FeedPart {
   readonly name: string;
   readonly part: number;
-  /** Of the bytes; "" for what must be read again. */
+  /** Empty forces a new read. */
   readonly digest: string;
-  /** Keys of its records (recordKey). */
+  /** Keys (recordKey). */
   readonly records: readonly string[];
 }
 
@@ -19,15 +17,12 @@ export interface KnownPart {
   readonly records: number;
 }
 
-/** What is remembered of a file's parts. */
 export type KnownParts = ReadonlyMap<string, KnownPart>;
 
-/** The key of a part among those that are known. */
 export const partKey = (name: string, part: number): string => `${name}\n${part}`;
 
 const known = columns({ name: text, part: number, digest: text, records: expression("cardinality(records)", number) });
 
-/** What is remembered of these files. */
 export const findFeedParts = async (rows: Read, feed: string, names: readonly string[]): Promise<KnownParts> => {
   const found = await known.find(rows, `select ${known.list} from feed_files where feed_id = $1 and name = any($2)`, [feed, names]);
   return new Map(found.map(({ name, part, digest, records }) => [partKey(name, part), { digest, records }]));
@@ -35,13 +30,13 @@ export const findFeedParts = async (rows: Read, feed: string, names: readonly st
 
 const recordOfPart = columns({ key: expression("unnest(records)", text) });
 
-/** The records of one part, for a part that could only be read in part. */
+/** Returns a part's records, for a part that was only partly readable. */
 export const findPartRecords = async (rows: Read, feed: string, name: string, part: number): Promise<string[]> => {
   const found = await recordOfPart.find(rows, `select ${recordOfPart.list} from feed_files where feed_id = $1 and name = $2 and part = $3`, [feed, name, part]);
   return found.map(({ key }) => key);
 };
 
-/** Writes what was read, in the transaction that writes its records. */
+/** Writes parts; call it in the transaction that writes their records. */
 export const writeFeedParts = async (rows: Write, feed: string, parts: readonly FeedPart[]): Promise<void> => {
   await rows.query(
     `insert into feed_files (feed_id, name, part, digest, records)
@@ -60,24 +55,21 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
 
 const goneFilePart = columns({ name: text, part: number });
 
-/** $1: the source; $2 and $3: the files that it has, and how many parts each has. */
+/** $1: the source; $2 and $3: its files and their numbers of parts. */
 const isNotKept = `feed_id = $1 and not exists (
   select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)`;
 
-/** The files and parts that deleteFeedPartsExcept deletes. */
+/** Returns what deleteFeedPartsExcept would delete. */
 export const findFeedPartsExcept = async (rows: Read, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
   goneFilePart.find(rows, `select ${goneFilePart.list} from feed_files where ${isNotKept}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
 
-/** Deletes the rows of files and parts that the source has no longer, and says which. `kept` has the number of parts of each file. */
+/** Deletes and returns parts that the source no longer has. `kept` has the number of parts by file. */
 export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
   goneFilePart.find(rows, `delete from feed_files where ${isNotKept} returning ${goneFilePart.list}`, [feed, [...kept.keys()], [...kept.values()].map(String)]);
 
 const absentFile = columns({ name: expression("distinct name", text) });
 
-/**
- * Keeps the files of these that the source no longer has, and notes since when; notes files that are back. Returns the
- * files that became absent.
- */
+/** Marks files of `releases` that the source lacks as absent, unmarks those that are back, and returns the newly absent ones. */
 export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<string>, releases: readonly string[], nowMs: number): Promise<string[]> => {
   const values = [feed, [...kept]];
   await rows.query("update feed_files set absent_time = null where feed_id = $1 and absent_time is not null and name = any($2)", values);
@@ -93,10 +85,7 @@ export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<
 
 const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
-/**
- * Which of these records the source tells. The rows of the source are gone through once: an index of their keys would take
- * as much as the records' own, for what is asked once an import, of what no document tells.
- */
+/** Scans the source once: an index of keys would be as large as the records, for one query per import. */
 export const findToldRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
   if (keys.length === 0) return new Set();
   const found = await recordOfFeed.find(
@@ -108,14 +97,13 @@ export const findToldRecords = async (rows: Read, feed: string, keys: readonly s
   return new Set(found.map(({ key }) => key));
 };
 
-/** Every file of the source is read again the next time. */
 export const forgetFileDigests = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("update feed_files set digest = '' where feed_id = $1", [feed]);
 };
 
 const counted = columns({ files: expression("count(*)", number) });
 
-/** The digests of these parts are forgotten: they are read again the next time, since something of them was held back. */
+/** Forces a new read of these parts, since some of their changes were held back. */
 export const forgetPartDigests = async (rows: Write, feed: string, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0) return;
   await rows.query(
@@ -125,7 +113,6 @@ export const forgetPartDigests = async (rows: Write, feed: string, parts: readon
   );
 };
 
-/** Deletes these parts. */
 export const deleteFeedParts = async (rows: Write, feed: string, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0) return;
   await rows.query(
@@ -135,7 +122,6 @@ export const deleteFeedParts = async (rows: Write, feed: string, parts: readonly
   );
 };
 
-/** How many parts of files are remembered of the source. */
 export const countFeedParts = async (rows: Read, feed: string): Promise<number> => {
   const found = await counted.findOne(rows, `select ${counted.list} from feed_files where feed_id = $1`, [feed]);
   return found?.files ?? 0;
@@ -143,7 +129,6 @@ export const countFeedParts = async (rows: Read, feed: string): Promise<number> 
 
 const recordCount = columns({ records: expression("coalesce(sum(cardinality(records)), 0)", number) });
 
-/** How many records its files tell. */
 export const countFeedRecords = async (rows: Read, feed: string): Promise<number> => {
   const found = await recordCount.findOne(rows, `select ${recordCount.list} from feed_files where feed_id = $1`, [feed]);
   return found?.records ?? 0;

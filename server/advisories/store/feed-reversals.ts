@@ -1,19 +1,18 @@
-// Table feed_reversals: what the last run of a source that changed records replaced, so that an undo can restore it. Written in
-// the transactions that replace it; the first row before a run counts. The rows of a run go when a later run has changed
-// records. Documents and files that a run added have no row: source_documents.added_run names the run.
+// Table feed_reversals: what a source's last changing run replaced, for an undo. Written in the same transactions; the
+// first row per key counts. A later changing run deletes them. Additions have no row: source_documents.added_run names
+// their run.
 
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, expression, json, type Read, type Retention, sweptNothing, text, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
-/** A run of a source. */
 export interface FeedRun {
   readonly feed: string;
   readonly run: number;
 }
 
-/** Keeps these documents as they are, before they are replaced or withdrawn. */
+/** Call it before documents are replaced or withdrawn. */
 export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -26,7 +25,6 @@ export const keepDocuments = async (rows: Write, { feed, run }: FeedRun, ids: re
   );
 };
 
-/** Keeps the records of these parts of files. */
 export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: readonly { readonly name: string; readonly part: number }[]): Promise<void> => {
   if (parts.length === 0 || run === 0) return;
   await rows.query(
@@ -41,7 +39,6 @@ export const keepParts = async (rows: Write, { feed, run }: FeedRun, parts: read
   );
 };
 
-/** Keeps what the source said of these vulnerabilities. */
 export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "known exploit" | "exploit prediction", ids: readonly string[]): Promise<void> => {
   if (ids.length === 0 || run === 0) return;
   await rows.query(
@@ -59,9 +56,9 @@ export const keepFacts = async (rows: Write, { feed, run }: FeedRun, what: "know
 export interface Reversal {
   readonly what: string;
   readonly key: string;
-  /** Undefined: there was none. */
+  /** Undefined if new. */
   readonly previous: JsonObject | undefined;
-  /** Deflated, in base64; "" for what is no document. */
+  /** Deflated, base64; empty except for documents. */
   readonly body: string;
 }
 
@@ -72,7 +69,6 @@ const reversal = columns({
   body: expression("coalesce(translate(encode(body, 'base64'), E'\\n', ''), '')", text),
 });
 
-/** Returns some of what the run replaced. */
 export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: string, limit: number): Promise<Reversal[]> => {
   const found = await reversal.find(rows, `select ${reversal.list} from feed_reversals where feed_id = $1 and run = $2 and what = $3 order by key limit $4`, [
     feed,
@@ -83,12 +79,11 @@ export const findReversals = async (rows: Read, { feed, run }: FeedRun, what: st
   return found.map((each) => ({ ...each, previous: isObject(each.previous) ? each.previous : undefined }));
 };
 
-/** Deletes what was restored. */
 export const deleteReversals = async (rows: Write, { feed, run }: FeedRun, what: string, keys: readonly string[]): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1 and run = $2 and what = $3 and key = any($4)", [feed, run, what, keys]);
 };
 
-/** Behind a run that changed records, what earlier runs replaced; behind one that did not, what it kept itself. */
+/** A changing run deletes earlier runs' rows, any other its own. */
 export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun, hasChanged: boolean): Promise<void> => {
   await rows.query(hasChanged ? "delete from feed_reversals where feed_id = $1 and run < $2" : "delete from feed_reversals where feed_id = $1 and run = $2", [
     feed,
@@ -96,12 +91,11 @@ export const deleteReversalsBehind = async (rows: Write, { feed, run }: FeedRun,
   ]);
 };
 
-/** Deletes all that is kept of the source. */
 export const deleteAllReversals = async (rows: Write, feed: string): Promise<void> => {
   await rows.query("delete from feed_reversals where feed_id = $1", [feed]);
 };
 
-/** What is older than documents are kept for. */
+/** Expires with documents. */
 export const feedReversalsRetention: Retention = {
   table: "feed_reversals",
   period: "documentMs",

@@ -1,23 +1,23 @@
-// What the writers of feed records share: keys, digests, columns of a batch.
+// Keys, digests and batch columns, shared by the writers of feed records.
 
 import { hash } from "node:crypto";
 import { columns, expression, number, type Write } from "#db";
 import type { FeedRecord } from "./records.ts";
 
-/** 64 bits of a digest as 16 hex characters: a segment of a uid. */
+/** Returns 64 bits of a digest as 16 hex digits, for a uid segment. */
 export const uidSegmentOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 16);
 
-/** The uid of what has none of its own: always the same for the same parts, and no other's. */
+/** Derives a unique, stable uid from its parts. */
 export const derivedUidOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 40);
 
-/** Shows whether what is stored says the same. */
+/** Returns a digest for change detection. */
 export const recordDigestOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "base64url");
 
 export const vulnerabilityKey = (id: string): string => uidSegmentOf(id);
 
 const keys = new WeakMap<FeedRecord, string>();
 
-/** What makes two records the same one, in 16 characters: what is remembered of all that a source tells. Computed once for each record. */
+/** Returns a record's identity in 16 characters; cached. */
 export const recordKey = (record: FeedRecord): string => {
   const known = keys.get(record);
   if (known !== undefined) return known;
@@ -46,25 +46,24 @@ const computeRecordKey = (record: FeedRecord): string => {
   }
 };
 
-/** The records by key, with the last of those that are the same one. */
+/** Returns records by key; the last duplicate wins. */
 export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<string, R> => new Map(records.map((record) => [recordKey(record), record]));
 
-/** Which of these keys (recordKey) the source still tells: all that it tells is never held in memory. */
+/** Returns the keys (recordKey) that the source still asserts. Batched, since all do not fit in memory. */
 export type FindTold = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
 
-/** One column of a batch. */
 export const columnOf = <R>(rows: readonly R[], value: (row: R) => string): string[] => rows.map(value);
 
-/** A feed's rows are looked through in steps: it may hold millions. */
+/** Rows per step when scanning a feed, which may have millions. */
 export const stepRows = 10_000;
 
-/** What a statement says of the rows that it wrote: each has `fresh`, whether there was none of its key before. */
+/** `fresh` marks inserted rows. */
 export const writtenCounts = columns({
   new: expression("count(*) filter (where fresh)", number),
   changed: expression("count(*) filter (where not fresh)", number),
 });
 
-/** Which tables learn of their rows: all, or within an import those that are more than twice as large as when they last did. */
+/** Tables to analyze: all, or those that have more than doubled since. */
 export type Refreshed = "all" | "grown";
 
 const refreshConditions: Readonly<Record<Refreshed, string>> = {
@@ -75,8 +74,8 @@ const refreshConditions: Readonly<Record<Refreshed, string>> = {
 };
 
 /**
- * Behind an import: what the indexes of lists have put off is put in, and the planner learns of the table's new rows. Not of
- * a table that has none: its first import would look for each of its rows by reading all that it has written.
+ * Flushes list indexes and updates planner statistics after an import. Skips empty tables: with statistics of zero
+ * rows, the first import would scan the table for every row.
  */
 export const refreshStatistics = async (rows: Write, table: string, refreshed: Refreshed): Promise<void> => {
   await rows.query(`select refresh_import_statistics($1) where ${refreshConditions[refreshed]}`, [table]);

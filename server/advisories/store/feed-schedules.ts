@@ -1,12 +1,8 @@
-// Table feed_schedules: when an import that servers repeat is due, and which of them holds its turn. One row for each feed
-// of GANTRY_FEEDS, kept for good.
+// Table feed_schedules: due times and leases of recurring imports, one row per feed of GANTRY_FEEDS.
 
 import { columns, number, type Read, type Write } from "#db";
 
-/**
- * Takes a feed's turn: only one of all servers gets it, when it is due and nobody holds it. A server that dies gives its
- * turn back when the lease ends.
- */
+/** Acquires the lease; false if not due or leased. A dead server's lease expires. */
 export const claimFeed = async (rows: Write, schedule: string, holder: string, now: string, leaseUntil: string): Promise<boolean> => {
   await rows.query("insert into feed_schedules (schedule, next_time, failures) values ($1, $2, 0) on conflict do nothing", [schedule, now]);
   const claimed = await rows.query(
@@ -17,20 +13,19 @@ export const claimFeed = async (rows: Write, schedule: string, holder: string, n
   return claimed.length > 0;
 };
 
-/** Keeps the turn; false where somebody else has it by now. */
+/** Returns false if another server holds the lease. */
 export const renewFeed = async (rows: Write, schedule: string, holder: string, leaseUntil: string): Promise<boolean> =>
   (await rows.query("update feed_schedules set lease_until = $3 where schedule = $1 and lease_holder = $2 returning 1", [schedule, holder, leaseUntil]))
     .length > 0;
 
 const failed = columns({ failures: number });
 
-/** Returns the number of consecutive failures. */
 export const countFeedFailures = async (rows: Read, schedule: string): Promise<number> => {
   const found = await failed.findOne(rows, `select ${failed.list} from feed_schedules where schedule = $1`, [schedule]);
   return found?.failures ?? 0;
 };
 
-/** Ends the turn: when the next one is due, and what came of this one. */
+/** Records outcome and next due time. */
 export const releaseFeed = async (
   rows: Write,
   schedule: string,

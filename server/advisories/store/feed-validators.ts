@@ -1,6 +1,5 @@
-// Table feed_validators: what the addresses of a feed said of themselves when they were read to their end (ETag,
-// Last-Modified, and when a list says that they were changed), so that what is the same is not sent again. Replaced by
-// each import that went well; a row goes with its feed.
+// Table feed_validators: ETag, Last-Modified and listed change time of a feed's URLs, to avoid downloads of unchanged
+// content. Each successful import replaces them.
 
 import { columns, flag, type Read, text, type Write } from "#db";
 
@@ -13,7 +12,7 @@ export interface FeedValidator {
 const validator = columns({ address: text, etag: text, lastModified: text, listed: text });
 const settledFeed = columns({ settled: flag });
 
-/** What is remembered of a feed's addresses; nothing where it was read in another manner, or not to its end since. */
+/** Returns validators by URL; empty if read in another manner, or not completely since. */
 export const findFeedValidators = async (rows: Read, feed: string, manner: string): Promise<Map<string, FeedValidator>> => {
   const found = await settledFeed.findOne(rows, `select ${settledFeed.list} from feeds where id = $1`, [feed]);
   if (found?.settled !== true) return new Map();
@@ -21,7 +20,6 @@ export const findFeedValidators = async (rows: Read, feed: string, manner: strin
   return new Map(known.map(({ address, ...said }) => [address, said]));
 };
 
-/** Remembers these instead of what was known. */
 export const writeFeedValidators = async (rows: Write, feed: string, manner: string, said: ReadonlyMap<string, FeedValidator>): Promise<void> => {
   const kept = [...said].filter(([, { etag, lastModified, listed }]) => etag !== "" || lastModified !== "" || listed !== "");
   await rows.query("delete from feed_validators where feed_id = $1 and address <> all($2::text[])", [feed, kept.map(([address]) => address)]);

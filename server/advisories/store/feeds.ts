@@ -1,6 +1,5 @@
-// Table feeds: the sources that imports read, one row for each kind, group and source, kept for good. A row says how the
-// source was read last, whether something that it told earlier may be left over, which changes of its records no event
-// has told yet, and the state of the last run: whether it succeeded, and what it held back.
+// Table feeds: import sources, one row per kind, group and source, never deleted. A row has unreported changes, and the
+// last run's outcome and held changes.
 
 import { limits } from "#base/limits.ts";
 import { type Column, columns, expression, flag, json, nullableTimeMs, number, type Read, text, time, type Write } from "#db";
@@ -11,13 +10,13 @@ export interface FeedSource {
   readonly kind: string;
   readonly group: string;
   readonly source: string;
-  /** The source without what may be secret in an address. */
+  /** Without secrets. */
   readonly sourceName: string;
-  /** How it is read and for whom. Read in another manner, every file is new. */
+  /** Reader version, format, author, license and visibility; a change makes every file new. */
   readonly manner: string;
-  /** The licence of what it tells, as an SPDX identifier; undefined: as it was. */
+  /** SPDX identifier; undefined keeps the stored one. */
   readonly license: string | undefined;
-  /** Who wrote it, where the operator says so. */
+  /** If configured by the operator. */
   readonly author: string;
 }
 
@@ -25,14 +24,12 @@ const opened = columns({ id: text, manner: text, license: text, run: number });
 
 export interface OpenedFeed {
   readonly id: string;
-  /** The number of the run. An import that was killed left its run open, and this one continues it. */
+  /** After a killed import, the next one continues its run. */
   readonly run: number;
   readonly license: string;
-  /** Another licence than the last time. */
   readonly isRelicensed: boolean;
 }
 
-/** Finds or makes the source's row. */
 export const openFeed = async (rows: Write, { kind, group, source, sourceName, manner, license, author }: FeedSource): Promise<OpenedFeed> => {
   await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [
     kind,
@@ -53,7 +50,7 @@ export const openFeed = async (rows: Write, { kind, group, source, sourceName, m
   await rows.query("update feeds set license = $2, author = $3, source_name = $4 where id = $1", [id, license ?? licenseBefore, author, sourceName]);
   const started = await opened.findOne(
     rows,
-    // What is held back belongs to one run until it is decided, so that an undo goes back to before it began.
+    // Held changes stay in one run until decided, so that an undo restores the state before it.
     `update feeds set run = run + case when run_open or hold_digest <> '' then 0 else 1 end, run_open = true where id = $1 returning ${opened.list}`,
     [id],
   );
@@ -61,17 +58,17 @@ export const openFeed = async (rows: Write, { kind, group, source, sourceName, m
 };
 
 export interface FeedState {
-  /** False: files were read since the last look for records that no file tells any longer. */
+  /** False if files were read since the last check for orphaned records. */
   readonly settled: boolean;
-  /** Changes that no event has told yet. */
+  /** Changes not yet reported in an event. */
   readonly unreported: OwnedChanges;
 }
 
 const state = columns({ id: text, settled: flag, unreported: json });
 
 /**
- * The source's state, held until the transaction ends: two imports of one source at once take turns, and those of all
- * sources that may tell the same record, since whoever tells it looks at what the others do.
+ * Locks the source until the transaction ends. Serializes its imports, and those of sources that may assert the same
+ * record, since each reads the others' assertions.
  */
 export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
   const all = await state.find(
@@ -88,7 +85,7 @@ export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
 
 const counted = columns({ feeds: expression("count(*)", number) });
 
-/** How many sources whose documents are kept were read last in a manner that does not begin so. */
+/** Counts sources with documents, last read in a manner without this prefix. */
 export const countFeedsReadOtherwise = async (rows: Read, manner: string): Promise<number> => {
   const found = await counted.findOne(
     rows,
@@ -102,7 +99,7 @@ const publishedState = columns({
   state: expression("coalesce(string_agg(concat_ws(' ', id, published_version, license), ' ' order by id), '')", text),
 });
 
-/** Changes in each transaction that changes something of the records that are published, or what may be published of them. */
+/** Returns a value that changes with published records and their licenses. */
 export const readPublishedState = async (rows: Read): Promise<string> => {
   const found = await publishedState.findOne(
     rows,
@@ -111,7 +108,6 @@ export const readPublishedState = async (rows: Read): Promise<string> => {
   return found?.state ?? "";
 };
 
-/** Sets the source's state. */
 export const updateFeed = async (rows: Write, id: string, { settled, unreported }: FeedState): Promise<void> => {
   await rows.query("update feeds set settled = $2, unreported = $3, coverage_due = coverage_due or $4 where id = $1", [
     id,
@@ -121,7 +117,7 @@ export const updateFeed = async (rows: Write, id: string, { settled, unreported 
   ]);
 };
 
-/** Whether what the source covers may have changed since it was last asked, or a release of it has ended. */
+/** Clears and returns whether coverage must be refreshed: records changed, or a release ended. */
 export const takeCoverageDue = async (rows: Write, id: string): Promise<boolean> => {
   const taken = await rows.query(
     "update feeds set coverage_due = false where id = $1 and kind = 'advisories' and (coverage_due or absent_files is not null) returning 1",
@@ -130,53 +126,48 @@ export const takeCoverageDue = async (rows: Write, id: string): Promise<boolean>
   return taken.length > 0;
 };
 
-/** Writes after how long without a success the source is stale; 0: as the setting says. */
+/** Writes the time without success after which the source is stale; 0 selects the configured default. */
 export const writeStaleAfter = async (rows: Write, id: string, staleAfterMs: number): Promise<void> => {
   await rows.query("update feeds set stale_after_ms = $2 where id = $1", [id, staleAfterMs]);
 };
 
-// $1: now; $2: the setting. A source without records judges nothing, and is not missed. Files of images, libraries and lifecycles are
-// imported when they are there, and have no pace.
+// $1: now; $2: the default. A source without records covers nothing; files of images, libraries and lifecycles have no
+// schedule.
 const isStale = `kind in ('advisories', 'vulnerabilities') and record_count > 0 and coalesce(success_time, '-infinity') < $1::timestamptz
   - (case when stale_after_ms > 0 then stale_after_ms else $2::bigint end) * interval '1 ms'`;
 
 const staleCount = columns({ kind: text, feeds: expression("count(*)", number) });
 
-/** How many sources are stale, by kind. */
 export const countStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number): Promise<{ readonly kind: string; readonly feeds: number }[]> =>
   staleCount.find(rows, `select ${staleCount.list} from feeds where ${isStale} group by kind`, [new Date(nowMs).toISOString(), staleAfterMs]);
 
-/** A source whose last success is longer ago than its bound. */
 export interface StaleFeed {
   readonly kind: string;
   readonly sourceName: string;
-  /** RFC 3339; "" for never. */
+  /** Empty if never. */
   readonly successTime: string;
 }
 
 const staleFeed = columns<StaleFeed>({ kind: text, sourceName: text, successTime: time("success_time") });
 
-/** The stale sources, at most `limit`. */
 export const findStaleFeeds = (rows: Read, nowMs: number, staleAfterMs: number, limit: number): Promise<StaleFeed[]> =>
   staleFeed.find(rows, `select ${staleFeed.list} from feeds where ${isStale} order by id limit $3`, [new Date(nowMs).toISOString(), staleAfterMs, limit]);
 
-/** Why a run held something back; "" for a run that held nothing back. */
+/** Why a run held changes back; empty if it did not. */
 export type HeldReason = "" | "EMPTY" | "UNREADABLE" | "SHRUNK" | "OLDER";
 
-/** What a run held back. */
 export interface HeldBack {
   readonly reason: HeldReason;
-  /** How many records it did not withdraw, or did not replace. */
+  /** Records not withdrawn or replaced. */
   readonly records: number;
-  /** Since when each run had the same result. */
+  /** Since when every run has had this result. */
   readonly sinceMs: number | undefined;
-  /** Changes with the records that are held back. */
+  /** Changes with the set of held records. */
   readonly digest: string;
 }
 
 const heldReasons: readonly HeldReason[] = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"];
 
-// As the contract writes them.
 const reasonPrefix = "FEED_HOLD_REASON_";
 const statePrefix = "FEED_STATE_";
 
@@ -192,11 +183,9 @@ const heldBack = columns<HeldBack>({
   digest: expression("hold_digest", text),
 });
 
-/** Returns what the last run of the source held back. */
 export const findHeldBack = async (rows: Read, id: string): Promise<HeldBack> =>
   (await heldBack.findOne(rows, `select ${heldBack.list} from feeds where id = $1`, [id])) ?? { reason: "", records: 0, sinceMs: undefined, digest: "" };
 
-/** Writes what a run held back, or that it held nothing back. */
 export const writeHeldBack = async (rows: Write, id: string, { reason, records, sinceMs, digest }: HeldBack): Promise<void> => {
   await rows.query("update feeds set hold_reason = $2, held_record_count = $3, hold_time = $4::timestamptz, hold_digest = $5 where id = $1", [
     id,
@@ -207,19 +196,17 @@ export const writeHeldBack = async (rows: Write, id: string, { reason, records, 
   ]);
 };
 
-/** How a run ended. */
 export interface FeedOutcome {
   readonly state: "OK" | "HELD" | "FAILED";
-  /** Why, for the operator; "" for OK. */
+  /** The reason, for the operator; empty for OK. */
   readonly detail: string;
-  /** Records that the source tells; undefined if the run does not know. */
+  /** Undefined if unknown. */
   readonly records: number | undefined;
-  /** The source was not read, and has no later success: an undo. */
+  /** An undo, which reads nothing and is no success. */
   readonly isUnread?: boolean;
   readonly nowMs: number;
 }
 
-/** Writes how a run ended. Its changes are closed by closeRun. */
 export const writeFeedOutcome = async (rows: Write, id: string, { state: word, detail, records, isUnread = false, nowMs }: FeedOutcome): Promise<void> => {
   await rows.query(
     `update feeds set state = $2, detail = $3, record_count = coalesce($4::integer, record_count),
@@ -231,7 +218,7 @@ export const writeFeedOutcome = async (rows: Write, id: string, { state: word, d
   );
 };
 
-/** Closes the run. One that changed records becomes the one that an undo reverts. */
+/** Closes the run. If it changed records, an undo reverts this run. */
 export const closeRun = async (rows: Write, id: string, run: number, hasChanged: boolean, nowMs: number): Promise<void> => {
   await rows.query(
     `update feeds set run_open = run_open and run <> $2,
@@ -240,7 +227,6 @@ export const closeRun = async (rows: Write, id: string, run: number, hasChanged:
   );
 };
 
-/** A source that does not stand well: something is held back, or it could not be read. */
 export interface TroubledFeed {
   readonly kind: string;
   readonly sourceName: string;
@@ -250,7 +236,6 @@ export interface TroubledFeed {
 
 const troubled = columns<TroubledFeed>({ kind: text, sourceName: text, state: text, detail: text });
 
-/** The sources that hold something back or failed, at most `limit`. */
 export const findTroubledFeeds = (rows: Read, limit: number): Promise<TroubledFeed[]> =>
   troubled.find(rows, `select ${troubled.list} from feeds where state in ('${statePrefix}HELD', '${statePrefix}FAILED') order by id limit $1`, [limit]);
 
@@ -273,18 +258,17 @@ export interface UndoableFeed {
   readonly source: string;
   readonly license: string;
   readonly author: string;
-  /** An import is under way, or was killed. */
+  /** An import is running or was killed. */
   readonly runOpen: boolean;
-  /** 0: nothing to undo. */
+  /** 0 if none. */
   readonly changedRun: number;
   readonly changeTime: number | undefined;
 }
 
-/** The rows of a source: one for each kind and group that it was imported for. */
 export const findFeedsOfSource = (rows: Read, source: string): Promise<UndoableFeed[]> =>
   undoable.find(rows, `select ${undoable.list} from feeds where source = $1 order by id`, [source]);
 
-/** The last run was reverted: there is nothing more to undo, and the next import reads everything again. */
+/** Records a completed undo: nothing more to undo, and no held changes. */
 export const closeUndo = async (rows: Write, id: string, nowMs: number): Promise<void> => {
   await rows.query(
     `update feeds set changed_run = 0, change_time = $2, settled = true, hold_reason = null, held_record_count = 0, hold_time = null,
@@ -295,6 +279,5 @@ export const closeUndo = async (rows: Write, id: string, nowMs: number): Promise
 
 const held = columns({ reason: heldReason, feeds: expression("count(*)", number) });
 
-/** How many sources hold something back, by why. */
 export const countHeldFeeds = (rows: Read): Promise<{ readonly reason: string; readonly feeds: number }[]> =>
   held.find(rows, `select ${held.list} from feeds where hold_reason is not null group by hold_reason`);

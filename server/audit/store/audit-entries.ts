@@ -1,15 +1,14 @@
-// Table audit_entries: what the audit log keeps of each event, in a partition for each month of sealing.
+// Table audit_entries: the audit log, partitioned by month of sealing.
 
 import type { Json } from "#base/json.ts";
 import { type Column, columns, expression, json, nullableNumber, nullableText, number, type Read, text, timeText, type Write } from "#db";
 
-/** An entry as it is written. */
 export interface AuditEntry {
-  /** The resource path that it is logged at, and its number in the organization's chain. */
+  /** The path where it is logged, and its sequence. */
   readonly uid: string;
   /** From 1, without gaps within an organization. */
   readonly sequence: number;
-  /** RFC 3339, to the millisecond: when it happened, and when it was sealed. */
+  /** RFC 3339 with milliseconds. */
   readonly createTime: string;
   readonly sealTime: string;
   readonly callerUid: string;
@@ -24,13 +23,13 @@ export interface AuditEntry {
   readonly userAgent: string;
   readonly requestId: string;
   readonly eventId: string;
-  /** Of the rows that a batch made or removed; empty otherwise. */
+  /** The rows that a batch created or deleted; otherwise empty. */
   readonly resourceUids: readonly string[];
-  /** Of the entry and of the one before it (server/audit/log/chain.ts). */
+  /** Covers the entry and its predecessor (server/audit/log/chain.ts). */
   readonly hash: string;
 }
 
-/** An entry as it stands in the table, where anybody who has the database may have changed it. */
+/** Untrusted: anyone with database access may have changed it. */
 export interface StoredAuditEntry extends Omit<AuditEntry, "act" | "bindingUids" | "resourceUids"> {
   readonly act: Json;
   readonly bindingUids: Json;
@@ -51,7 +50,7 @@ export const insertAuditEntries = async (rows: Write, entries: readonly AuditEnt
   await rows.query(insertText, [JSON.stringify(entries)]);
 };
 
-// A time before the year 1 has the same letters as one after it.
+// Years before 1 are otherwise formatted like later ones.
 const exactTime = (column: string): Column<string> => expression(`case when ${column} > '0001-01-01' then ${timeText(column)} else ${column}::text end`, text);
 
 const storedEntry = columns<StoredAuditEntry>({
@@ -79,10 +78,7 @@ const entriesText = `
   select ${storedEntry.list} from audit_entries
   where left(uid, 40) = $1 and sequence > $2 and sequence <= $3 order by sequence, uid limit $4`;
 
-/**
- * The entries of an organization after one number and up to another, in their order. By numbers, of which an unchanged
- * chain has each once: so many rows and one more show any that is there twice.
- */
+/** Returns entries with after < sequence <= until. A valid chain has each number once, so a higher `count` reveals duplicates. */
 export const findAuditEntries = (rows: Read, root: string, after: number, until: number, count: number): Promise<StoredAuditEntry[]> =>
   storedEntry.find(rows, entriesText, [root, after, until, count]);
 
@@ -91,23 +87,23 @@ const lastEntry = columns({ sequence: number, hash: text });
 const lastEntryText = `
   select ${lastEntry.list} from audit_entries where left(uid, 40) = $1 and sequence < $2 order by sequence desc, uid desc limit 1`;
 
-/** The last entry of an organization with a number below this one. */
+/** Returns the last entry with sequence < `below`. */
 export const findLastAuditEntry = (rows: Read, root: string, below: number): Promise<{ readonly sequence: number; readonly hash: string } | undefined> =>
   lastEntry.findOne(rows, lastEntryText, [root, below]);
 
 const firstSealedText = `
   select sequence from audit_entries where left(uid, 40) = $1 and sequence > $2 and seal_time >= $3 order by sequence limit 1`;
 
-/** The number of the first entry of an organization behind this one that was sealed at that time or later. */
+/** Returns the first sequence after `after` sealed at `time` or later. */
 export const findFirstSealedSince = async (rows: Read, root: string, after: number, time: string): Promise<number | undefined> => {
   const [row] = await rows.query(firstSealedText, [root, after, time]);
   return row === undefined ? undefined : Number(row[0]);
 };
 
-/** An organization's sealed head, and the numbers of its first and last entry. */
+/** The sealed head, and the first and last sequence. */
 export interface ChainEnds {
   readonly sealed: string | undefined;
-  /** Undefined: there are no entries. */
+  /** Undefined if there are no entries. */
   readonly firstSequence: number | undefined;
   readonly lastSequence: number | undefined;
 }
@@ -118,11 +114,11 @@ const chainEnds = columns<ChainEnds>({
   lastSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1)", nullableNumber),
 });
 
-/** The seal and what there is, of one moment. */
+/** Returns seal and entries from one snapshot. */
 export const findChainEnds = async (rows: Read, root: string): Promise<ChainEnds> =>
   (await chainEnds.findOne(rows, `select ${chainEnds.list}`, [root])) ?? { sealed: undefined, firstSequence: undefined, lastSequence: undefined };
 
-// The organizations that have entries. Each is a look at the index: a month may have millions of entries.
+// One index lookup per organization: a month may have millions of entries.
 const rootsWhere = (condition: string): string => `
   with recursive each as (
     (select left(uid, 40) as root from audit_entries where ${condition} order by left(uid, 40) limit 1)
@@ -134,25 +130,24 @@ const rootsWhere = (condition: string): string => `
   )
   select root from each where root is not null`;
 
-// The month's bounds leave its partition alone to be read, whose own name is nobody's but the owner's.
+// The bounds limit the scan to one partition, which only the owner can access by name.
 const rootsOfMonth = rootsWhere("seal_time >= $1 and seal_time < $2");
 
-/** The organizations that have entries, or a sealed head. */
+/** Returns organizations with entries or a sealed head. */
 export const findChainRoots = async (rows: Read): Promise<string[]> => {
   const found = await rows.query(`${rootsWhere("true")} union select root from audit_chains order by 1`);
   return found.flatMap(([root]) => root ?? []);
 };
 
-// ---- in the order of sealing ------------------------------------------------------------------------------------
+// ---- order of sealing -------------------------------------------------------------------------------------------
 
-/** A place in the order in which all entries were sealed: behind an entry. Each time as PostgreSQL writes it. */
+/** A position after an entry; `sealTime` is in PostgreSQL's format. */
 export interface SealPlace {
   readonly sealTime: string;
   readonly root: string;
   readonly sequence: number;
 }
 
-/** An entry with where it is in that order. */
 export interface SealedEntry {
   readonly place: SealPlace;
   readonly entry: StoredAuditEntry;
@@ -166,8 +161,8 @@ const sealedPlace = columns<SealPlace>({
 
 const inSealOrder = "seal_time, left(uid, 40), sequence";
 
-// About what an entry has as a line: of what may be long by what it takes in the table, where lists of uids are compressed to
-// an eighth of their text. To make the text of what is not taken now would cost more than all the rest.
+// Estimates the size of a JSON line. Long columns count by stored size, since lists of uids compress to an eighth.
+// Serializing rows that are not sent would cost more than the rest.
 const entryBytes = "(8 * pg_column_size(resource_uids) + 2 * pg_column_size(binding_uids) + octet_length(subject) + octet_length(user_agent) + 500)::bigint";
 
 const sealedAfterText = `
@@ -177,7 +172,7 @@ const sealedAfterText = `
     ) as next
   ) as measured where bytes_before < $5 order by measured.seal_time, left(measured.uid, 40), measured.sequence`;
 
-/** The next entries behind a place: at most `count`, and no more behind so many bytes; one at least, if there is one. */
+/** Returns at most `count` entries and about `bytesMax`, but at least one if any exists. */
 export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count: number, bytesMax: number): Promise<SealedEntry[]> => {
   const found = await rows.query(sealedAfterText, [after.sealTime, after.root, after.sequence, count, bytesMax], { rows: count, wide: true });
   return found.map((row) => ({ place: sealedPlace.read(row), entry: storedEntry.read(row, 3) }));
@@ -185,7 +180,7 @@ export const findEntriesSealedAfter = async (rows: Read, after: SealPlace, count
 
 const knownHash = columns({ root: expression("given.root", text), sequence: expression("given.sequence", number), hash: text });
 
-/** The hashes of these entries that are there. */
+/** Omits missing entries. */
 export const findEntryHashes = (
   rows: Read,
   entries: readonly { readonly root: string; readonly sequence: number }[],
@@ -199,10 +194,9 @@ export const findEntryHashes = (
 
 // ---- months -----------------------------------------------------------------------------------------------------
 
-/** A month as "2026-11". */
+/** Formatted as "2026-11". */
 export type Month = string;
 
-/** The month so many after this one. */
 export const monthAfter = (month: Month, step: number): Month => {
   const [year = 0, ordinal = 1] = month.split("-").map(Number);
   return new Date(Date.UTC(year, ordinal - 1 + step, 1)).toISOString().slice(0, 7);
@@ -210,31 +204,29 @@ export const monthAfter = (month: Month, step: number): Month => {
 
 const partitionPrefix = "audit_entries_";
 
-/** The months that have a partition, the earliest first. */
+/** Earliest first. */
 export const listAuditMonths = async (rows: Read): Promise<Month[]> => {
   const found = await rows.query("select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_entries'::regclass order by 1");
   return found.flatMap(([name]) => name?.slice(partitionPrefix.length).replace("_", "-") ?? []);
 };
 
-/** The first month that the database keeps, whatever is asked of it. */
+/** Returns the first month that the database refuses to drop. */
 export const findFirstKeptMonth = async (rows: Read): Promise<Month> => {
   const [row] = await rows.query("select first_kept_audit_month()");
-  // Where the owner has said nothing, all are kept.
+  // The owner set no limit: all months are kept.
   return row?.[0] ?? "";
 };
 
-/** Makes the partition of this month unless it is there. */
 export const ensureAuditMonth = async (rows: Write, month: Month): Promise<void> => {
   await rows.query("select create_audit_month($1)", [month]);
 };
 
-/** The organizations that have entries in this month. */
+/** Returns organizations with entries in this month. */
 export const findAuditRootsOfMonth = async (rows: Read, month: Month): Promise<string[]> => {
   const found = await rows.query(rootsOfMonth, [`${month}-01T00:00:00Z`, `${monthAfter(month, 1)}-01T00:00:00Z`]);
   return found.flatMap(([root]) => root ?? []);
 };
 
-/** Drops the month's entries at once. */
 export const dropAuditMonth = async (rows: Write, month: Month): Promise<void> => {
   await rows.query("select drop_audit_month($1)", [month]);
 };

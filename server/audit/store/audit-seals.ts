@@ -1,9 +1,8 @@
-// Tables audit_chains and audit_progress: how far each organization's audit log goes, and how far all of them have come
-// together, as texts that the secret key has sealed (server/audit/log/heads.ts).
+// Tables audit_chains and audit_progress: each organization's chain end and the overall progress, sealed with the
+// secret key (server/audit/log/heads.ts).
 
 import { columns, nullableNumber, nullableText, number, type Read, text, type Write } from "#db";
 
-/** An organization's sealed head. */
 export interface SealedHead {
   readonly root: string;
   readonly sealed: string;
@@ -18,14 +17,13 @@ export const writeSealedHead = async (rows: Write, root: string, sealed: string)
   await rows.query("insert into audit_chains (root, sealed) values ($1, $2) on conflict (root) do update set sealed = excluded.sealed", [root, sealed]);
 };
 
-/** The sealed progress of all chains together. */
 export interface SealedProgress {
-  /** Of the outbox. Beside the seal, for statements; anybody could have changed it. */
+  /** In the outbox. An unsealed copy for SQL, so untrusted. */
   readonly position: number;
   readonly sealed: string;
 }
 
-/** The same with the positions before it whose events are not sealed yet: beside the seal, too, for the outbox's retention. */
+/** Adds earlier outbox positions not yet sealed; unsealed too, for the outbox's retention. */
 export interface NewSealedProgress extends SealedProgress {
   readonly setAside: readonly number[];
 }
@@ -50,7 +48,7 @@ export interface AllSealed {
 
 const either = columns({ root: nullableText, position: nullableNumber, sealed: text });
 
-/** Every seal, of one moment: between two statements more could be sealed. */
+/** One statement, for a consistent snapshot. */
 export const findAllSealed = async (rows: Read): Promise<AllSealed> => {
   const found = await either.find(rows, "select root, null, sealed from audit_chains union all select null, position, sealed from audit_progress");
   const heads = found.flatMap(({ root, sealed }) => (root === undefined ? [] : { root, sealed }));

@@ -1,16 +1,16 @@
-// Table audit_targets: how far each of the operator's targets has the audit log (server/audit/targets), and which server
-// sends to it at the moment. A row stays when its target is taken out of the settings: put back, it goes on from there.
+// Table audit_targets: progress and lease of each audit target (server/audit/targets). A row survives removal from the
+// configuration, so that a target that returns resumes there.
 
 import type { SealPlace } from "./audit-entries.ts";
 import { columns, expression, flag, nullableNumber, number, type Read, text, time, type Write } from "#db";
 
-/** SQL: an entry is behind what a target has, in the order in which they are sent. */
+/** SQL condition: the target lacks the entry. */
 const isUnsent = (entry: string, target: string): string => `${entry}.seal_time >= ${target}.seal_time
   and (${entry}.seal_time, left(${entry}.uid, 40), ${entry}.sequence) > (${target}.seal_time, ${target}.root, ${target}.sequence)`;
 
 const waitingTarget = columns({ name: text });
 
-/** The targets that a server has named since `seenSince` and that lack entries which were sealed before `until`. Both RFC 3339. */
+/** Returns targets in use since `seenSince` that lack entries sealed before `until`. Both are RFC 3339. */
 export const findTargetsWithout = async (rows: Read, until: string, seenSince: string): Promise<string[]> => {
   const found = await waitingTarget.find(
     rows,
@@ -21,12 +21,12 @@ export const findTargetsWithout = async (rows: Read, until: string, seenSince: s
   return found.map(({ name }) => name);
 };
 
-/** Notes that a month was dropped which these targets had not got whole. */
+/** Records a month dropped before complete delivery. */
 export const markMonthMissed = async (rows: Write, targets: readonly string[], month: string): Promise<void> => {
   await rows.query("update audit_targets set missed_month = $2 where name = any($1)", [targets, month]);
 };
 
-/** Notes that a server has these targets in its settings. A new one begins with the first entry that is kept. */
+/** Records that these targets are configured. A new one starts at the first retained entry. */
 export const noteTargets = async (rows: Write, names: readonly string[], now: string): Promise<void> => {
   await rows.query(
     `insert into audit_targets as held (name, seen_time) select name, $2 from unnest($1::text[]) as given(name) order by name
@@ -38,17 +38,17 @@ export const noteTargets = async (rows: Write, names: readonly string[], now: st
 export interface AuditTargetState {
   readonly name: string;
   readonly place: SealPlace;
-  /** Entries that ever arrived. */
+  /** Total deliveries. */
   readonly sent: number;
-  /** How often it has failed in a row, since when, and why; "" where it has not. */
+  /** Consecutive failures, the first one's time and the last reason; empty if none. */
   readonly failures: number;
   readonly failedSince: string;
   readonly problem: string;
-  /** The last month that was dropped before it had arrived; "" for none. */
+  /** The last month dropped before delivery; empty if none. */
   readonly missedMonth: string;
-  /** True: a server that has it now could send. */
+  /** The server could acquire the lease now. */
   readonly isDue: boolean;
-  /** When the first entry was sealed that it has not got, in milliseconds since 1970; undefined where it has all. */
+  /** When the first undelivered entry was sealed; undefined if none. */
   readonly waitingSinceMs: number | undefined;
 }
 
@@ -70,7 +70,6 @@ const stateColumns = columns<Omit<AuditTargetState, "place"> & SealPlace>({
   ),
 });
 
-/** How far these targets are, by name. */
 export const findTargets = async (rows: Read, names: readonly string[], now: string, holder = ""): Promise<AuditTargetState[]> => {
   const found = await stateColumns.find(rows, `select ${stateColumns.list} from audit_targets as target where name = any($1) order by name`, [
     names,
@@ -82,7 +81,7 @@ export const findTargets = async (rows: Read, names: readonly string[], now: str
 
 const place = columns<SealPlace>({ sealTime: expression("seal_time::text", text), root: text, sequence: number });
 
-/** Takes a target's turn: only one of all servers gets it, when it is due and nobody holds it. Where it has come to; undefined: not now. */
+/** Acquires the lease and returns the position; undefined if not due or leased. */
 export const claimTarget = (rows: Write, name: string, holder: string, now: string, leaseUntil: string): Promise<SealPlace | undefined> =>
   place.findOne(
     rows,
@@ -91,7 +90,7 @@ export const claimTarget = (rows: Write, name: string, holder: string, now: stri
     [name, holder, now, leaseUntil],
   );
 
-/** Everything up to this place has arrived. False where another server holds the lease now. */
+/** Advances the position and extends the lease; false if another server holds it. */
 export const advanceTarget = async (
   rows: Write,
   name: string,
@@ -109,11 +108,10 @@ export const advanceTarget = async (
 
 const failed = columns({ failures: number });
 
-/** Returns the number of consecutive failures. */
 export const countTargetFailures = async (rows: Read, name: string): Promise<number> =>
   (await failed.findOne(rows, `select ${failed.list} from audit_targets where name = $1`, [name]))?.failures ?? 0;
 
-/** Gives the turn back, to be tried again at `nextTime`. */
+/** Releases the lease until `nextTime`. */
 export const failTarget = async (
   rows: Write,
   name: string,
@@ -127,7 +125,6 @@ export const failTarget = async (
   );
 };
 
-/** Gives the turn back. */
 export const releaseTarget = async (rows: Write, name: string, holder: string): Promise<void> => {
   await rows.query("update audit_targets set lease_holder = null, lease_until = null where name = $1 and lease_holder = $2", [name, holder]);
 };

@@ -198,7 +198,7 @@ create trigger deleted_blobs_gone after delete on deleted_rows referencing old t
 
 -- The UTS #39 skeleton, case-folded, of a name in the alphabet of Group.name ("a" to "z", digits, space, ".", "_", "-"), whose only
 -- confusables are these. Spaces at the ends and runs of spaces are not seen either. Another alphabet needs another function:
--- server/resources/iam/group-names.test.ts compares them.
+-- server/iam/resources/group-names.test.ts compares them.
 create function group_name_skeleton(name text) returns text language sql immutable strict parallel safe as $$
   select replace(translate(regexp_replace(btrim(name, ' '), ' +', ' ', 'g'), '01', 'ol'), 'm', 'rn')
 $$;
@@ -1291,7 +1291,7 @@ create index deliveries_by_state on deliveries (left(uid, 40), state, uid);
 create index deliveries_on_their_way_by_event on deliveries (event_id)
 where state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING');
 
--- Events that have their position and have yet to become deliveries (server/delivery/fan-out.ts). A row for each organization
+-- Events that have their position and have yet to become deliveries (server/events/delivery/fan-out.ts). A row for each organization
 -- that has such events, and for each event, or each delivery, that could not be made with the others or goes its own way.
 create table fan_outs (
   -- The organization's uid, the event's, or that of the delivery that is to be.
@@ -1364,7 +1364,7 @@ create table audit_progress (
   set_aside bigint[] not null default '{}'
 );
 
--- What this database was restored from, each time (server/audit/restores.ts). A state that comes from a backup goes back behind what
+-- What this database was restored from, each time (server/audit/log/restores.ts). A state that comes from a backup goes back behind what
 -- readers have seen: positions of events and numbers of the audit log go on behind `base`, which is later than all that were ever given.
 create table restores (
   -- The time of the restore in microseconds since 1970: more than there was ever an event.
@@ -1903,7 +1903,7 @@ create index advisories_deleted_by_component_location on advisories (left(uid, 4
 create index advisories_deleted_by_create_time on advisories (left(uid, 40), create_time, uid) where delete_time is not null;
 create index advisories_deleted_by_advisory_id on advisories (left(uid, 40), advisory_id, uid) where delete_time is not null;
 create index advisories_deleted_by_legacy_advisory_id on advisories (left(uid, 40), legacy_advisory_id, uid) where delete_time is not null;
--- Only our own advisories are read in the order of their changes (server/store/advisories.ts): of every other public one the entry was
+-- Only our own advisories are read in the order of their changes (server/advisories/store/advisories.ts): of every other public one the entry was
 -- written for nothing.
 create index advisories_own_by_update_time on advisories (update_time, advisory_id) where public and form = 'wolfi';
 
@@ -1974,7 +1974,7 @@ create table feeds (
   -- Records that vanished from a file have been withdrawn.
   settled boolean not null,
   -- What imports have written of a source and not yet told: counts of records, {"group": {…}, "everybody": {…}}. Added to
-  -- in the transaction that writes the records, told and emptied in the one that ends the import (server/feeds).
+  -- in the transaction that writes the records, told and emptied in the one that ends the import (server/advisories/feeds).
   unreported jsonb not null default '{}',
   -- "" is an unknown licence; the author is the operator's word (--author), "" the format's own.
   license text not null default '',

@@ -1,5 +1,5 @@
-// Table deliveries: each event on its way to each subscription. Of the events of one subject only the first is PENDING,
-// the others are WAITING behind it, so that they arrive in their order.
+// Table deliveries: events per subscription. Only the first of a subject is PENDING; later ones are WAITING, which
+// preserves order.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -26,7 +26,7 @@ import { type NextDelivery, nextDelivery } from "./fan-outs.ts";
 
 // ---- enqueue ----------------------------------------------------------------------------------------------------
 
-// By a hash, as the index by subject has it.
+// By hash, to match the index by subject.
 const ofSubject = (alias: string, subscription: string, subject: string): string =>
   `${alias}.subscription_uid = ${subscription} and hashtextextended(${alias}.subject, 0) = hashtextextended(${subject}, 0) and ${alias}.subject = ${subject}`;
 
@@ -34,29 +34,29 @@ const onItsWay = (alias: string): string => `${alias}.state in ('DELIVERY_STATE_
 
 const insertColumns = "uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time";
 
-// offset 0, so that it is looked up for each and never made of a whole backlog (13 ms instead of 0.9 s beside a million).
+// offset 0 forces a lookup per row (13 ms instead of .9 s with a million rows).
 const inOrderState = `
   case when row_number() over (partition by recipient.subscription_uid, recipient.subject order by recipient.position) = 1 and not exists (
     select from deliveries as earlier
     where ${ofSubject("earlier", "recipient.subscription_uid", "recipient.subject")} and ${onItsWay("earlier")} and earlier.in_order offset 0
   ) then 'DELIVERY_STATE_PENDING' else 'DELIVERY_STATE_WAITING' end`;
 
-/** Of rows of subscription_uid, event_id, position, type, subject. */
+/** Expects subscription_uid, event_id, position, type and subject. */
 const deliveriesOf = (recipients: string, now: string): string => `
   insert into deliveries (${insertColumns})
   select recipient.subscription_uid || '/' || ${uidSegmentOf("recipient.position")}, recipient.subscription_uid, recipient.event_id, recipient.type,
     recipient.subject, ${inOrderState}, ${now}, ${now}, ${now}
   from (${recipients}) as recipient`;
 
-// A subscription receives the events of its group and of all below it, that is: of each event, those at its group and at
-// each one above. Customers' events only (events, 4), which alone have a uid, and of the types that it names.
+// A subscription receives events at and below its group, so an event matches subscriptions at its group and above. Only
+// customers' events (events, 4), which alone have a uid.
 const pathsAbove = "select left(event.group_uid, 40 + 17 * level) as path from generate_series(0, (length(event.group_uid) - 40) / 17) as level";
 
 const receivesType = (subscription: string): string => `(${subscription}.event_types is null or ${subscription}.event_types ? event.type)`;
 
 const eventColumns = "event.event_id, event.position, event.type, event.subject, event.group_uid";
 
-// order by and offset 0: by the index of an organization's events, and by no other.
+// order by and offset 0 force the organization's index.
 const enqueueText = deliveriesOf(
   `
   select subscription.uid as subscription_uid, event.event_id, event.position, event.type, event.subject
@@ -72,14 +72,14 @@ const enqueueText = deliveriesOf(
   "$4",
 );
 
-/** Events of an organization: those behind one position and up to another. */
+/** Events with afterPosition < position <= untilPosition. */
 export interface EventRange {
   readonly root: string;
   readonly afterPosition: number;
   readonly untilPosition: number;
 }
 
-/** A delivery of each of these events to each subscription that receives it. Needs the order of their organizations, alone. */
+/** Enqueues events for all subscriptions. Requires the exclusive order lock of the organizations. */
 export const insertDeliveries = async (rows: Write, ranges: readonly EventRange[], now: string): Promise<void> => {
   await rows.query(enqueueText, [
     ranges.map(({ root }) => root),
@@ -89,13 +89,12 @@ export const insertDeliveries = async (rows: Write, ranges: readonly EventRange[
   ]);
 };
 
-/** The next event of an organization, and the last subscription that has it; "" for none. */
+/** The next event, and the last subscription already enqueued; empty for none. */
 export interface EventPart extends EventRange {
   readonly subscription: string;
 }
 
-// From group to group and within each in the order of uids: each step begins at its place in the index, however many
-// subscriptions there are.
+// By group and uid, so each step is one index lookup.
 const nextText = `
   with event as materialized (
     select ${eventColumns}, event.uid from outbox as event
@@ -122,13 +121,13 @@ const partValues = ({ root, afterPosition, untilPosition, subscription }: EventP
   subscription,
 ];
 
-/** The next event and the subscription that would get it next; undefined where there is no event. */
+/** Returns undefined without an event. */
 export const findNextDelivery = (rows: Read, part: EventPart): Promise<NextDelivery | undefined> =>
   nextDelivery.findOne(rows, findNextText, [...partValues(part), 1]);
 
 interface PartDone {
   readonly position: number;
-  /** Subscriptions that were looked at, and the last of them. */
+  /** Subscriptions examined, and the last of them. */
   readonly count: number;
   readonly last: string;
 }
@@ -146,8 +145,8 @@ const enqueuePartText = `${nextText}, made as (${deliveriesOf(
   select ${partDone.list} from event`;
 
 /**
- * Deliveries of the next event to so many more subscriptions; undefined where there is no event. `last` is "" where all
- * have it. Needs the order of the organization, alone.
+ * Enqueues the next event for more subscriptions; undefined without an event. `last` is empty after the last
+ * subscription. Requires the exclusive order lock.
  */
 export const insertSomeDeliveries = async (
   rows: Write,
@@ -159,10 +158,9 @@ export const insertSomeDeliveries = async (
   return done && { position: done.position, last: done.count < subscriptionsMax ? "" : done.last };
 };
 
-/** The uid of the delivery of the event at this position. */
 export const deliveryUidOf = (subscription: string, position: number): string => `${subscription}/${position.toString(16).padStart(16, "0")}`;
 
-// A test, which has its only recipient, goes at once. What has come by another way meanwhile is there already.
+// A test event has one recipient and skips the order.
 const enqueueSingleText = `
   with single as (
     select subscription.uid as subscription_uid, event.event_id, event.position, event.type, event.subject, event.subscription_uid is null as in_order
@@ -178,52 +176,48 @@ const enqueueSingleText = `
   )
   ${deliveriesOf("select * from single where in_order", "$2")}`;
 
-/** The deliveries of these uids, of which table fan_outs knows the events. Needs the order of their organizations, alone. */
+/** Enqueues deliveries from fan_outs. Requires the exclusive order lock of the organizations. */
 export const insertSingleDeliveries = async (rows: Write, uids: readonly string[], now: string): Promise<void> => {
   await rows.query(enqueueSingleText, [uids, now]);
 };
 
 // ---- claim ------------------------------------------------------------------------------------------------------
 
-/** What a server has going on with a subscription. */
 export interface SubscriptionLoad {
   readonly uid: string;
-  /** Attempts that are running. */
   readonly inFlight: number;
-  /** How many more may be claimed. */
   readonly claimable: number;
-  /** Whether its sink answered the last attempt at once. */
+  /** The sink responded quickly last time. */
   readonly quick: boolean;
 }
 
-/** How many deliveries may be claimed: in all, and of them for sinks that are not known to be quick. */
+/** Limits in total, and for sinks not known to be quick. */
 export interface ClaimQuota {
   readonly total: number;
   readonly unproven: number;
-  /** For one organization, what is under way included. */
+  /** Includes running attempts. */
   readonly eachOrganization: number;
-  /** Organizations whose turn it is not, by their roots. */
+  /** Organizations to skip, by root. */
   readonly leftOut: readonly string[];
 }
 
-// A claim that ends later than one that was made now can was made by a clock that was wrong, or by a server that died.
+// A lease too far in the future comes from a wrong clock or a dead server.
 const isFree = (alias: string, now: string): string =>
   `(${alias}.lease_time is null or ${alias}.lease_time <= ${now}
     or ${alias}.lease_time > ${now}::timestamptz + interval '${2 * limits.deliveryLeaseMs} milliseconds')`;
 
 const isDueNow = (alias: string): string => `${alias}.state = 'DELIVERY_STATE_PENDING' and ${alias}.next_attempt_time <= $1 and ${isFree(alias, "$1")}`;
 
-// From one subscription with something to send to the next, by the index alone. Each gives a few, the oldest first:
-// however much one has, the others' turn comes with every claim. One that fails gives a single one, and those that are
-// not known to be quick share a part of the quota, the first of each aside. Within a subscription the order is the
-// index's, and nothing besides: what is redelivered is all due at the same time, and would all be read to be sorted.
+// Iterates over subscriptions by index; each contributes a few, oldest first, so that a long queue delays no other. A
+// failing subscription contributes one. Sinks not known to be quick share a part of the quota, except for the first
+// delivery of each. Only the index order counts within a subscription: redelivered events are due at once, and sorting
+// would read them all.
 //
-// Among organizations each gives one before any gives a second, what it has under way counted: however many subscriptions
-// one has, the others wait for one place and not for its backlog. And to sinks that may be slow or dead none sends more
-// than twice what it leaves free, so that there is a place for whoever comes. None has more under way than its share of outbound
-// connections: what waited for one of these would take the others' places meanwhile.
+// Each organization contributes one before any contributes a second, counting running attempts. For sinks that may be
+// slow, an organization uses at most twice what it leaves free, so that newcomers find capacity. None exceeds its share
+// of outbound connections, since waiting attempts would occupy the others' capacity.
 //
-// A test that has not been tried goes before everything else of its subscription.
+// Untried test events come first.
 const dueText = `
   with recursive sending as (
     (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
@@ -268,21 +262,20 @@ const dueText = `
   )
   select uid from taken where step <= $8 and (quick or root_nth <= 2 * ($8 - step + 1)) order by step`;
 
-// A connection keeps the plan that it made first. On a server where nothing was on its way then, it would read the whole table
-// for each subscription from there on: beside 2,500 of them with a backlog of 30,000 no claim ended within 15 s.
+// A connection keeps its first query plan. Planned on an idle server, it scans the table for every subscription. With
+// 2,500 of them and 30,000 queued deliveries no claim ended within 15 s.
 const byIndexes = "select set_config('enable_seqscan', 'off', true)";
 
 const anyPendingText = "select 1 from deliveries where state = 'DELIVERY_STATE_PENDING' limit 1";
 
 export interface DueDeliveries {
   readonly uids: readonly string[];
-  /** False if nothing can become due by time alone. */
+  /** False if time alone makes nothing due. */
   readonly isAnyPending: boolean;
 }
 
-/** The deliveries that are due and that no claim holds, as many as the quota and the loads allow. In a transaction of its own. */
+/** Returns unclaimed deliveries within quota and loads. Requires its own transaction. */
 export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<DueDeliveries> => {
-  // In one message.
   const [, found, pending] = await Promise.all([
     rows.query(byIndexes),
     rows.query(dueText, [
@@ -302,16 +295,16 @@ export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuo
   return { uids: found.map(([uid]) => uid ?? ""), isAnyPending: pending.length > 0 };
 };
 
-/** A delivery that is this server's until its lease ends, with its event and what its subscription says. */
+/** Leased to this server. */
 export interface ClaimedDelivery {
   readonly uid: string;
   readonly subscription: string;
-  /** This one included. */
+  /** Includes this attempt. */
   readonly attempts: number;
   readonly sink: string;
   readonly creator: string;
   readonly secretSealed: string;
-  /** Undefined: it is over, or there was none. */
+  /** Undefined if expired or never set. */
   readonly previousSecretSealed: string | undefined;
   readonly eventId: string;
   readonly type: string;
@@ -320,11 +313,11 @@ export interface ClaimedDelivery {
   readonly extensions: Readonly<Record<string, string>>;
   readonly bodyType: string;
   readonly audience: string;
-  /** The body, byte for byte. */
+  /** The exact body. */
   readonly data: string;
   /** RFC 3339. */
   readonly time: string;
-  /** Of the request that caused the event; "" where none did. */
+  /** Empty if no request caused the event. */
   readonly requestId: string;
 }
 
@@ -348,8 +341,8 @@ const claimedDelivery = columns<ClaimedDelivery>({
   time: time("event.create_time"),
 });
 
-// || '' so that no index of what is on its way fits: PostgreSQL believes them to be small, as they are most of the time,
-// and would go through the whole of a backlog for the few rows that their primary key leads to.
+// || '' rules out indexes of pending deliveries: PostgreSQL assumes they are small, and would scan a queue for a few
+// primary keys.
 const claimText = `
   with due as (
     select delivery.uid from deliveries as delivery
@@ -361,7 +354,7 @@ const claimText = `
   where delivery.uid = due.uid and subscription.uid = delivery.subscription_uid and event.event_id = delivery.event_id
   returning ${claimedDelivery.list}`;
 
-/** Claims those of these deliveries that are still due and nobody else's, until `leaseTime`. */
+/** Skips deliveries no longer due or claimed by another server. */
 export const claimDeliveries = (rows: Write, uids: readonly string[], now: string, leaseTime: string): Promise<ClaimedDelivery[]> =>
   claimedDelivery.find(rows, claimText, [uids, now, leaseTime]);
 
@@ -369,18 +362,16 @@ const postponeText = `
   update deliveries set attempts = attempts + 1, next_attempt_time = $2, lease_time = null
   where uid = $1 and state || '' = 'DELIVERY_STATE_PENDING' returning attempts`;
 
-/** One that could not be claimed is tried again at this time. */
 export const postponeDelivery = async (rows: Write, uid: string, nextTime: string): Promise<void> => {
   await rows.query(postponeText, [uid, nextTime]);
 };
 
-// ---- times that a wrong clock has set ---------------------------------------------------------------------------
+// ---- times from a wrong clock -----------------------------------------------------------------------------------
 
-/** Of one subscription so many are found at a time. */
 const delayedPerSubscriptionMax = 20;
 
-// What was last touched in the future was so by a clock that was wrong: it waits from now on as long as it was to wait then.
-// What was never tried waits for nothing. Only what is not due, by the index, and from subscription to subscription.
+// An update in the future came from a wrong clock: the original delay restarts now, and untried deliveries are due at
+// once. By index, subscription by subscription.
 const delayedText = `
   with recursive sending as (
     (select subscription_uid as uid, 1 as step from deliveries where state = 'DELIVERY_STATE_PENDING' and subscription_uid > $2 order by 1 limit 1)
@@ -399,13 +390,12 @@ const delayedText = `
   where sending.uid is not null`;
 
 export interface Delayed {
-  /** Deliveries that wait longer than they should. */
   readonly uids: readonly string[];
-  /** The last subscription that was looked at; undefined: there are no more. */
+  /** Undefined at the end. */
   readonly lastSubscription: string | undefined;
 }
 
-/** Deliveries of some subscriptions behind this one, that a clock later than `time` has put off. */
+/** Returns deliveries postponed by a clock ahead of `time`, for the next `count` subscriptions. */
 export const findDelayedDeliveries = async (rows: Read, time: string, afterSubscription: string, count: number): Promise<Delayed> => {
   const found = await rows.query(delayedText, [time, afterSubscription, count]);
   const subscriptions = new Set(found.map(([subscription]) => subscription ?? ""));
@@ -421,29 +411,26 @@ const advanceText = `
       update_time = $2::timestamptz
   where uid = any($1) and state || '' = 'DELIVERY_STATE_PENDING' and next_attempt_time > $3 and (attempts = 0 or update_time > $3)`;
 
-/** Lets these wait from now on as long as they were to wait when a clock later than `time` put them off. */
+/** Restarts the original delay of deliveries that a clock ahead of `time` postponed. */
 export const advanceDeliveries = async (rows: Write, uids: readonly string[], now: string, time: string): Promise<void> => {
   await rows.query(advanceText, [uids, now, time]);
 };
 
 // ---- complete ---------------------------------------------------------------------------------------------------
 
-/** What an attempt came to. */
 export interface AttemptResult {
   readonly uid: string;
-  /** The number of the attempt. */
   readonly attempts: number;
-  /** "unsent": nothing left this server, for want of a free connection; it counts as no attempt, and is due as it was. */
+  /** "unsent": no connection was free; does not count as an attempt. */
   readonly became: "delivered" | "pending" | "dead" | "dropped" | "unsent";
   readonly statusClass: string | undefined;
-  /** Undefined where nobody answered. */
+  /** Undefined without a response. */
   readonly latencyMs: number | undefined;
-  /** Of the next attempt. */
   readonly nextTime: string;
 }
 
-// A result counts for the attempt that it is of: a claim whose lease ran out may have been taken over. An event that
-// arrived has arrived, whoever sent it. || '' as in a claim: by the primary key.
+// A result applies only to its own attempt, since another server may have taken over the lease; a success always
+// counts. || '' forces the primary key.
 const completeText = `
   update deliveries as delivery
   set state = case ended.became when 'unsent' then delivery.state else 'DELIVERY_STATE_' || upper(ended.became) end,
@@ -457,7 +444,7 @@ const completeText = `
     and (delivery.attempts = ended.attempts::integer or ended.became = 'delivered')
   returning delivery.uid`;
 
-/** Writes the results that count down, and returns the uids of their deliveries. Needs the order of their organizations, shared. */
+/** Returns the uids of accepted results; requires the shared order lock of the organizations. */
 export const completeDeliveries = async (rows: Write, results: readonly AttemptResult[], now: string): Promise<Set<string>> => {
   const completed = await rows.query(completeText, [
     results.map(({ uid }) => uid),
@@ -473,13 +460,13 @@ export const completeDeliveries = async (rows: Write, results: readonly AttemptR
 
 // ---- release next -----------------------------------------------------------------------------------------------
 
-/** The events of one subject that go to one subscription: each waits for the one before. */
+/** A subject's deliveries to a subscription, sent one after another. */
 export interface SubjectQueue {
   readonly subscription: string;
   readonly subject: string;
 }
 
-// Looked up for each subject by the index by subject: || '' as above, and offset 0 so that it is no join.
+// One index lookup per subject: || '' as above, and offset 0 to avoid a join.
 const waitingText = `
   select (
     select waiting.uid from deliveries as waiting
@@ -495,11 +482,10 @@ const releaseText = `
   update deliveries set state = 'DELIVERY_STATE_PENDING', next_attempt_time = $2
   where uid = any($1) and state || '' = 'DELIVERY_STATE_WAITING'`;
 
-/** Makes the first waiting delivery of each of these queues PENDING where none is. Needs the order of their organizations. */
+/** Makes each queue's first WAITING delivery PENDING if none is. Requires the order lock of the organizations. */
 export const releaseNext = async (rows: Write, queues: readonly SubjectQueue[], now: string): Promise<void> => {
   const found = await rows.query(waitingText, [queues.map(({ subscription }) => subscription), queues.map(({ subject }) => subject)]);
   const released = found.map(([uid]) => uid).filter((uid) => uid != null);
-  // Most subjects have nothing that waits.
   if (released.length > 0) await rows.query(releaseText, [released, now]);
 };
 
@@ -514,10 +500,10 @@ const resetText = `
   where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id)
   returning ${queue.list}`;
 
-/** Makes a delivery WAITING as if it were new; undefined where there is none, or its event is kept no longer. Needs the order of its organization, alone. */
+/** Makes a delivery WAITING; undefined if it or its event is missing. Requires the exclusive order lock. */
 export const resetDelivery = (rows: Write, uid: string, now: string): Promise<SubjectQueue | undefined> => queue.findOne(rows, resetText, [uid, now]);
 
-// Below the subscription's group, by the index of a root's events in time. What has yet to be enqueued comes by itself.
+// By the root's index of time. Events not yet enqueued follow on their own.
 const replayText = `
   insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
   select subscription.uid || '/' || right(event.uid, 16), subscription.uid, event.event_id, event.type, event.subject, 'DELIVERY_STATE_WAITING', $3, $3, $3
@@ -530,14 +516,14 @@ const replayText = `
   on conflict (uid) do update set ${resetColumns}, next_attempt_time = excluded.next_attempt_time, update_time = excluded.update_time
   returning ${queue.list}`;
 
-/** A WAITING delivery for each event since `since` that the subscription receives, `count` at most. Needs the order of its organization, alone. */
+/** Resets or creates at most `count` deliveries. Requires the exclusive order lock. */
 export const replayDeliveries = (rows: Write, subscription: string, since: string, now: string, count: number): Promise<SubjectQueue[]> =>
   queue.find(rows, replayText, [subscription, since, now, count]);
 
 // ---- retention --------------------------------------------------------------------------------------------------
 
-// What can never be sent any more: its event is deleted (the subscription was off for so long), or its subscription was
-// deleted while the event was being enqueued. It must not stand before what comes after it.
+// The event was deleted (the subscription was disabled that long), or the subscription was, during enqueueing. Such a
+// delivery must not block later ones.
 const isUndeliverable = `(
   not exists (select from outbox as event where event.event_id = delivery.event_id)
   or not exists (select from subscriptions as subscription where subscription.uid = delivery.subscription_uid))`;
@@ -565,11 +551,11 @@ const deleteUndeliverableText = `
 
 interface UndeliverableGone {
   readonly deleted: number;
-  /** The last that was looked at; undefined: there are no more. */
+  /** Undefined at the end. */
   readonly last: OnItsWay | undefined;
 }
 
-/** Deletes what can never be sent of some deliveries behind this one, and lets what stood behind it go. */
+/** Deletes undeliverable rows among the next ones, and releases those they blocked. */
 const deleteUndeliverable = async (store: Store, after: OnItsWay | undefined, nowMs: number): Promise<UndeliverableGone> => {
   const count = limits.retentionRowsMax;
   let deletedCount = 0;
@@ -599,17 +585,16 @@ export const deliveriesRetention: Retention = periodRetention("deliveryMs", {
   order: "update_time",
 });
 
-// A dead one can be redelivered for as long as its event is there.
+// A dead delivery can be redelivered while its event exists.
 export const deadDeliveriesRetention: Retention = periodRetention(
   "eventMs",
   { table: "deliveries", where: `update_time < $1 and ${isDead}`, order: "update_time" },
   "deliveries (dead)",
 );
 
-// How far each process has looked through a store's.
 const lookedUntil = new WeakMap<Store, OnItsWay>();
 
-/** Behind the outbox's own (retentions.ts): with an event go its deliveries. */
+/** After the outbox's retention (retentions.ts), which deletes events. */
 export const undeliverableRetention: Retention = {
   table: "deliveries (undeliverable)",
   async deleteExpired(store, nowMs) {

@@ -1,20 +1,17 @@
-// Table fan_outs: which events are to become deliveries, and how far that has come. What it stands for is told in
-// server/events/delivery/fan-out.ts.
+// Table fan_outs: events to turn into deliveries, and the progress (server/events/delivery/fan-out.ts).
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableNumber, nullableText, number, type Read, text, uidSegmentOf, type Write } from "#db";
 
-/** Events that have got their positions: those of an organization, or one that goes to a single subscription. */
 export interface NewFanOut {
-  /** The organization, or the subscription. */
   readonly owner: string;
   readonly isSingle: boolean;
   readonly firstPosition: number;
   readonly lastPosition: number;
 }
 
-// Where nobody listens there is nothing to do. In the order of uids, as whoever advances them (below).
+// Skips organizations without subscriptions. Ordered by uid like the updates below, to avoid deadlocks.
 const extendText = `
   insert into fan_outs (uid, only_subscription_uid, position, last_position, try_time)
   select case when single then owner || '/' || ${uidSegmentOf("last_position")} else owner end, case when single then owner end,
@@ -24,7 +21,7 @@ const extendText = `
   order by 1
   on conflict (uid) do update set last_position = excluded.last_position`;
 
-/** Notes that these are to be enqueued. Needs the lock "numbering". */
+/** Requires the lock "numbering". */
 export const extendFanOuts = async (rows: Write, added: readonly NewFanOut[], now: string): Promise<void> => {
   if (added.length === 0) return;
   await rows.query(extendText, [
@@ -38,34 +35,33 @@ export const extendFanOuts = async (rows: Write, added: readonly NewFanOut[], no
 
 const uidOnly = columns({ uid: text });
 
-/** Due, or put off by a clock that was wrong. */
+/** SQL condition: due, or postponed by a wrong clock. */
 const isDue = "(try_time <= $1 or try_time > $2)";
 
 const dueValues = (nowMs: number): string[] => [timestamp(nowMs), timestamp(nowMs + limits.setAsideMaxMs + limits.clockToleranceMs)];
 
-/** Some of what is due for all subscriptions of an organization, behind this uid. */
+/** Returns due fan-outs to all subscriptions of an organization, after this uid. */
 export const findFanOuts = async (rows: Read, nowMs: number, after: string, count: number): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from fan_outs where only_subscription_uid is null and ${isDue} and uid > $3 order by uid limit $4`;
   return (await uidOnly.find(rows, statement, [...dueValues(nowMs), after, count])).map(({ uid }) => uid);
 };
 
-/** Some of what is due for a single subscription, the oldest first. */
+/** Returns due fan-outs to a single subscription, oldest first. */
 export const findSingleFanOuts = async (rows: Read, nowMs: number, count: number): Promise<string[]> => {
   const statement = `select ${uidOnly.list} from fan_outs where only_subscription_uid is not null and ${isDue} order by try_time limit $3`;
   return (await uidOnly.find(rows, statement, [...dueValues(nowMs), count])).map(({ uid }) => uid);
 };
 
-/** How far it has come, and what would be next. */
 export interface FanOut {
   readonly uid: string;
   readonly position: number;
-  /** Of the event behind it: the last subscription that has it; "" for none. */
+  /** The last one that has the event after `position`; empty for none. */
   readonly subscription: string;
   readonly lastPosition: number;
   readonly failures: number;
-  /** Subscriptions of the organization, counted up to one more than was asked for. */
+  /** Capped at one more than `deliveriesMax`. */
   readonly subscriptions: number;
-  /** The last of the next events that make no more deliveries than was asked for; undefined: there are none. */
+  /** The end of the next events that fit `deliveriesMax`; undefined if there are none. */
   readonly untilPosition: number | undefined;
 }
 
@@ -93,52 +89,48 @@ const readText = `
   ) as events
   where work.uid = any($1)`;
 
-/** What these would do next with at most so many deliveries each. */
+/** Returns the next steps, of at most `deliveriesMax` deliveries each. */
 export const readFanOuts = (rows: Write, uids: readonly string[], deliveriesMax: number): Promise<FanOut[]> =>
   fanOut.find(rows, readText, [uids, deliveriesMax]);
 
-/** How far one has come. */
 export interface Advanced {
   readonly uid: string;
   readonly position: number;
   readonly subscription: string;
 }
 
-// In the order of uids, as whoever adds events (above).
+// Ordered by uid like the insert above, to avoid deadlocks.
 const advanceText = `
   with held as (select uid from fan_outs where uid = any($1) order by uid for update)
   update fan_outs as work set position = done.position, subscription_uid = done.subscription_uid, failures = 0
   from held join unnest($1::text[], $2::bigint[], $3::text[]) as done(uid, position, subscription_uid) on done.uid = held.uid
   where work.uid = held.uid`;
 
-/** Notes how far these have come; what is done to its end is gone. */
+/** Records progress, and deletes completed fan-outs. */
 export const advanceFanOuts = async (rows: Write, advanced: readonly Advanced[]): Promise<void> => {
   const uids = advanced.map(({ uid }) => uid);
   await rows.query(advanceText, [uids, advanced.map(({ position }) => String(position)), advanced.map(({ subscription }) => subscription)]);
   await rows.query("delete from fan_outs where uid = any($1) and position >= last_position", [uids]);
 };
 
-/** These are done. */
 export const deleteFanOuts = async (rows: Write, uids: readonly string[]): Promise<void> => {
   await rows.query("delete from fan_outs where uid = any($1)", [uids]);
 };
 
-/** It has failed so often in a row, and is left aside until then. */
 export const postponeFanOut = async (rows: Write, uid: string, failures: number, tryTime: string): Promise<void> => {
   await rows.query("update fan_outs set failures = $2, try_time = $3 where uid = $1", [uid, failures, tryTime]);
 };
 
-/** How often it has failed in a row; undefined: it is gone. */
+/** Returns consecutive failures; undefined if the fan-out no longer exists. */
 export const findFanOutFailures = async (rows: Read, uid: string): Promise<number | undefined> => {
   const [row] = await rows.query("select failures from fan_outs where uid = $1", [uid]);
   return row && Number(row[0]);
 };
 
-/** What comes next of a fan-out: an event, and the subscription behind the last that has it. */
 export interface NextDelivery {
   readonly eventUid: string;
   readonly position: number;
-  /** Undefined: all that receive the event have it. */
+  /** Undefined if all have it. */
   readonly subscription: string | undefined;
 }
 
@@ -148,7 +140,7 @@ export const nextDelivery = columns<NextDelivery>({
   subscription: expression("next.uid", nullableText),
 });
 
-/** A single event, or delivery, goes its own way from here on; `subscription`: the last that has it. */
+/** Creates a fan-out for a single event or delivery; `subscription` is the last that has it. */
 export const insertFanOut = async (
   rows: Write,
   {

@@ -1,24 +1,23 @@
-// Authorization codes (RFC 6749, 4.1.2): from the end of a sign-in until their client comes with them, once. A used one is
-// kept for as long as an access token may live, so that whoever comes with it again ends what it gave.
+// Authorization codes (RFC 6749, 4.1.2), valid once. A used code is kept for the lifetime of an access token, so that a
+// replay can revoke the grant.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, expression, flag, nullableText, type Read, type Retention, text, type Write } from "#db";
 
 export interface AuthorizationCodeRow {
-  /** Keyed hash of the code, by the vault. */
+  /** Keyed by the vault. */
   readonly codeHash: string;
-  /** The client address of the sign-in, as ClientLimits.hashOf has it. */
+  /** From ClientLimits.hashOf. */
   readonly addressHash: string;
-  /** What was asked for and who signed in, sealed by the vault. */
+  /** Request and user, sealed by the vault. */
   readonly sealed: string;
-  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
 }
 
 export interface PresentedCode {
   readonly sealed: string;
-  /** What it gave; undefined where it was not used before. */
+  /** Undefined if unused. */
   readonly grantId: string | undefined;
   readonly isExpired: boolean;
 }
@@ -41,18 +40,17 @@ export const insertAuthorizationCode = async (rows: Write, row: AuthorizationCod
 export const hasAuthorizationCode = async (rows: Read, codeHash: string): Promise<boolean> =>
   (await rows.query("select 1 from authorization_codes where code_hash = $1", [codeHash])).length > 0;
 
-/** The code as it was before, locked until the transaction ends: of all who come with it at the same moment one is first. */
+/** Locks the code until the transaction ends, so that one concurrent redemption succeeds. */
 export const lockAuthorizationCode = (rows: Write, codeHash: string, nowMs: number): Promise<PresentedCode | undefined> =>
   presented.findOne(rows, `select ${presented.list} from authorization_codes where code_hash = $1 for update`, [codeHash, timestamp(nowMs)]);
 
-/** Writes down that the code was used, and for what. */
 export const useAuthorizationCode = async (rows: Write, codeHash: string, grantId: string): Promise<void> => {
   await rows.query("update authorization_codes set grant_id = $2 where code_hash = $1", [codeHash, grantId]);
 };
 
 const endedAt = (nowMs: number): string => timestamp(nowMs - limits.accessTokenLifetimeMs);
 
-/** Deletes some of the codes that ended so long ago that nothing they gave is left but a refresh token. */
+/** Deletes a batch of codes, after the expiry of their access tokens. */
 export const deleteSomeEndedAuthorizationCodes = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query(
     `delete from authorization_codes where code_hash in (

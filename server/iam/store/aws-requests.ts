@@ -1,4 +1,4 @@
-// AWS requests that were used: none counts twice, on no server.
+// Used AWS requests, to refuse a replay on every server.
 
 import { timestamp } from "#base/time.ts";
 import { deleteRows, type Read, type Retention, type Write } from "#db";
@@ -7,7 +7,7 @@ import { deleteRows, type Read, type Retention, type Write } from "#db";
 export const hasAwsRequest = async (rows: Read, digest: string): Promise<boolean> =>
   (await rows.query("select 1 from aws_requests where digest = $1", [digest])).length > 0;
 
-/** False where it was used before. From `expireTimeMs` on the request is too old by itself. */
+/** Returns false for a replay. After `expireTimeMs` the request's age alone rejects it. */
 export const insertAwsRequest = async (rows: Write, digest: string, expireTimeMs: number): Promise<boolean> => {
   const inserted = await rows.query("insert into aws_requests (digest, expire_time) values ($1, $2) on conflict do nothing returning 1", [
     digest,

@@ -1,4 +1,4 @@
-// The codes of terminals that wait for their person (RFC 8628). Of all who change a row at the same moment, one does.
+// Device codes (RFC 8628), for terminals that wait for approval. Of concurrent updates to a row, one succeeds.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -6,22 +6,20 @@ import { timestamp } from "#base/time.ts";
 import { columns, deleteRows, expression, nullableObject, nullableTimeMs, number, type Read, type Retention, text, timeMs, type Write } from "#db";
 
 export interface DeviceCodeRow {
-  /** SHA-256 of the code that the terminal holds. */
+  /** SHA-256. */
   readonly deviceHash: string;
-  /** What a person types. */
   readonly userCode: string;
-  /** The client address that it was asked for from, as ClientLimits.hashOf has it. */
+  /** From ClientLimits.hashOf. */
   readonly addressHash: string;
-  /** What the terminal's program calls itself. */
   readonly client: string;
-  /** What it asks for, as JSON (signin/device.ts). */
+  /** JSON (signin/device.ts). */
   readonly request: JsonObject;
   readonly state: string;
-  /** Who approved it, as JSON (signin/completion.ts); undefined until then. */
+  /** JSON (signin/completion.ts); undefined until approval. */
   readonly signedIn: JsonObject | undefined;
-  /** Why it was refused; "" where it was not. */
+  /** The reason for a refusal; otherwise empty. */
   readonly reason: string;
-  /** How often the terminal may ask, and when it last did; times are milliseconds since 1970. */
+  /** The minimum interval between polls, and the last poll. */
   readonly intervalMs: number;
   readonly pollTimeMs: number | undefined;
   readonly createTimeMs: number;
@@ -47,7 +45,7 @@ type OpenCode = Pick<DeviceCodeRow, "client" | "request" | "createTimeMs">;
 
 const opened = columns<OpenCode>({ client: text, request: expression("wanted", objectOrEmpty), createTimeMs: timeMs("create_time") });
 
-/** Stores an open code; false where another has the same user code. */
+/** Returns false if the user code is taken. */
 export const insertDeviceCode = async (
   rows: Write,
   row: Pick<DeviceCodeRow, "deviceHash" | "userCode" | "addressHash" | "client" | "intervalMs" | "createTimeMs" | "expireTimeMs"> & {
@@ -65,11 +63,10 @@ export const insertDeviceCode = async (
 export const hasDeviceCode = async (rows: Read, deviceHash: string): Promise<boolean> =>
   (await rows.query("select 1 from device_codes where device_hash = $1", [deviceHash])).length > 0;
 
-/** The terminal's code, locked until the transaction ends. */
+/** Locks the code until the transaction ends. */
 export const lockDeviceCode = (rows: Write, deviceHash: string): Promise<PolledCode | undefined> =>
   polled.findOne(rows, `select ${polled.list} from device_codes where device_hash = $1 for update`, [deviceHash]);
 
-/** Notes that the terminal asked, and how often it may from now on. */
 export const updateDevicePoll = async (rows: Write, deviceHash: string, pollTimeMs: number, intervalMs: number): Promise<void> => {
   await rows.query("update device_codes set poll_time = $2, interval_ms = $3 where device_hash = $1", [deviceHash, timestamp(pollTimeMs), intervalMs]);
 };
@@ -78,13 +75,12 @@ export const deleteDeviceCode = async (rows: Write, deviceHash: string): Promise
   await rows.query("delete from device_codes where device_hash = $1", [deviceHash]);
 };
 
-/** The open code that a person typed. */
 export const findOpenDeviceCode = (rows: Read, userCode: string, nowMs: number): Promise<OpenCode | undefined> =>
   opened.findOne(rows, `select ${opened.list} from device_codes where user_code = $1 and state = 'open' and expire_time > $2`, [userCode, timestamp(nowMs)]);
 
 const closed = columns({ client: text });
 
-/** Approves an open code. The client's name, or undefined where the code was not open any more. */
+/** Returns the client's name; undefined if no longer open. */
 export const approveDeviceCode = async (rows: Write, userCode: string, signedInJson: string, nowMs: number): Promise<string | undefined> => {
   const row = await closed.findOne(
     rows,
@@ -94,7 +90,7 @@ export const approveDeviceCode = async (rows: Write, userCode: string, signedInJ
   return row?.client;
 };
 
-/** Refuses an open code; false where it was not open any more. */
+/** Returns false if no longer open. */
 export const refuseDeviceCode = async (rows: Write, userCode: string, reason: string, nowMs: number): Promise<boolean> => {
   const row = await closed.findOne(
     rows,
@@ -104,7 +100,7 @@ export const refuseDeviceCode = async (rows: Write, userCode: string, reason: st
   return row !== undefined;
 };
 
-/** Deletes the codes that ended long enough ago for their terminals to have been told. */
+/** Keeps codes until their terminals know the end. */
 export const deleteEndedDeviceCodes = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query("delete from device_codes where expire_time < $1", [timestamp(nowMs - limits.deviceCodeKeptMs)]);
 };

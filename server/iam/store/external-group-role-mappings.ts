@@ -1,4 +1,4 @@
-// What the groups of an identity provider give to those who are in them.
+// Roles that group membership at an identity provider grants.
 
 import { columns, expression, type Read, text } from "#db";
 
@@ -9,6 +9,5 @@ export interface MappedRole {
 
 const mappedRole = columns<MappedRole>({ role: expression("role_uid", text), scope: text });
 
-/** The roles that this provider's groups are mapped to, each once in each scope. */
 export const listMappedRoles = (rows: Read, provider: string): Promise<MappedRole[]> =>
   mappedRole.find(rows, `select distinct ${mappedRole.list} from external_group_role_mappings where identity_provider_uid = $1`, [provider]);

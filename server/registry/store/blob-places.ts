@@ -1,28 +1,26 @@
-// Table blob_places: where the blobs of this database lie, and when that place was last gone through. One row, kept for good.
+// Table blob_places: the storage location of this database's blobs, and its sweeps. One row.
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";
 import { columns, nullableTimeMs, type Read, text, timeMs, type Write } from "#db";
 
 export interface BlobPlaceRow {
-  /** The database's own id. */
   readonly storeId: string;
-  /** The id of the place; "" until the first content is kept there. */
+  /** Empty until the first content is stored. */
   readonly placeId: string;
 }
 
-// Columns that every version has: a backup reads a database of a version before.
+// Only columns of every version: a backup may read an older database.
 const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
 const leftovers = columns({ sinceMs: nullableTimeMs("leftover_since") });
 const sweep = columns({ sinceMs: timeMs("leftover_since") });
 
 export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => blobPlace.findOne(rows, `select ${blobPlace.list} from blob_places`);
 
-/** Returns since when servers have looked for leftovers without a long gap, in milliseconds since 1970; undefined if never. */
+/** Returns since when servers have looked for leftovers without a long gap; undefined if never. */
 export const findLeftoverSince = async (rows: Read): Promise<number | undefined> =>
   (await leftovers.findOne(rows, `select ${leftovers.list} from blob_places`))?.sinceMs;
 
-/** The row, made where there is none. */
 export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobPlaceRow> => {
   await rows.query("insert into blob_places (store_id, sweep_time) values ($1, $2) on conflict do nothing", [
     randomBytes(16).toString("hex"),
@@ -33,20 +31,17 @@ export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobP
   return row;
 };
 
-/** Writes down where the blobs lie; the place that counts, where another server was quicker. */
+/** Keeps an existing location; returns the one in effect. */
 export const writeBlobPlace = async (rows: Write, placeId: string): Promise<string> => {
   await rows.query("update blob_places set place_id = $1 where place_id = ''", [placeId]);
   return (await findBlobPlace(rows))?.placeId ?? "";
 };
 
-/** True for one server alone, once in so long: it goes through the place. */
+/** Returns true to one server per interval. */
 export const takeBlobSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<boolean> =>
   (await rows.query("update blob_places set sweep_time = $1 where sweep_time <= $2 returning 1", [timestamp(nowMs), timestamp(nowMs - everyMs)])).length > 0;
 
-/**
- * Returns since when servers have looked for leftovers without a long gap, to one server alone, once in so long; undefined to others. After a
- * gap of three times as long it is the present.
- */
+/** Like findLeftoverSince, for one server per interval; undefined for others. A gap of three intervals restarts the time. */
 export const takeLeftoverSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<number | undefined> => {
   const found = await sweep.findOne(
     rows,

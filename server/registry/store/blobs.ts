@@ -1,21 +1,19 @@
-// Tables blobs, repo_blobs, blob_removals and blob_writes: which contents there are, which repos have them, and what is left in the blob
-// place that no row names. A blob is known once, whoever has it, and is read through a repo that has it alone.
+// Tables blobs, repo_blobs, blob_removals and blob_writes: contents, the repos that contain them, and storage keys to
+// remove. A blob is stored once and is readable only through a repo that contains it.
 //
-// Rows of repo_blobs go with their repo. A blob that no repo has, and none that could come back, and what blob_removals names, is
-// removed by collection.
+// Rows of repo_blobs are deleted with their repo. Collection removes everything in blob_removals, and blobs in no repo,
+// not even a restorable one.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, type Read, text, timeMs, type Write } from "#db";
 
-/** A blob as a repo has it. */
 export interface RepoBlob {
   readonly sha256: string;
   readonly sha512: string | undefined;
   readonly sizeBytes: number;
-  /** Where its bytes lie. */
   readonly key: string;
-  /** Until then it stays though no manifest needs it; milliseconds since 1970. */
+  /** Kept until then even if unreferenced. */
   readonly leaseMs: number;
 }
 
@@ -29,7 +27,7 @@ const repoBlob = columns<RepoBlob>({
 
 const named = "(blobs.sha256 = $2 or blobs.sha512 = $2)";
 
-/** The blob of this digest, of either algorithm, if the repo has it. */
+/** `digest` is SHA-256 or SHA-512. */
 export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<RepoBlob | undefined> =>
   repoBlob.findOne(
     rows,
@@ -37,7 +35,7 @@ export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<
     [repo, digest],
   );
 
-/** The blob of this digest, if the repo has it: nobody else refers to it or removes it until the transaction ends. */
+/** Locks the blob until the transaction ends, against references and removal. */
 export const lockRepoBlob = async (rows: Write, repo: string, digest: string): Promise<{ readonly sha256: string } | undefined> => {
   const [row] = await rows.query(
     `select repo_blobs.sha256 from repo_blobs join blobs using (sha256) where repo_uid = $1 and ${named} and remove_time is null for update of repo_blobs`,
@@ -47,7 +45,7 @@ export const lockRepoBlob = async (rows: Write, repo: string, digest: string): P
   return sha256 === undefined || sha256 === null ? undefined : { sha256 };
 };
 
-/** Of these digests those that the repo has, by digest as it was given: kept there until the transaction ends. */
+/** Returns the repo's blobs by requested digest, protected from removal until the transaction ends. */
 export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly string[]): Promise<Map<string, { sha256: string; sizeBytes: number }>> => {
   const found = await rows.query(
     `select given.digest, repo_blobs.sha256, blobs.size_bytes from unnest($2::text[]) as given(digest)
@@ -59,7 +57,7 @@ export const holdRepoBlobs = async (rows: Write, repo: string, digests: readonly
   return new Map(found.map(([digest, sha256, size]) => [digest ?? "", { sha256: sha256 ?? "", sizeBytes: Number(size) }]));
 };
 
-/** A repo below one of these paths that has the blob. What is pending is mounted from nowhere. */
+/** Searches below these paths. Pending repos are no mount source. */
 export const findRepoWithBlob = async (rows: Read, digest: string, paths: readonly string[]): Promise<string | undefined> => {
   const [row] = await rows.query(
     `select repo_uid from blobs join repo_blobs on repo_blobs.sha256 = blobs.sha256
@@ -70,7 +68,6 @@ export const findRepoWithBlob = async (rows: Read, digest: string, paths: readon
   return row?.[0] ?? undefined;
 };
 
-/** Content that has been uploaded whole, and is durable. */
 export interface NewBlob {
   readonly sha256: string;
   readonly sha512: string | undefined;
@@ -81,14 +78,14 @@ export interface NewBlob {
 const heldBlob = columns<{ readonly key: string; readonly removeTime: string | undefined }>({ key: text, removeTime: nullableText });
 
 /**
- * Gives the blob to a repo. Where the content is known already, what was uploaded is not needed and is left for removal.
- * @param leaseMs until when it stays though no manifest needs it
+ * If the content exists already, the upload is queued for removal.
+ * @param leaseMs until when to keep it unreferenced
  */
 export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, nowMs: number, leaseMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   const { sha256, sha512, sizeBytes, key } = blob;
   let held: { readonly key: string; readonly removeTime: string | undefined } | undefined;
-  // A row that was there when it was to be made may be collected when it is to be held: then it is made after all.
+  // Collection may delete the row between insert and lock.
   while (held === undefined) {
     await rows.query("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
       sha256,
@@ -102,7 +99,7 @@ export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, n
   if (held.key !== key) {
     if (held.removeTime === undefined) await insertBlobRemoval(rows, key, undefined, nowMs);
     else {
-      // Its removal goes on, by the key that it had.
+      // The hidden content is removed by its old key.
       await insertBlobRemoval(rows, held.key, undefined, nowMs);
       await rows.query("update blobs set key = $2, remove_time = null where sha256 = $1", [sha256, key]);
     }
@@ -119,7 +116,7 @@ const writeRepoBlob = async (rows: Write, repo: string, sha256: string, nowMs: n
   );
 };
 
-/** Gives a blob that another repo has to this one too; undefined where it has it no longer. */
+/** Returns undefined if the other repo no longer contains the blob. */
 export const mountRepoBlob = async (
   rows: Write,
   repo: string,
@@ -139,7 +136,7 @@ export const mountRepoBlob = async (
   return { sha256 };
 };
 
-/** Keeps a blob, of which somebody is to be told that the repo has it, for so long; false where it has it no longer. */
+/** Extends the lease before a response confirms the blob; false if it is missing. */
 export const extendLease = async (rows: Write, repo: string, sha256: string, leaseMs: number): Promise<boolean> => {
   const held = await rows.query("update repo_blobs set lease_time = greatest(lease_time, $3) where repo_uid = $1 and sha256 = $2 returning 1", [
     repo,
@@ -149,12 +146,12 @@ export const extendLease = async (rows: Write, repo: string, sha256: string, lea
   return held.length > 0;
 };
 
-/** Takes a blob out of a repo. The caller has seen that no manifest of the repo needs it; the database would refuse. */
+/** The caller has checked for references; the database refuses otherwise. */
 export const deleteRepoBlob = async (rows: Write, repo: string, sha256: string): Promise<void> => {
   await rows.query("delete from repo_blobs where repo_uid = $1 and sha256 = $2", [repo, sha256]);
 };
 
-/** Leaves content of the blob place for removal. `state`: of an upload that was not completed. */
+/** `state` belongs to an incomplete upload. */
 export const insertBlobRemoval = async (rows: Write, key: string, state: JsonObject | undefined, nowMs: number): Promise<void> => {
   await rows.query("insert into blob_removals (key, state, create_time) values ($1, $2, $3) on conflict do nothing", [
     key,
@@ -165,13 +162,12 @@ export const insertBlobRemoval = async (rows: Write, key: string, state: JsonObj
 
 export interface BlobRemoval {
   readonly key: string;
-  /** Of an upload that was not completed. */
   readonly state: JsonObject | undefined;
 }
 
 const blobRemoval = columns<BlobRemoval>({ key: text, state: nullableObject });
 
-/** Some of the contents that no row names, the oldest first. */
+/** Oldest first. */
 export const findBlobRemovals = (rows: Read, count: number): Promise<BlobRemoval[]> =>
   blobRemoval.find(rows, `select ${blobRemoval.list} from blob_removals order by create_time, key limit $1`, [count]);
 
@@ -183,10 +179,9 @@ export const deleteBlobRemovals = async (rows: Write, keys: readonly string[]): 
 
 const neededInRepo = "exists (select from manifest_blobs where manifest_blobs.repo_uid = held.repo_uid and manifest_blobs.blob = held.sha256)";
 
-/** A blob of a repo: the repo's uid, the blob's sha256. */
 export type RepoBlobName = readonly [repo: string, sha256: string];
 
-/** Of so many rows behind `last` those that no manifest needs and whose lease is over; `end`: where the next page begins. */
+/** Returns unreferenced, expired blobs among the next `count` rows; `end` starts the next page. */
 export const findRepoBlobPage = async (
   rows: Read,
   last: RepoBlobName,
@@ -203,7 +198,7 @@ export const findRepoBlobPage = async (
   return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
 };
 
-/** Takes those of the blobs out of their repos that are still needed by no manifest, and whose lease is over. What somebody else holds stays. */
+/** Removes blobs if still unreferenced and expired; skips locked rows. */
 export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName[], nowMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   const given = [names.map(([repo]) => repo), names.map(([, sha256]) => sha256)];
@@ -212,7 +207,7 @@ export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName
      order by held.repo_uid, held.sha256 for update of held skip locked`,
     given,
   );
-  // A statement of its own: what was committed before the rows were held, it sees.
+  // A separate statement sees commits from before the lock.
   await rows.query(
     `delete from repo_blobs as held using unnest($1::text[], $2::text[]) as given(repo_uid, sha256)
      where held.repo_uid = given.repo_uid and held.sha256 = given.sha256 and held.lease_time < $3 and not ${neededInRepo}`,
@@ -220,12 +215,12 @@ export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName
   );
 };
 
-/** A repo that was deleted may come back with all that it had (deletions.ts). */
+/** A deleted repo counts, since it can be restored (deletions.ts). */
 const inNoRepo =
   "not exists (select from repo_blobs where repo_blobs.sha256 = held.sha256) and " +
   "not exists (select from deleted_rows where table_name = 'repo_blobs' and content ->> 'sha256' = held.sha256)";
 
-/** Of so many contents behind `last` those that no repo has; `end`: where the next page begins. */
+/** Returns blobs without a repo among the next `count`; `end` starts the next page. */
 export const findBlobPage = async (
   rows: Read,
   last: string,
@@ -239,7 +234,7 @@ export const findBlobPage = async (
   return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ sha256 }) => sha256), end: page.length < count ? undefined : page.at(-1)?.sha256 };
 };
 
-/** Deletes those of the contents that still no repo has. What somebody else holds stays. */
+/** Deletes blobs still without a repo; skips locked rows. */
 export const collectBlobs = async (rows: Write, digests: readonly string[]): Promise<{ readonly key: string; readonly sizeBytes: number }[]> => {
   const locked = await rows.query("select sha256 from blobs where sha256 = any($1) order by sha256 for update skip locked", [digests]);
   const gone = await rows.query(`delete from blobs as held where sha256 = any($1) and ${inNoRepo} returning key, size_bytes`, [
@@ -248,7 +243,7 @@ export const collectBlobs = async (rows: Write, digests: readonly string[]): Pro
   return gone.map(([key, size]) => ({ key: key ?? "", sizeBytes: Number(size) }));
 };
 
-/** Returns the sizes of the contents among so many behind `last` that a collection would remove; `end`: where the next page begins. */
+/** Returns sizes of collectable blobs among the next `count`; `end` starts the next page. */
 export const findCollectableBlobs = async (
   rows: Read,
   last: string,
@@ -268,7 +263,7 @@ export const findCollectableBlobs = async (
   return { sizes, end: found.length < count ? undefined : (found.at(-1)?.[0] ?? undefined) };
 };
 
-/** Names a key that a request is writing to, until then. */
+/** Protects a key during a write. */
 export const extendBlobWrite = async (rows: Write, key: string, untilMs: number): Promise<void> => {
   await rows.query("insert into blob_writes (key, lease_time) values ($1, $2) on conflict (key) do update set lease_time = excluded.lease_time", [
     key,
@@ -280,12 +275,11 @@ export const endBlobWrite = async (rows: Write, key: string): Promise<void> => {
   await rows.query("delete from blob_writes where key = $1", [key]);
 };
 
-/** Deletes the names of keys that nobody writes to any more. */
 export const deleteStaleBlobWrites = async (rows: Write, nowMs: number): Promise<void> => {
   await rows.query("delete from blob_writes where lease_time <= $1", [timestamp(nowMs)]);
 };
 
-/** Of these keys of the blob place those that a row names. */
+/** Returns those keys that a row references. */
 export const findNamedKeys = async (rows: Read, keys: readonly string[], nowMs: number): Promise<ReadonlySet<string>> => {
   const found = await rows.query(
     `select key from blobs where key = any($1) union all select key from uploads where key = any($1)
@@ -303,7 +297,7 @@ export interface StoredBlob {
   readonly sha512: string | undefined;
   readonly sizeBytes: number;
   readonly key: string;
-  /** It is hidden: told to be there by nobody, until it is uploaded again. */
+  /** Reported as missing until uploaded again. */
   readonly isHidden: boolean;
 }
 
@@ -315,24 +309,21 @@ const storedBlob = columns<StoredBlob>({
   isHidden: expression("remove_time is not null", flag),
 });
 
-/** All blobs, some at a time. */
 export const findBlobs = (rows: Read, last: string, count: number): Promise<StoredBlob[]> =>
   storedBlob.find(rows, `select ${storedBlob.list} from blobs where sha256 > $1 order by sha256 limit $2`, [last, count], { rows: count, wide: true });
 
 export const findStoredBlob = (rows: Read, sha256: string): Promise<StoredBlob | undefined> =>
   storedBlob.findOne(rows, `select ${storedBlob.list} from blobs where sha256 = $1`, [sha256]);
 
-/** How many blobs there are, and their bytes. */
 export const countBlobs = async (rows: Read): Promise<{ readonly count: number; readonly sizeBytes: number }> => {
   const [row] = await rows.query("select count(*), coalesce(sum(size_bytes), 0) from blobs");
   return { count: Number(row?.[0] ?? 0), sizeBytes: Number(row?.[1] ?? 0) };
 };
 
-/** Some of the repos that have the blob. */
 export const findReposOfBlob = async (rows: Read, sha256: string, count: number): Promise<string[]> =>
   (await rows.query("select repo_uid from repo_blobs where sha256 = $1 order by repo_uid limit $2", [sha256, count])).map(([repo]) => repo ?? "");
 
-/** Hides a blob whose content is not what it should be, or shows it again: hidden, it is uploaded anew by the next push. */
+/** Hides a corrupt blob, so that the next push uploads it again, or shows it. */
 export const setBlobHidden = async (rows: Write, { sha256, key }: Pick<StoredBlob, "sha256" | "key">, hideTimeMs: number | undefined): Promise<void> => {
   await rows.query("update blobs set remove_time = $3 where sha256 = $1 and key = $2", [
     sha256,
