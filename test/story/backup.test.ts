@@ -337,7 +337,10 @@ test("a backup of a version before is restored as it was, and brought to this ve
   // What this version does not know it does not restore: and of a newer database it makes no backup.
   const later = (await readMigrations()).length + 1;
   for (let number = until + 1; number <= later; number++)
-    await asOwner(old.DATABASE_URL ?? "", `insert into schema_migrations (number, name, sha256, compatible) values (${number}, '${number}_later.sql', '', true)`);
+    await asOwner(
+      old.DATABASE_URL ?? "",
+      `insert into schema_migrations (number, name, sha256, compatible) values (${number}, '${number}_later.sql', '', true)`,
+    );
   refused(/was changed after|newer than this version/, await admin(["backup", join(folder, "newer/")], old));
 });
 
