@@ -1,4 +1,4 @@
-// One document: its text to records, or a refusal with its line. Whatever a hostile text does to a parser ends here.
+// Parses one document into records, or refuses it with a line. No failure of a parser on hostile input gets past this module.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
@@ -18,13 +18,13 @@ import type { FeedRecord } from "./record.ts";
 import { newDocumentDraft, textOfStored, valueOfStored } from "./stored-document.ts";
 
 export interface DocumentOptions extends ReadOptions {
-  /** The one format that is taken; any that the kind knows without it. */
+  /** Accepts only this format; undefined accepts any format of the kind. */
   readonly format: string | undefined;
 }
 
 interface NotationReader {
   read(text: string): Promise<Json>;
-  /** The line (from 1) of the value at a path. */
+  /** Returns the line (from 1) of the value at a path. */
   lineOf(text: string, path: Path): number | Promise<number>;
 }
 
@@ -38,7 +38,7 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
 
 const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
 
-/** Of one document: each costs a search for its line. */
+/** Per document: finding a line is expensive. */
 const cutsNotedMax = 10;
 
 const requireObject = (value: Json): JsonObject => {
@@ -46,11 +46,11 @@ const requireObject = (value: Json): JsonObject => {
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
 };
 
-/** A document's records, and the document itself where it is kept. */
+/** A document's records, and the document itself if its format is stored. */
 export interface ReadDocument {
   readonly records: readonly FeedRecord[];
   readonly draft: DocumentDraft | undefined;
-  /** Why its ranges cannot be read, and where (from 1): it is kept, and matches nothing. */
+  /** Why and where (line from 1) its ranges are unreadable. Such a document is stored but matches nothing. */
   readonly unmatched: Remark | undefined;
   /** Free texts that were cut. */
   readonly cuts: readonly Remark[];
@@ -62,14 +62,14 @@ interface Remark {
   readonly reason: string;
 }
 
-/** What the source wrote, as JSON. Of YAML everything is read as texts, which are what OSV has but for its free parts. */
+/** Returns the source text as JSON. YAML is read as texts only, which matches OSV except for its free-form parts. */
 const sourceText = async (text: string, notation: Notation, value: JsonObject): Promise<string> => {
   if (notation === "json") return text.trim();
   if (notation !== "yaml" || !/^ *(?:- )?"?(?:database|ecosystem)_specific"?:/m.test(text)) return JSON.stringify(value);
   return JSON.stringify(withFreeParts(value, await readTypedYaml(text)));
 };
 
-/** What a document holds of documents, each with its own number; itself where it is one. Of a list that is read piece by piece each piece is one already. */
+/** Splits a document into several with IDs of their own. Lists that are read in pieces arrive already split. */
 const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonObject[] => {
   const found = entries?.(document) ?? [];
   return found.length > 1 ? found : [document];
@@ -77,7 +77,7 @@ const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonOb
 
 const freeParts = new Set(["database_specific", "ecosystem_specific"]);
 
-/** The texts of one reading, and of the other all that lies in OSV's free parts. */
+/** Takes OSV's free-form parts from the typed parse, and everything else from the text parse. */
 const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
   if (Array.isArray(texts)) return texts.map((each, index) => withFreeParts(each, Array.isArray(typed) ? typed[index] : undefined));
   if (!isObject(texts) || !isObject(typed)) return texts;
@@ -105,8 +105,8 @@ const draftOf = (
 };
 
 /**
- * What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there.
- * @param deflated the UTF-8 of the text, if its source has it deflated
+ * Reads a document, or each document of a page. Throws DocumentError with the line and reason.
+ * @param deflated the UTF-8 text in deflated form, if the source provides it
  */
 export const readDocument = async (
   text: string,
@@ -120,7 +120,7 @@ export const readDocument = async (
     const document = requireObject(value);
     const format = recogniseFormat(document, options.kind, options.format);
     const unreadable: FieldError[] = [];
-    // As a whole, so that what is wrong is found on its line.
+    // Read as a whole first, so that errors have the right line.
     const cut: FieldError[] = [];
     const records = format.read(new Field(document, "", undefined, (each) => cut.push(each)), {
       ...options,
@@ -146,7 +146,7 @@ export const readDocument = async (
   }
 };
 
-/** A stored document as it was read; undefined if its format has come to refuse it. */
+/** Reads a stored document again; undefined if its format now refuses it. */
 export const readStoredDocument = (form: string, body: string, options: ReadOptions): ReadDocument | undefined => {
   const format = formats.find(({ name }) => name === form);
   if (!format) return undefined;

@@ -1,25 +1,25 @@
-// How a feed's address is asked: through the guarded client, with what its last answer said of itself (ETag,
-// Last-Modified), so that what is the same is not sent again. What comes goes to a temporary file.
+// Downloads a feed's files to temporary files through the guarded client. Sends the validators of the last response (ETag,
+// Last-Modified), so that unchanged files are not transferred again.
 
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { openTemporaryFile, type StoredFile } from "./stored-file.ts";
 
-/** What an answer says of itself, to be told back when the address is asked again; as it was sent. */
+/** Validators of a response, exactly as sent, for the next conditional request. */
 export interface Validator {
   readonly etag: string;
   readonly lastModified: string;
-  /** When the list that leads to the address says that it was changed. */
+  /** The modification time that the list linking to the URL states. */
   readonly listed: string;
 }
 
-/** The guarded client, as feeds use it. Whoever starts an import hands it in. */
+/** The guarded client, injected by the caller of an import. */
 export type Fetch = (
   address: string,
   request: { readonly headers: Readonly<Record<string, string>>; readonly receive: (piece: Uint8Array) => Promise<void> },
 ) => Promise<{ readonly status: number; readonly headers: Readonly<Record<string, string>> }>;
 
-/** What is remembered of a source's addresses, and what is to be remembered when the import has gone well. */
+/** Validators of a source's URLs from the last import, and those to store if this import succeeds. */
 export class Validators {
   private readonly before: ReadonlyMap<string, Validator>;
   readonly next = new Map<string, Validator>();
@@ -32,33 +32,33 @@ export class Validators {
     return this.before.get(address);
   }
 
-  /** Remembers what the answer said, or that it is as before. */
+  /** Stores a new or unchanged validator. */
   keep(address: string, validator: Validator): void {
     this.next.set(address, validator);
   }
 
-  /** What was refused is fetched again. */
+  /** Drops a validator, so that a refused file is downloaded again. */
   forget(address: string): void {
     this.next.delete(address);
   }
 }
 
-/** What one import fetches with. */
+/** Dependencies and state of one import. */
 export interface Fetching {
   readonly fetch: Fetch;
   readonly validators: Validators;
-  /** Waits; of hosts that want to be asked slowly. */
+  /** Waits; for hosts with a low rate limit. */
   readonly pause: (ms: number) => Promise<void>;
   readonly nowMs: number;
-  /** A key goes to the address's own host. */
+  /** True if a key is sent, which is only sent to the URL's host. */
   readonly hasKey: boolean;
-  /** What turned out: only what has changed was asked for, so that what is not named is not gone. */
+  /** Set if only changes were requested: files that are not listed have then not been deleted. */
   readonly found: { isDelta: boolean };
-  /** Files that are still to be read; whoever imports closes what is left at the end. */
+  /** Files that are still to be read. The importer closes what remains. */
   readonly opened: Set<StoredFile>;
 }
 
-/** An answer with another status than was hoped for. */
+/** A response with an unexpected status. */
 export class AnswerFault extends Fault {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -67,7 +67,7 @@ export class AnswerFault extends Fault {
   }
 }
 
-/** Reads a file that nobody needs any more behind it. */
+/** Reads a file once, then closes it. */
 export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGenerator<Uint8Array> {
   try {
     yield* file.bytes();
@@ -79,19 +79,19 @@ export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGe
 
 export type Fetched =
   | { readonly isUnchanged: true }
-  /** `next`: the page behind it, where it says that there is one (RFC 8288). */
+  /** `next` is the next page, if the response links to one (RFC 8288). */
   | { readonly isUnchanged: false; readonly file: StoredFile; readonly next: URL | undefined };
 
 const nextForm = /<([^<>]{1,8000})>\s*;[^,<]*\brel="?next"?/;
 
-/** The next page by the header Link; only one of the same host, whose list it is. */
+/** Returns the next page of the Link header, if it is on the same host. */
 const nextPageOf = (url: URL, link: string | undefined): URL | undefined => {
   const [, address] = nextForm.exec(link ?? "") ?? [];
   const next = address === undefined ? null : URL.parse(address, url.href);
   return next !== null && next.origin === url.origin && next.href !== url.href ? next : undefined;
 };
 
-// What would make a header of another shape is not sent back.
+// A validator that could inject headers is not sent back.
 const headerForm = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
 const conditionsOf = (known: Validator | undefined): Record<string, string> => ({
@@ -99,10 +99,10 @@ const conditionsOf = (known: Validator | undefined): Record<string, string> => (
   ...(known && headerForm.test(known.lastModified) ? { "if-modified-since": known.lastModified } : {}),
 });
 
-/** An address without what may be secret in it: neither user and password nor a query. */
+/** Returns a URL without its possible secrets: user, password and query. */
 export const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
 
-/** Fetches an address. Throws a Fault where it does not answer, or with another status than that the file is there or unchanged. */
+/** Downloads a URL. Throws a Fault if the host does not respond or the status is neither 200 nor 304. */
 export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: URL, listed = ""): Promise<Fetched> => {
   const known = validators.find(url.href);
   const conditions = conditionsOf(known);

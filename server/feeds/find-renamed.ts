@@ -1,9 +1,10 @@
-// Which records of a source are others under a new ID (docs/decisions/0073). A successor changes no verdict: it only tells whoever
-// kept the old ID where to go on, so where there is a doubt there is none. Pure.
+// Finds records of a source that have a new ID (docs/decisions/0073). A successor changes no verdict: it only redirects users of
+// the
+// old ID. In doubt there is none. Pure.
 
 import type { DroppedRecord, Successor } from "#store";
 
-/** A record that its source has now and did not have before. */
+/** A record that is new in its source. */
 export interface AppearedRecord {
   readonly id: string;
   readonly aliases: readonly string[];
@@ -11,15 +12,15 @@ export interface AppearedRecord {
   readonly artifact: string;
 }
 
-/** What is gone of a place in a source, such as a part of a file, and what is new there. */
+/** Dropped and new records in one part of a source, such as one file. */
 export interface PlaceChange {
   readonly dropped: readonly DroppedRecord[];
   readonly appeared: readonly AppearedRecord[];
-  /** The place held one document, and holds one now. */
+  /** The part had one document before and has one now. */
   readonly isOneDocument: boolean;
 }
 
-/** All that is said under one ID. */
+/** All names of the records with one ID. */
 interface Names {
   readonly id: string;
   readonly aliases: ReadonlySet<string>;
@@ -35,7 +36,7 @@ const namesOf = (records: readonly AppearedRecord[]): Names[] =>
 
 const intersects = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => [...one].some((each) => other.has(each));
 
-/** What names no package says nothing against it. */
+/** A record without packages contradicts none. */
 const isAboutSame = (one: Names, other: Names): boolean => one.artifacts.size === 0 || other.artifacts.size === 0 || intersects(one.artifacts, other.artifacts);
 
 const namesEachOther = (one: Names, other: Names): boolean => one.aliases.has(other.id) || other.aliases.has(one.id);
@@ -45,8 +46,9 @@ const isContradicted = (one: Names, other: Names): boolean => one.aliases.size >
 const onlyOf = (found: readonly Names[]): Names | undefined => (found.length === 1 ? found[0] : undefined);
 
 /**
- * Which of the dropped records were renamed: one names the other as its alias, or both are about the same package and share an alias, or
- * they are about the same package, alone in their place, and no alias speaks against it. Of several candidates none counts.
+ * Returns the dropped records that were renamed. Either one names the other as an alias, or both are about the same package and
+ * share an alias, or they are the only records of their part, about the same package, with no contradicting alias. If there are
+ * several candidates, none counts.
  */
 export const findRenamed = ({ dropped, appeared, isOneDocument }: PlaceChange): Successor[] => {
   const [old, current] = [namesOf(dropped), namesOf(appeared)];

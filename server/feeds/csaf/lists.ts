@@ -1,5 +1,5 @@
-// The lists of a collection, in pieces: CSAF's directory with its index.txt and changes.csv (2.0, 7.1.11 to 7.1.14), and a
-// ROLIE feed (7.1.15).
+// Streams the lists of a collection: CSAF's directory with index.txt and changes.csv (2.0, 7.1.11 to 7.1.14), and a ROLIE feed
+// (7.1.15).
 
 import { escapeHtml } from "#base/html.ts";
 import { addressOf } from "./addresses.ts";
@@ -15,7 +15,7 @@ export async function* changesPieces(collection: CsafCollection): AsyncGenerator
   for await (const page of collection.pages("")) yield page.map((file) => `"${filePath(file)}","${file.currentReleaseTime}"\n`).join("");
 }
 
-/** What lies beside a document. */
+/** Extensions of the files served with each document. */
 export const besideEndings = [".sha256", ".sha512", ".asc"] as const;
 
 const htmlHead = (path: string): string => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(path)}</title></head><body><ul>\n`;
@@ -57,7 +57,7 @@ const feedEntry = (folder: string, file: CsafFile): object => {
   };
 };
 
-/** A list that never held anything was last changed at the beginning. */
+/** The change time of an empty list. */
 export const noTime = "1970-01-01T00:00:00.000Z";
 
 export async function* feedPieces(collection: CsafCollection, publicUrl: string, id: string, title: string): AsyncGenerator<string> {

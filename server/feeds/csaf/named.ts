@@ -1,5 +1,5 @@
-// Numbers of others may lead to one name of a file: the document whose number came first has it, and the others are in no list
-// of their issuer; the list of everything names them (documents/entries.ts).
+// Two third-party tracking IDs may map to one file name. The first imported ID gets the name. Other documents are omitted
+// from the issuer's lists, and the list of all documents names them (documents/entries.ts).
 
 import { limits } from "#base/limits.ts";
 import { type CsafDocument, findCsafPlaces, type PublicDocument } from "#store";
@@ -8,8 +8,8 @@ import { type Reader, readCsafDocumentsNamed } from "../documents/reader.ts";
 import { labelReason } from "./labels.ts";
 
 /**
- * Of documents of one name the one that has it: of the first number that came and holds, the last modified. A withdrawn one
- * has it as long as no other wants it.
+ * Returns the document that gets the file name: the latest version of the first ID still in its source, or of the first withdrawn
+ * one.
  */
 const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefined => {
   const allowed = documents.filter(({ license }) => isPublishable(license));
@@ -23,7 +23,7 @@ const chooseNamed = (documents: readonly CsafDocument[]): CsafDocument | undefin
   return best;
 };
 
-/** Which documents of a folder have these names. */
+/** Returns the document of each file name in a directory. */
 export const findNamed = async (reader: Reader, folder: string, fileNames: readonly string[]): Promise<Map<string, CsafDocument>> => {
   const found = await readCsafDocumentsNamed(reader, folder, [...new Set(fileNames)], limits.osvCandidatesMax);
   const byName = Map.groupBy(found, ({ fileName }) => fileName);
@@ -35,11 +35,11 @@ export const findNamed = async (reader: Reader, folder: string, fileNames: reado
   );
 };
 
-/** Of documents that this reader may read why the lists of their issuers do not have them. */
+/** Returns, by document ID, why the issuers' lists omit these documents. */
 export const findUnlisted = async (reader: Reader, documents: readonly PublicDocument[]): Promise<Map<string, string>> => {
   const reasons = new Map<string, string>();
   const known = new Map(documents.filter(({ form }) => form === "csaf").map((document) => [document.id, document]));
-  // Whom a document may be shown to is no question of who sees its group.
+  // A TLP label restricts publication. It does not hide a private document from readers of its group.
   const isListed = (id: string, leftOut: string): boolean =>
     leftOut === "" || (known.get(id)?.isPublic === false && leftOut === labelReason(known.get(id)?.label ?? ""));
   const byFolder = Map.groupBy(await findCsafPlaces(reader.read, [...known.keys()]), ({ folder }) => folder);

@@ -1,11 +1,10 @@
-// A published advisory as the documents are made from it: its approved events, what it says at last, its names
-// elsewhere. Pure.
+// A published advisory as the source of documents: approved events, current status, aliases. Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";
 
 export interface Published extends AdvisoryRow {
-  /** Approved events, in order. */
+  /** In order. */
   readonly approved: readonly JsonObject[];
   readonly severities: readonly JsonObject[];
 }
@@ -18,16 +17,15 @@ export const publishedOf = (row: AdvisoryRow, severities: readonly JsonObject[])
   return { ...row, approved, severities };
 };
 
-/** What an advisory states of its artifact. */
+/** The status of the advisory's artifact. */
 export type Status = "affected" | "not_affected" | "fixed" | "under_investigation";
 
 export interface EventStatus {
   readonly status: Status;
-  /** Versions without the vulnerability. */
   readonly fixedVersions: readonly string[];
   /** FalsePositiveDetermination.Type */
   readonly reason: string;
-  /** What is done about it, where it is affected. */
+  /** The remediation, if affected. */
   readonly action: string;
   readonly note: string;
   readonly time: string;
@@ -39,7 +37,7 @@ const actions: Readonly<Record<string, string>> = {
   pendingUpstreamFix: "A fix by the upstream project is awaited.",
 };
 
-/** What one event states, in the terms that all three kinds of document have. */
+/** Returns the status set by one event, in terms common to OSV, OpenVEX and CSAF. */
 export const eventStatus = (event: JsonObject): EventStatus => {
   const member =
     [
@@ -78,26 +76,26 @@ export const eventStatus = (event: JsonObject): EventStatus => {
 
 const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
-/** What holds now: what the last event states. */
+/** Returns the status set by the last event. */
 export const currentStatus = ({ approved }: Published): EventStatus => {
   const event = approved.at(-1);
   return event ? eventStatus(event) : unknown;
 };
 
-/** The CVE's number first, then the others, the advisory's own at the end. */
+/** Returns the CVE first, then the other aliases, then the advisory's own ID. */
 export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** The distribution that an apk is of: its namespace, or its author where that is a distribution. */
+/** Returns the distribution of an apk: its namespace, or its author if that is a distribution. */
 export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
   const names = ["wolfi", "chainguard", "alpine"];
   return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");
 };
 
-/** Package URL of the artifact, with a version where one is meant. */
+/** Returns the package URL of the artifact, optionally with a version. */
 export const purlOf = (row: AdvisoryRow, version = ""): string => {
   const { artifactName, artifactType, artifactArchitecture } = row;
   const steps = artifactType === "maven" ? artifactName.split(":") : artifactName.split("/");

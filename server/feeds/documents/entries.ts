@@ -1,5 +1,5 @@
-// The lists of the open documents: every one that is published, and every record that is left out, with the reason. Read
-// in pages, so that a list of any length is never held as a whole.
+// Lists of the open documents: every published document, and every omitted record with the reason. Read in pages, so that no list
+// is ever held in memory as a whole.
 
 import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findPublicSuccessors, type PublicDocument } from "#store";
@@ -13,45 +13,43 @@ import { choosePublished } from "./published.ts";
 import { whyNoSecdb } from "./secdb.ts";
 import { changesOfAdvisories, changesOfDocuments, type ReadChanges, type Reader, readDocuments } from "./reader.ts";
 
-/** An entry of a list. */
 export interface Entry {
   readonly id: string;
-  /** When it was last changed here: what a mirror asks with the next time. The record itself keeps its origin's time. */
+  /** When it last changed on this server, for incremental mirroring. The record keeps its origin's time. */
   readonly modified: string;
-  /** The form in which it came in, when, from which address, and under which licence ("unknown" where nobody says). */
+  /** The original format, import time, source URL and license ("unknown" if not stated). */
   readonly form?: string;
   readonly imported?: string;
   readonly source?: string;
   readonly license?: string;
-  /** When it was withdrawn: no source has it any longer, or its origin says so. The document stays as its origin wrote it. */
+  /** When it was withdrawn by its origin, or removed from all sources. The document itself is unchanged. */
   readonly withdrawnTime?: string;
-  /** The record that replaces it in its source. */
+  /** The ID of the record that replaces it in its source. */
   readonly withdrawnBy?: string;
-  /** No source has it any longer. */
+  /** No source contains it any longer. */
   readonly noLongerTold?: true;
-  /** Why it is no document of this kind. */
+  /** Why it is not served as a document of this kind. */
   readonly leftOut?: string;
-  /** Why it is in no list of its issuer (CSAF), though it is a document of this kind. */
+  /** Why the lists of its CSAF issuer omit it, although it is served. */
   readonly unlisted?: string;
 }
 
 export interface PageStart {
-  /** Only what was changed behind this time; "" for all. */
+  /** Only changes after this time; "" for all. */
   readonly since: string;
   readonly after: string;
 }
 
-/** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
+/** Local paths are not disclosed, and secrets are removed from URLs. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
-/** What an entry says of a withdrawal. */
 const withdrawalOf = (id: string, withdrawTime: string | undefined, successors: ReadonlyMap<string, string>): Pick<Entry, "withdrawnTime" | "withdrawnBy"> => {
   if (withdrawTime === undefined || withdrawTime === "") return {};
   const withdrawnBy = successors.get(id);
   return { withdrawnTime: withdrawTime, ...(withdrawnBy === undefined ? {} : { withdrawnBy }) };
 };
 
-/** What replaces these records, as far as this reader may see it. */
+/** Returns the successors of these records that this reader may see. */
 const findSuccessors = ({ read, privateRecords }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
   findPublicSuccessors(read, [...new Set(ids)], privateRecords?.feeds ?? []);
 
@@ -80,7 +78,7 @@ const documentEntry = (
   };
 };
 
-/** The documents of each number. Of a page that is full the last number may have more: it comes with the next one. */
+/** Groups documents by ID. Drops the last ID of a full page, which may continue on the next page. */
 export const byNumber = <Document extends PublicDocument>(documents: readonly Document[], isFull: boolean): [Document, ...Document[]][] => {
   const found = new Map<string, [Document, ...Document[]]>();
   for (const document of documents) {
@@ -110,7 +108,7 @@ async function* documentEntries(reader: Reader, kind: DocumentKind, since: strin
   }
 }
 
-/** A list of changes in their order, a page at a time. */
+/** Yields changes in order, by page. */
 async function* changePages<Changed extends ChangedDocument>(readChanges: ReadChanges<Changed>, start: PageStart): AsyncGenerator<Changed[]> {
   const size = limits.documentPageRows;
   for (let from = start; ; ) {
@@ -123,7 +121,7 @@ async function* changePages<Changed extends ChangedDocument>(readChanges: ReadCh
   }
 }
 
-/** Our own records, in the order of their changes: what is public, then what is not. */
+/** Yields our own records in the order of their changes: first public ones, then private ones. */
 async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   for (const readChanges of changesOfAdvisories(reader)) {
     for await (const found of changePages(readChanges, start)) {
@@ -145,7 +143,7 @@ async function* ownRecordEntries(reader: Reader, start: PageStart): AsyncGenerat
   }
 }
 
-/** Our own documents about packages, in the order of their changes; those that nobody else sees at the end. */
+/** Yields our own documents on packages in the order of their changes; documents that are private throughout come last. */
 async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGenerator<Entry[]> {
   const [changes, ...privateChanges] = changesOfDocuments(reader);
   const seenHere = new Map<string, string>();
@@ -161,7 +159,7 @@ async function* ownDocumentEntries(reader: Reader, start: PageStart): AsyncGener
   yield [...seenHere].map(([id, modified]) => ({ id, modified }));
 }
 
-/** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
+/** Returns the advisories of a package that OpenVEX omits, or those that a secdb contains or omits. */
 const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =>
   found.advisories.flatMap((advisory): Entry[] => {
     const leftOut = kind === "openvex" ? whyNoOpenVex(advisory, found) : whyNoSecdb(advisory, found);
@@ -170,12 +168,12 @@ const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =
     return kind === "secdb" ? [entry] : [];
   });
 
-/** In the order of their packages. */
+/** Yields them in the order of their packages. */
 async function* ownPackageEntries(reader: Reader, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
   for await (const page of ownPackages(reader)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
-/** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
+/** Yields our own documents by change time, then those of others by ID. */
 export async function* listEntries(reader: Reader, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
   if (kind === "osv") yield* ownRecordEntries(reader, start);
   if (kind === "openvex" || kind === "csaf") yield* ownDocumentEntries(reader, start);

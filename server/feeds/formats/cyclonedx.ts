@@ -1,5 +1,5 @@
-// What a CycloneDX document states of vulnerabilities in components (VEX). Its justifications are more than the contract's:
-// those that have no counterpart are named in the note. Without an analysis nothing is claimed.
+// CycloneDX VEX: vulnerabilities of components. Justifications without a counterpart in the contract go into the note. Without an
+// analysis there is no status.
 
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType } from "../record.ts";
 import { timestamp } from "#base/time.ts";
@@ -20,7 +20,7 @@ const notAffectedBy = (justification: string, detail: string): AdvisoryEventData
   return { falsePositiveDetermination: { type: type ?? "TYPE_UNSPECIFIED", ...(note === "" ? {} : { note }) } };
 };
 
-/** The one version that is named as unaffected; "" where several are, or a range. */
+/** Returns the only version marked unaffected; "" if there are several, or a range. */
 const unaffectedVersion = (affects: Field): string => {
   const versions = affects
     .at("versions")
@@ -30,7 +30,7 @@ const unaffectedVersion = (affects: Field): string => {
   return versions.length === 1 ? (versions[0] ?? "") : "";
 };
 
-/** What the analysis says of a component; undefined where there is none. */
+/** Returns the event for a component's analysis; undefined if there is none. */
 const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData | undefined => {
   const analysis = vulnerability.at("analysis");
   if (analysis.missing) return undefined;
@@ -60,7 +60,7 @@ const analysisData = (vulnerability: Field, affects: Field): AdvisoryEventData |
   }
 };
 
-/** Components by their bom-ref, with those within. */
+/** Returns components by bom-ref, including nested ones. */
 const productsByRef = (document: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
   const add = (component: Field): void => {
@@ -86,7 +86,7 @@ const decodeRef = (text: string): string => {
   }
 };
 
-/** A component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
+/** Resolves a component of this document, or of another one: "urn:cdx:UUID/VERSION#ref". */
 const productOfRef = (products: ReadonlyMap<string, Product>, ref: string): Product => {
   const [, elsewhere] = /^urn:cdx:[^#]+#(.+)$/.exec(ref) ?? [];
   return products.get(ref) ?? productOf(elsewhere === undefined ? ref : decodeRef(elsewhere));
@@ -101,7 +101,7 @@ const eventTime = (document: Field, vulnerability: Field): string => {
     vulnerability.at("published"),
     document.at("metadata").at("timestamp"),
   ];
-  // A document without any time is as old as can be.
+  // A document without a time counts as the oldest.
   return timestamp(times.map((each) => each.time()).find((each) => each !== undefined) ?? 0);
 };
 
