@@ -1,8 +1,8 @@
-// How a feed's document is refused: one of its values by the path that leads to it, or its text by the line.
+// Errors of a feed's document, with the path of a value or the line of a text.
 
 export type Path = readonly (string | number)[];
 
-/** A value that must not be kept, with its path in the document. */
+/** A value is invalid. */
 export class FieldError extends Error {
   readonly path: Path;
   constructor(path: Path, reason: string) {
@@ -11,7 +11,7 @@ export class FieldError extends Error {
   }
 }
 
-/** A file or document that cannot be read as what it is, or that holds a value that must not be kept. */
+/** A file or document is unreadable, or contains an invalid value. */
 export class DocumentError extends Error {
   /** From 1. */
   readonly line: number;
@@ -21,5 +21,5 @@ export class DocumentError extends Error {
   }
 }
 
-/** "advisories[0].events[2].timestamp" */
+/** Returns a path such as "advisories[0].events[2].timestamp". */
 export const pathText = (path: Path): string => path.map((step, index) => (typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`)).join("");

@@ -1,5 +1,5 @@
-// Records of the OSV schema 1.x (JSON or YAML): Go, PyPA, GitHub and many others. As advisories, each affected package
-// is one, and what its ranges say was fixed is its event.
+// OSV records, schema 1.x (JSON or YAML), as published by Go, PyPA, GitHub and many others. As advisories, each affected package
+// becomes one, with its fixed versions as event.
 
 import { timestamp } from "#base/time.ts";
 import { packageNameKeyOfType } from "#base/versions/package-name.ts";
@@ -39,7 +39,7 @@ const osvVulnerability = (document: Field, id: string): VulnerabilityRecord => (
   ...timeMember("withdrawnTime", document.at("withdrawn")),
 });
 
-/** OSV's ecosystems and the types of package URLs. */
+/** Package URL types by OSV ecosystem. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["alpine", "apk"],
   ["chainguard", "apk"],
@@ -75,10 +75,10 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["github actions", "githubactions"],
 ]);
 
-/** The type of package URLs of an ecosystem without its suffix; what is not known is a type of its own. */
+/** Returns the package URL type of an ecosystem without suffix; an unknown ecosystem is its type. */
 export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
 
-/** What the ranges of one package tell; a range of commits tells nothing of versions. */
+/** Returns the event for the ranges of one package. Commit ranges have no versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")
@@ -98,17 +98,17 @@ const fixEventData = (affected: Field): AdvisoryEventData => {
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-/** What all advisories of a document share. */
+/** Values shared by all advisories of a document. */
 interface SharedFacts {
   readonly id: string;
   readonly aliases: readonly string[];
   readonly severalOf: boolean;
-  /** When it was first known. */
+  /** The first publication. */
   readonly time: string;
   readonly withdrawn: Pick<AdvisoryRecord, "withdrawnTime">;
 }
 
-/** A record without any time is as old as can be. */
+/** A record without a time counts as the oldest. */
 const firstTimeOf = (document: Field): string =>
   timestamp([document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0) ?? 0);
 
@@ -136,7 +136,7 @@ const osvAdvisory = (affected: Field, { id, aliases, severalOf, time, withdrawn 
 const rangeTypes = new Set(["SEMVER", "ECOSYSTEM", "GIT"]);
 const eventKeys = new Set(["introduced", "fixed", "last_affected", "limit"]);
 
-/** What can be judged by ranges must be readable as the schema has them; the same of lists of versions. */
+/** Requires ranges and version lists that follow the schema, so that they can be matched. */
 const requireRanges = (affected: Field): void => {
   for (const range of affected.at("ranges").list()) {
     const type = range.object().at("type");
@@ -151,7 +151,7 @@ const requireRanges = (affected: Field): void => {
   affected.at("versions").requireNames();
 };
 
-/** Whether the ranges of all packages can be read. Whoever reads it is told of the first that cannot. */
+/** Returns true if the ranges of all packages are readable; otherwise reports the first error. */
 const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadOptions): boolean => {
   try {
     for (const each of affected) requireRanges(each);
@@ -164,7 +164,7 @@ const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadO
 };
 
 const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
-  // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
+  // Records of distributions list the CVEs under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
     .at("affected")
@@ -195,7 +195,7 @@ export const osv: Format = {
   origin: (document) => originOf(document.at("id").id(), document.at("modified")),
   read: (document, options) => {
     const id = document.at("id").id();
-    // Read in any case: what is wrong in one half makes the document wrong.
+    // Both are read, so that an error in either refuses the document.
     const vulnerability = osvVulnerability(document, id);
     return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, id, options);
   },

@@ -6,11 +6,11 @@ export interface Package {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** The release of a distribution, such as "debian-12"; "" for unknown. */
+  /** The distribution release, such as "debian-12"; "" if unknown. */
   readonly distribution: string;
 }
 
-/** All that a package URL says. */
+/** All parts of a package URL. */
 export interface PurlParts extends Omit<Package, "architecture"> {
   readonly qualifiers: URLSearchParams;
   readonly subpath: string;
@@ -26,7 +26,7 @@ const decodePart = (text: string): string => {
 
 const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#(.*))?$/;
 
-/** Undefined where the text is no package URL. */
+/** Returns undefined if the text is not a package URL. */
 export const readPurl = (url: string): Package | undefined => {
   const parts = readPurlParts(url);
   if (!parts) return undefined;
@@ -35,7 +35,7 @@ export const readPurl = (url: string): Package | undefined => {
 };
 
 export const readPurlParts = (url: string): PurlParts | undefined => {
-  // A namespace may begin with "@" (npm), written plain against the rule.
+  // An npm namespace may start with an unencoded "@", against the specification.
   const [, type, path, version = "", qualifiers = "", subpath = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
   const steps = path
@@ -56,28 +56,27 @@ export const readPurlParts = (url: string): PurlParts | undefined => {
   };
 };
 
-/** "openssl-3.0.7-18.el9_2.src.rpm", as syft names the source of an rpm. */
+/** The source package of an rpm in syft's form: "openssl-3.0.7-18.el9_2.src.rpm". */
 const sourceRpm = /^(.+)-[^-]+-[^-]+\.(?:no)?src\.rpm$/;
 
-/** Returns the name of the package that this one is built from, by its `upstream` qualifier ("openssl", "openssl@3.0.9-1"); "" if it names none. */
+/** Returns the source package from the `upstream` qualifier ("openssl", "openssl@3.0.9-1"); "" if there is none. */
 export const originOf = ({ qualifiers }: Pick<PurlParts, "qualifiers">): string => {
   const [name = ""] = (qualifiers.get("upstream") ?? "").split("@");
   return sourceRpm.exec(name)?.[1] ?? name;
 };
 
-/** Returns the version with its epoch, which some write as a qualifier of packages of deb and rpm. */
+/** Returns the version with its epoch, which some tools write as a qualifier for deb and rpm. */
 export const versionOf = ({ type, qualifiers, version }: PurlParts): string => {
   const epoch = qualifiers.get("epoch") ?? "";
   return (type === "deb" || type === "rpm") && /^[1-9]\d*$/.test(epoch) && !/^\d+:/.test(version) ? `${epoch}:${version}` : version;
 };
 
 /**
- * Returns the package URL under which the packages of an image are kept: without version, with the release of the distribution
- * and the package that it is built from.
+ * Returns the package URL that identifies a package of an image: without version, with distribution release and source package.
  * @param origin the source package if the package URL does not name it
  */
 export const packageLabel = (parts: PurlParts, origin = ""): string => {
-  // As syft wrote it before package URLs had the type.
+  // syft's form from before package URLs had the type apk.
   const [type, namespace] = parts.type === "alpine" ? ["apk", "alpine"] : [parts.type, parts.namespace];
   const path = [...namespace.split("/").filter((step) => step !== ""), parts.name].map(encodeURIComponent).join("/");
   const builtFrom = originOf(parts) || origin;
@@ -88,7 +87,7 @@ export const packageLabel = (parts: PurlParts, origin = ""): string => {
   return `pkg:${type}/${path}${qualifiers.length === 0 ? "" : `?${qualifiers.join("&")}`}`;
 };
 
-/** The name under which the package's own ecosystem knows it. */
+/** Returns the name in the package's ecosystem. */
 export const packageName = ({ type, namespace, name }: Pick<Package, "type" | "namespace" | "name"> & Partial<Package>): string => {
   if (namespace === "" || ["apk", "deb", "rpm", "oci", "alpm"].includes(type)) return name;
   return type === "maven" ? `${namespace}:${name}` : `${namespace}/${name}`;
