@@ -1,3 +1,5 @@
+// Tests that lists of names are checked as strictly as single fields.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json } from "#base/json.ts";

@@ -1,3 +1,5 @@
+// Tests reading of files in pieces of any size.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";

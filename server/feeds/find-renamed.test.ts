@@ -1,3 +1,5 @@
+// Tests detection of renamed records.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AppearedRecord, findRenamed } from "./find-renamed.ts";

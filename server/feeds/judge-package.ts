@@ -1,5 +1,6 @@
-// Whether an advisory says that a package in an image is affected. Of a record with ranges its ranges say so, by the order
-// of its ecosystem; of our own documents and of lists of fixes (Wolfi, secdb) the events. Others have no verdict by version
+// Evaluates whether an advisory affects a package of an image. Records with ranges are evaluated by range, in the version order
+// of
+// their ecosystem; our documents and lists of fixes (Wolfi, secdb) by their events. Other records have no verdict by version
 // (docs/decisions/0026). Pure.
 
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -10,30 +11,30 @@ import { coversRelease, type Distribution, distributionOf, isDistributionType } 
 import { artifactTypeOf } from "./formats/osv.ts";
 import { originOf, packageName, readPurlParts } from "./formats/purl.ts";
 
-/** A package as an image names it. */
+/** A package of an image. */
 export interface InstalledPackage {
-  /** As the image has it: "bash", or a package URL without its version. */
+  /** As listed in the image: "bash", or a package URL without version. */
   readonly label: string;
-  /** The type of package URLs: "apk", "pypi". */
+  /** The package URL type: "apk", "pypi". */
   readonly type: string;
   readonly name: string;
-  /** The distribution, such as "debian"; "" for unknown. */
+  /** Such as "debian"; "" if unknown. */
   readonly distribution: string;
-  /** The distribution in OSV's terms; undefined for packages of languages and for apko's. */
+  /** The distribution in OSV's terms; undefined for language packages and apko's packages. */
   readonly os: Distribution | undefined;
-  /** The package that it is built from, where the image's documents say it; "" otherwise. */
+  /** The source package, if the image's documents name it; "" otherwise. */
   readonly origin: string;
 }
 
 export interface PackageVerdict {
   readonly state: "affected" | "under investigation";
-  /** The first fixed version behind the installed one; "" where none is named. */
+  /** The next fixed version after the installed one; "" if none is known. */
   readonly fixedVersion: string;
-  /** Whether it counts for images of this machine ("amd64"); absent: for all. */
+  /** Returns true if the verdict applies to an architecture ("amd64"). If absent, it applies to all. */
   readonly isFor?: (architecture: string) => boolean;
 }
 
-/** Without a type it is a package of the distribution that the image is made of: apko's. */
+/** A label without a type is a package of the image's distribution, as in apko. */
 export const installedPackageOf = (label: string): InstalledPackage => {
   const purl = label.startsWith("pkg:") ? readPurlParts(label) : undefined;
   if (!purl) return { label, type: "apk", name: label, distribution: "", origin: "", os: undefined };
@@ -48,12 +49,12 @@ export const installedPackageOf = (label: string): InstalledPackage => {
   };
 };
 
-/** Whether an ecosystem of OSV's, with its suffix, is the one of the package. */
+/** Returns true if an OSV ecosystem, with its suffix, applies to the package. */
 const isOfEcosystem = (ecosystem: string, { type, distribution, os }: InstalledPackage): boolean => {
   const [family = "", suffix] = ecosystem.split(":");
   if (artifactTypeOf(family) !== type) return false;
   if (!isDistributionType(type)) return true;
-  // apko's packages do not name their distribution; records of a release do not speak about them.
+  // apko's packages do not name their distribution, so records of a release do not apply to them.
   if (distribution === "" && (os === undefined || os.family === "")) return suffix === undefined;
   return os !== undefined && coversRelease(ecosystem, os);
 };
@@ -63,7 +64,7 @@ const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
   return Array.isArray(found) ? found.filter(isObject) : [];
 };
 
-/** The least of the versions that fix it behind this one. */
+/** Returns the smallest fixed version after this one. */
 const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): string => {
   let least = "";
   for (const fix of fixes) {
@@ -72,7 +73,7 @@ const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): 
   return least;
 };
 
-/** What an OSV record says of the version. */
+/** Evaluates a version by an OSV record. */
 export const judgeByRanges = (record: JsonObject, named: readonly string[], installed: InstalledPackage, version: string): PackageVerdict | undefined => {
   if (text(record, "withdrawn") !== "") return undefined;
   const entries = memberObjects(record, "affected");
@@ -97,19 +98,20 @@ export const judgeByRanges = (record: JsonObject, named: readonly string[], inst
 
 const decisions = ["truePositiveDetermination", "falsePositiveDetermination", "pendingUpstreamFix", "fixNotPlanned", "analysisNotPlanned", "patched"] as const;
 
-/** The approved ones of an advisory's events, which are JSON. */
+/** Returns the approved events from an advisory's JSON. */
 export const approvedEventsOf = (events: string): JsonObject[] => {
   const list = JSON.parse(events) as Json;
   return (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
 };
 
 /**
- * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
- * for all versions before, and the last one counts.
+ * Evaluates a version by approved events, oldest first. It is fixed from the fixed version on; a determination applies to all
+ * earlier
+ * versions, and the last one counts.
  */
 export const judgeByEvents = (approved: readonly JsonObject[], version: string): PackageVerdict | undefined => {
   const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
-  // A version that is none is below nothing.
+  // An invalid version is not below any other.
   if (fixes.some((fix) => (compareVersions("Wolfi", version, fix) ?? -1) >= 0)) return undefined;
   const patched = approved.flatMap((event) => texts(part(event, "patched"), "patchedVersions"));
   if (patched.some((each) => compareVersions("Wolfi", version, each) === 0)) return undefined;

@@ -1,3 +1,5 @@
+// Tests names of CSAF files.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { distinctNumberOf, fileNameOfTracking, textOfFileName } from "./names.ts";

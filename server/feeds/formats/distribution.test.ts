@@ -1,3 +1,5 @@
+// Tests the mapping of package URLs to distribution releases and ecosystems.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coversRelease, distributionOf } from "./distribution.ts";

@@ -1,6 +1,6 @@
-// CRC-32C (RFC 3720, appendix B.4), as X-Goog-Hash tells it of what a bucket holds; zlib has the other polynomial alone. Pure.
+// CRC-32C (RFC 3720, appendix B.4), used by X-Goog-Hash of storage buckets; zlib only has the other polynomial. Pure.
 
-/** Of each byte, and of it with one to three bytes behind it: four are taken in one step. */
+/** Tables for a byte followed by zero to three bytes: four bytes are processed per step. */
 const tables = ((): readonly Uint32Array[] => {
   const first = Uint32Array.from({ length: 256 }, (_, byte) => {
     let value = byte;
@@ -14,7 +14,7 @@ const tables = ((): readonly Uint32Array[] => {
 
 const [one = new Uint32Array(), two = new Uint32Array(), three = new Uint32Array(), four = new Uint32Array()] = tables;
 
-/** Of the bytes behind those of which `before` is the sum. */
+/** Returns the checksum; `before` is the checksum of the preceding bytes. */
 export const crc32c = (bytes: Uint8Array, before = 0): number => {
   let sum = ~before;
   let at = 0;
@@ -26,7 +26,7 @@ export const crc32c = (bytes: Uint8Array, before = 0): number => {
   return ~sum >>> 0;
 };
 
-/** As the header has it: "crc32c=" and four bytes, the highest first, in base64. */
+/** Returns the header value: "crc32c=" and four bytes, big-endian, in base64. */
 export const googHashOf = (sum: number): string => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(sum);
