@@ -1,10 +1,10 @@
-// What formats read of a file, by a number: a source that was read by an earlier one is read again by its next import,
-// whatever its files or its host say, and what came with the new one is missing until then.
+// The version of the formats' readers. After an upgrade, the next import of a source reads all its files again, even if they are
+// unchanged; until then, newly supported data is missing.
 
 import { countFeedsReadOtherwise, type Store } from "#store";
 
-/** Raised whenever formats read something differently. */
+/** Increase it with every change of what formats read. */
 export const readerVersion = "4";
 
-/** How many sources of advisories and vulnerability records an earlier version has read last. */
+/** Returns how many sources of advisories and vulnerabilities were last read by an earlier version. */
 export const countOutdatedFeeds = ({ read }: Store): Promise<number> => countFeedsReadOtherwise(read, `["${readerVersion}",`);
