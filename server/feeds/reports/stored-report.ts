@@ -1,9 +1,9 @@
-// A report as the store keeps it: what was read of it, and its own text, deflated.
+// Packs reports for the database: findings and original text, deflated.
 
 import { deflateRawSync, inflateRaw } from "node:zlib";
 import type { Finding } from "./findings.ts";
 
-/** Beside the event loop: a report has some MiB. */
+/** Asynchronous, because a report can have several MiB. */
 const inflate = (packed: Uint8Array): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     inflateRaw(packed, (error, unpacked) => (error ? reject(error) : resolve(unpacked)));
@@ -24,5 +24,5 @@ const unpackText = async (packed: string): Promise<string> => (await inflate(Buf
 
 export const unpackFindings = async (packed: string): Promise<Finding[]> => JSON.parse(await unpackText(packed)) as Finding[];
 
-/** The text of a report as it came. */
+/** Returns the original text of a report. */
 export const unpackRawReport = unpackText;

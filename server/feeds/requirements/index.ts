@@ -1,5 +1,6 @@
-// Lists of libraries that somebody wants to have: requirements.txt, poetry.lock, uv.lock, Maven's. They come with a request, so
-// nothing that they name is opened or fetched.
+// Reads lists of requested libraries: requirements.txt, poetry.lock, uv.lock, Maven. They are part of a request, so files and
+// URLs in
+// them are never opened.
 
 import { invalid } from "#base/fault.ts";
 import { DocumentError } from "../invalid.ts";
@@ -10,7 +11,7 @@ import { readRequirementsTxt } from "./requirements-txt.ts";
 
 export type { Requirement } from "./requirement.ts";
 
-/** The formats by their names in the contract. */
+/** Readers by the contract's format name. */
 const readers = {
   INPUT_FORMAT_REQUIREMENTS_TXT: (content: string) => Promise.resolve(readRequirementsTxt(content)),
   INPUT_FORMAT_POETRY_LOCK: readPoetryLock,
@@ -32,7 +33,7 @@ const endings: readonly (readonly [string, RequirementFormat])[] = [
   [".dependencies", "INPUT_FORMAT_MAVEN_GAV_LIST"],
 ];
 
-/** The format that a file's name says; undefined where it says none. */
+/** Returns the format for a file name; undefined if unknown. */
 export const formatOfFile = (filename: string): RequirementFormat | undefined => {
   const [base = "", folder = ""] = filename.split(/[/\\]/).reverse();
   const known = endings.find(([ending]) => base.endsWith(ending));
@@ -41,13 +42,13 @@ export const formatOfFile = (filename: string): RequirementFormat | undefined =>
   return isText && (base.includes("requirements") || folder === "requirements") ? "INPUT_FORMAT_REQUIREMENTS_TXT" : undefined;
 };
 
-/** The ecosystem of a format's libraries. */
+/** Returns the ecosystem of a format. */
 export const ecosystemOf = (format: RequirementFormat): "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON" =>
   format === "INPUT_FORMAT_MAVEN_GAV_LIST" ? "ECOSYSTEM_JAVA" : "ECOSYSTEM_PYTHON";
 
 /**
- * Reads a list. Throws INVALID_ARGUMENT on `field`, with the line and the reason, where it is not of its format or is too much.
- * @param lineName how a line is called: of a list of items each is one
+ * Reads a list. Throws INVALID_ARGUMENT on `field`, with line and reason, if the format is wrong or a limit is exceeded.
+ * @param lineName the word for a line in messages, such as "item"
  */
 export const readRequirements = async (format: RequirementFormat, content: string, field: string, lineName = "line"): Promise<readonly Requirement[]> => {
   try {

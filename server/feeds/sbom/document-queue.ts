@@ -1,5 +1,6 @@
-// Documents that pushes have left to be read, of one kind: one is taken, fetched, read in a thread of its own, and what came of it is
-// written by whoever still holds it.
+// A queue of pushed documents of one kind. A document is claimed, fetched and read in a worker thread; the result is written only
+// by the
+// holder of the lease.
 
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
@@ -7,10 +8,10 @@ import type { Services } from "#kernel";
 import type { Read, Write } from "#store";
 import type { ReadDocumentStream } from "./open-reader.ts";
 
-/** The content of a blob of a repo; undefined where the repo has none of that digest any longer. */
+/** Opens a blob of a repository; undefined if the repository no longer has it. */
 export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** A document that waits to be read. */
+/** A queued document. */
 interface WaitingDocument {
   readonly repoUid: string;
   /** The image that it is about. */
@@ -20,7 +21,7 @@ interface WaitingDocument {
 }
 
 interface DocumentKind<Waiting extends WaitingDocument, Reading> {
-  /** "sbom": the first word of its lines in the log. */
+  /** The first part of its log event names. */
   readonly name: "sbom" | "report";
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
@@ -30,11 +31,11 @@ interface DocumentKind<Waiting extends WaitingDocument, Reading> {
 }
 
 export interface DocumentQueue {
-  /** Reads one that is due; the organization that it is of, undefined where there is none. `served`: see `claim`. */
+  /** Reads one due document and returns its organization; undefined if none is due. `served`: see `claim`. */
   readNext(served: readonly string[]): Promise<string | undefined>;
 }
 
-/** Later each time. */
+/** Backs off exponentially. */
 const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Math.min(tries - 1, 20), limits.sbomRetryMaxMs);
 
 export const openDocumentQueue = <Waiting extends WaitingDocument, Reading extends object>(
@@ -64,7 +65,7 @@ export const openDocumentQueue = <Waiting extends WaitingDocument, Reading exten
     readNext: async (served) => {
       if (!(await isDue(store.read, clock()))) return undefined;
       const waiting = await store.write((rows) => claim(rows, served, clock(), clock() + limits.sbomHoldMs));
-      // Another server has taken it.
+      // Another server has claimed it.
       if (waiting === undefined) return undefined;
       await readOne(waiting);
       return rootOf(waiting.repoUid);
