@@ -1,5 +1,6 @@
-// Where a feed's files come from: a file, a folder or zip archive with all below it, or an https address and what it leads
-// to. Never more than one file is held in memory, of an archive one entry, and of JSON Lines only one line.
+// Sources of a feed's files: a file, a directory or zip archive with all its files, or an https URL with linked files. At most
+// one file
+// is in memory; of an archive one entry, of JSON Lines one line.
 
 import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -17,13 +18,13 @@ import { changedRecords, recordPages } from "./record-pages.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
-  /** The same for every import: an absolute path, or the address. */
+  /** Stable across imports: an absolute path or URL. */
   readonly key: string;
-  /** Its name for people. */
+  /** Display name. */
   readonly label: string;
-  /** How many files there are. */
+  /** Returns the number of files. */
   count(): Promise<number>;
-  /** Files in a fixed order. */
+  /** Yields files in a fixed order. */
   files(fetching: Fetching): AsyncIterable<FeedFile>;
 }
 
@@ -31,7 +32,7 @@ const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.
 
 async function* bytesOf(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
   try {
-    // A stream costs more than a small file.
+    // For small files, a stream is slower.
     if (sizeBytes <= limits.feedLineBytesMax) yield await readFile(path);
     else yield* createReadStream(path, { highWaterMark: 256 * 1024 });
   } catch (thrown) {
@@ -48,7 +49,7 @@ const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
 
 const isHidden = (name: string): boolean => name.split("/").some((step) => step.startsWith("."));
 
-/** The entries of an archive, each a file. */
+/** Yields each entry of an archive as a file. */
 async function* entryFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   for await (const { name, read } of archive.entries()) {
     if (isHidden(name)) continue;
@@ -74,10 +75,10 @@ const bundleFile = (entries: readonly ZipEntry[]): FeedFile => ({
   async *bytes() {},
 });
 
-/** A name ends its bundle by what it is, not by its place: an entry that comes or goes changes one bundle, not all behind it. */
+/** Bundles end at a name's hash, not at a position, so that an added or removed entry changes only one bundle. */
 const endsBundle = (name: string): boolean => Number.parseInt(hash("sha256", name, "hex").slice(0, 8), 16) % limits.feedBundleEntries === 0;
 
-/** The same of an archive of very many: a hundred or so together. */
+/** Yields the entries of a large archive in bundles of about a hundred. */
 async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   let entries: ZipEntry[] = [];
   for await (const entry of archive.entries()) {
@@ -90,7 +91,7 @@ async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
   if (entries.length > 0) yield bundleFile(entries);
 }
 
-/** One file, or those of a zip archive. */
+/** Yields a single file, or the files of a zip archive. */
 async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFile> {
   const whole = { name: "", label, isOfMany: false };
   if (!isZip(await file.read(0, 4))) {
@@ -113,7 +114,10 @@ async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFil
   yield* archive.entryCount > limits.feedArchiveFilesMax ? bundledFiles(archive) : entryFiles(archive);
 }
 
-/** Files below a folder by their bytes' order. Hidden ones are left out, and links are not followed: they may lead in a circle. */
+/**
+ * Yields files below a directory in byte order, without hidden ones. Symbolic links are not followed, because they may be
+ * circular.
+ */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
   const entries = await readdir(folder, { withFileTypes: true });
   entries.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -136,12 +140,12 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
-/** "example.com": the provider of a domain. */
+/** A domain such as "example.com", for its CSAF provider. */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?!(?:json|ya?ml|zip|gz|csv|jsonl|xml|md|txt)$)[a-z]{2,63}$/i;
 
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** The name of a source for people, logs and events. */
+/** Returns a source's name for display, logs and events. */
 export const sourceLabel = (source: string): string => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   return url ? addressLabel(url) : source;
@@ -174,14 +178,14 @@ const addressSource = (url: URL): Source => ({
   files: (fetching) => filesOfAddress(url, fetching),
 });
 
-/** A single file, or archive. */
+/** Yields a file, or the files of an archive. */
 async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<FeedFile> {
   const file = await openStoredFile(path);
   opened.add(file);
   yield* filesIn(basename(path), file);
 }
 
-/** The key of a source that was imported, also of a file that is gone. */
+/** Returns the key of an imported source, even if the file no longer exists. */
 export const sourceKeyOf = async (source: string): Promise<string> => {
   const url = addressForm.test(source) ? URL.parse(source) : null;
   if (url) return url.href;
@@ -190,7 +194,7 @@ export const sourceKeyOf = async (source: string): Promise<string> => {
   return !isThere && domainForm.test(source) ? new URL(`https://${source}/`).href : path;
 };
 
-/** Finds a source. Throws a Fault where there is none. */
+/** Opens a source. Throws a Fault if it does not exist. */
 export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {
     const url = URL.parse(source);

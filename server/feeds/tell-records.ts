@@ -1,7 +1,10 @@
-// Which document tells a record (docs/decisions/0022): of all that do, the latest modified one, of equally old ones the
-// first. A record that no document tells any longer is withdrawn, and comes back when one tells it again. So whoever reads
-// a document, or finds one gone, hands in the records that are concerned; the row of each is written from the document
-// that wins, read again from the store where it is another source's.
+// Decides which document a record is taken from (docs/decisions/0022). Several sources may assert the same record: the latest
+// modified
+// document wins, among equally old ones the first. A record that no document asserts any longer is withdrawn, and restored when
+// one asserts
+// it again. Callers pass the records of added and removed documents. Each row is written from its winning document, which is read
+// from the
+// database if it belongs to another source.
 
 import { limits } from "#base/limits.ts";
 import {
@@ -56,7 +59,7 @@ import { isPublishable } from "./licenses.ts";
 import { formats } from "./recognise.ts";
 import { valueOfStored } from "./stored-document.ts";
 
-/** The kinds whose documents are kept. */
+/** Kinds with stored documents. */
 export type ToldKind = "advisories" | "vulnerabilities";
 
 export const isToldKind = (kind: string): kind is ToldKind => kind === "advisories" || kind === "vulnerabilities";
@@ -64,43 +67,46 @@ export const isToldKind = (kind: string): kind is ToldKind => kind === "advisori
 export interface TellContext {
   readonly kind: ToldKind;
   readonly group: string;
-  /** The row of the source that is imported, its key, and its licence. */
+  /** The imported source's row, key and license. */
   readonly feed: string;
   readonly source: string;
   readonly license: string;
-  /** What the import says of it: public, not public, or nothing. */
+  /** The import's visibility: public, private, or unchanged. */
   readonly public: boolean | undefined;
-  /** The number of the run. */
+  /** The run's number. */
   readonly run: number;
-  /** Replace records by ones that were modified earlier. */
+  /** Allows older records to replace stored ones. */
   readonly allowOlder: boolean;
   readonly nowMs: number;
 }
 
-/** What was written, and how many records were not: what is stored was modified later. */
+/** The changes, and the number of records that were not written because the stored ones are newer. */
 export interface ToldParts {
   readonly counts: OwnedCounts;
   readonly older: number;
-  /** Parts of files with such records: they are read again the next time. */
+  /** Parts with such records, which are read again next time. */
   readonly olderParts: readonly { readonly name: string; readonly part: number }[];
 }
 
-/** Whose records they are: advisories lie in their group, public or not; vulnerability records are everybody's or a group's. */
+/**
+ * The owner of the records. Advisories belong to their group, public or not; vulnerability records are public or belong to a
+ * group.
+ */
 interface Scope {
   readonly owner: "group" | "everybody";
-  /** What nobody tells any longer is somebody else's now: it goes, and is not shown as withdrawn. */
+  /** A record that is no longer asserted here has moved to the other owner, so it is deleted, not shown as withdrawn. */
   readonly hasMoved?: boolean;
 }
 
-/** A record's key, and the number of the document that told it. */
+/** Record keys, with the IDs of the documents that asserted them. */
 type Keys = ReadonlyMap<string, string>;
 
-/** The records of documents that were just read, by document. */
+/** Records of newly read documents, by document. */
 type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
 
 const isShown = ({ public: wanted, license }: Pick<Teller, "public" | "license">): boolean => wanted && isPublishable(license);
 
-/** The one that counts. What is shown openly is not replaced by what must not be shown. */
+/** Returns the winning document. A public record is not replaced from a document with a license that forbids publication. */
 const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Teller | undefined => {
   const allowed = row?.isPublic ? tellers.filter(({ license }) => isPublishable(license)) : [];
   let best: Teller | undefined;
@@ -115,7 +121,7 @@ const findRowsOfOwner = (rows: Write, { kind, group }: Pick<TellContext, "kind" 
     ? findToldAdvisories(rows, group, [...keys.keys()])
     : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
 
-/** The rows of these records, whoever's they are. */
+/** Returns the rows of these records for all owners. */
 const findRowsOf = async (rows: Write, context: Pick<TellContext, "kind" | "group">, keys: Keys): Promise<ToldRow[]> => [
   ...(await findRowsOfOwner(rows, context, { owner: "group" }, keys)),
   ...(context.kind === "vulnerabilities" ? await findRowsOfOwner(rows, context, { owner: "everybody" }, keys) : []),
@@ -133,7 +139,7 @@ const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner 
   return byKey;
 };
 
-/** What a stored document tells; nothing where a format has come to refuse it. */
+/** Reads the records of a stored document; none if its format now refuses it. */
 const readAgain = (kind: ToldKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
   try {
     const format = formats.find(({ name }) => name === form);
@@ -154,7 +160,7 @@ const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, has
   return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
 };
 
-/** Ids of documents that are read together: as much as a batch of an import has. */
+/** Splits IDs of documents into batches of the size of an import's batch. */
 const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
   let chunk: string[] = [];
@@ -170,21 +176,25 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
   if (chunk.length > 0) yield chunk;
 };
 
-/** Documents of a number that several sources have in a form that OSV has. One of them speaks for the number, of all its packages. */
+/**
+ * Documents with the same ID from several sources, in formats available as OSV. One of them wins for the ID, with all its
+ * packages.
+ */
 interface Rivals {
-  /** Everything that any of them tells, with the number. */
+  /** The records of all of them, with the ID. */
   readonly keys: Keys;
-  /** All of them. */
   readonly tellers: readonly Teller[];
 }
 
-/** Of what is gone the rivals are those that are left. */
+/** For removed documents, the remaining ones are the rivals. */
 const findRivals = async (rows: Write, { kind, group }: TellContext, numbers: readonly string[], least: number): Promise<Rivals> => {
   const tellers = kind === "advisories" ? await findTellersOfNumbers(rows, { kind, group, forms: osvForms, least }, [...new Set(numbers)]) : [];
   return { keys: new Map(tellers.map(({ key, originId }) => [key, originId])), tellers };
 };
 
-/** The documents that do not speak for their number: as scanners are answered (documents/published.ts), no package of theirs counts. */
+/**
+ * Returns the losing documents. None of their packages count, which matches the responses to scanners (documents/published.ts).
+ */
 const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>): Set<string> => {
   const outvoted = new Set<string>();
   for (const same of Map.groupBy(tellers, ({ originId }) => originId).values()) {
@@ -195,7 +205,7 @@ const findOutvoted = ({ tellers }: Rivals, stored: ReadonlyMap<string, ToldRow>)
   return outvoted;
 };
 
-/** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
+/** Writes the rows of these records from their winning documents, and withdraws those without a document. */
 const reassignScope = async (rows: Write, context: TellContext, scope: Scope, given: Keys, drafts: Drafts): Promise<WriteCounts> => {
   if (given.size === 0) return noCounts;
   const rivals = await findRivals(rows, context, [...given.values()], drafts.size > 0 ? 2 : 1);
@@ -215,11 +225,11 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
     if (best && drafts.has(best.id)) chosen.set(key, best);
     else if (best && !(row?.isTold && row.documentId === best.id)) again.set(key, best);
     else if (best) counts = addCounts(counts, { ...noCounts, unchanged: 1 });
-    // What the version before has written is nobody's document's.
+    // Records written by the previous version have no document.
     else if (row?.documentId !== undefined && (row.isTold || scope.hasMoved)) gone.set(key, number);
   }
   const write = async (by: ReadonlyMap<string, Teller>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
-    // Each row has the name of the source that tells it.
+    // Each row names its asserting source.
     for (const source of new Set([...by.values()].map(({ feed }) => feed))) {
       const mine = records.filter((record) => by.get(recordKey(record))?.feed === source);
       const target = {
@@ -243,7 +253,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, gi
   return counts;
 };
 
-/** Formats whose documents hold records of several numbers: that one is public says nothing of the next. */
+/** Formats with records of several IDs in one document: the visibility of one record does not extend to the others. */
 const collections = new Set(["wolfi", "secdb", "debian"]);
 
 const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
@@ -253,13 +263,13 @@ const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller =
   isPublishable: isPublishable(license),
 });
 
-/** Of each record the one of the document that was chosen for it. */
+/** Returns each record from the document chosen for it. */
 const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRecord[] => {
   const wanted = new Set([...chosen.values()].map(({ id }) => id));
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
 
-/** Decides who tells records: of advisories those of the group, of vulnerability records everybody's and the group's. */
+/** Decides on records: advisories of the group, and vulnerability records of both owners. */
 const reassign = async (
   rows: Write,
   context: TellContext,
@@ -268,7 +278,7 @@ const reassign = async (
 ): Promise<OwnedCounts> => {
   const reassignOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
     reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
-  // What goes is looked at before what comes.
+  // Removals first, then additions.
   return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
 };
 
@@ -277,7 +287,7 @@ const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "licen
 
 const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
 
-/** What tells records apart and which ones are the same. */
+/** Returns the fields for finding renamed records. */
 const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonly key: string })[] =>
   records.flatMap((record) => {
     if (record.kind === "vulnerability") return [{ key: recordKey(record), id: record.id, aliases: record.aliases, artifact: "" }];
@@ -286,13 +296,13 @@ const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonl
     return [{ key: recordKey(record), id: advisoryId, aliases, artifact: `${artifactType}/${artifactName}` }];
   });
 
-/** A document that was read, with what it tells. */
+/** A newly read document with its records. */
 interface GivenDocument {
   readonly draft: DocumentDraft;
   readonly records: readonly FeedRecord[];
 }
 
-/** Writes which records the source has under a new ID, before the rows of the old ones change. A first import renames nothing. */
+/** Stores which records have a new ID in the source, before the old rows change. A first import renames nothing. */
 const noteRenamed = async (
   rows: Write,
   { kind, group, feed, run }: TellContext,
@@ -301,7 +311,7 @@ const noteRenamed = async (
   { documents, dropped, singles }: WrittenDocuments,
 ): Promise<void> => {
   if (run === 1) return;
-  // A document about a package has records of its own numbers, each of which may come and go.
+  // Documents with several IDs may gain and lose single records.
   const mayAppear = given.filter(({ draft }, index) => documents[index]?.isOlder === false && (documents[index].isNew || collections.has(draft.form)));
   const candidates = new Map(mayAppear.map((each) => [each, appearedOf(each.records)]));
   const keys = [...candidates.values()].flat();
@@ -310,7 +320,7 @@ const noteRenamed = async (
   const known = new Set(before.filter(({ isTold }) => isTold).map(({ key }) => key));
   const appeared = new Map([...candidates].map(([each, records]) => [each, records.filter(({ key }) => !known.has(key))]));
   const all = [...appeared.values()].flat();
-  // What was missing and is there again was not renamed.
+  // A record that reappeared was not renamed.
   const back = [...candidates].flatMap(([{ draft }, records]) => (collections.has(draft.form) ? [] : records));
   await deleteSuccessors(rows, feed, [...new Set([...back, ...all].map(({ id }) => id))]);
   const aliases = [...new Set(all.flatMap((each) => each.aliases))];
@@ -325,7 +335,7 @@ const noteRenamed = async (
       if (here.size === 0) continue;
       renamed.push(
         ...findRenamed({
-          // What is still there under its number is only about less.
+          // A record with a remaining ID lost packages, but was not renamed.
           dropped: facts.filter(({ key, id }) => here.has(key) && !present.has(id)),
           appeared: [...appeared].flatMap(([each, records]) => (each.name === name && each.part === part ? records : [])),
           isOneDocument: singles.some((each) => each.file === name && each.part === part),
@@ -336,7 +346,7 @@ const noteRenamed = async (
   await writeSuccessors(rows, feed, renamed);
 };
 
-/** Writes parts of files: their documents, and the records that they tell. */
+/** Writes parts of files: their documents and the records that these assert. */
 export const tellParts = async (
   rows: Write,
   context: TellContext,
@@ -363,13 +373,13 @@ export const tellParts = async (
     const other = owner === "group" ? "everybody" : "group";
     for (const key of draft.records.keys()) {
       keys[owner].set(key, draft.originId);
-      // It may have been the other one's before: by its mark, or by its licence.
+      // The record may have had the other owner, by visibility or license.
       if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
     }
   }
   await reassign(rows, context, left);
   const counts = await reassign(rows, context, keys, drafts);
-  // A document that was there before may say something else of versions with rows that are the same.
+  // A changed document may change the affected versions, even if the row is the same.
   const rewritten = given.flatMap(({ draft }, index) =>
     documents[index]?.wasPublic === undefined || documents[index].isOlder || documents[index].isPending ? [] : [...draft.records.keys()],
   );
@@ -379,7 +389,7 @@ export const tellParts = async (
       rewritten.map((key) => `${group}/${key}`),
     );
   }
-  // Which package is built from which is told beside advisories, by lists that are not kept.
+  // Source packages are listed next to advisories, in files that are not stored.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
   const others = untold.filter((record) => !isFact(record));
   const target = { feed, group, public: factsPublic(context), run, allowOlder };
@@ -399,17 +409,17 @@ export const tellParts = async (
   };
 };
 
-/** What is said of facts, which have no documents: their source's licence counts. */
+/** Facts have no documents, so the source's license decides. */
 export const factsPublic = ({ public: said, license }: TellContext): boolean | undefined => (isPublishable(license) ? said : false);
 
-/** Decides who tells records that a document tells no longer. */
+/** Decides on records that a document no longer asserts. */
 export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
   const all = new Map(gone.map(({ key, originId }) => [key, originId]));
-  // Of vulnerability records both rows: which one it was is not always known, and one that is told stays as it is.
+  // For vulnerability records check both owners: the former one is not always known, and an asserted row stays unchanged.
   return withoutUnchanged(await reassign(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
 };
 
-/** Marks what the documents of a step tell, and says what changed by it. */
+/** Changes the visibility of a step's documents, and returns the changes. */
 export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
   const { kind, group, feed, nowMs } = context;
   const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
@@ -427,7 +437,7 @@ export const markStep = async (rows: Write, context: TellContext, isPublic: bool
   return { group: { ...noCounts, changed }, everybody: noCounts };
 };
 
-/** Records whose documents became public, or are so no longer: of vulnerability records another row. */
+/** Reassigns records of documents with changed visibility: for vulnerability records this changes the owner. */
 const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
   withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
 
@@ -436,7 +446,7 @@ const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
   everybody: { ...everybody, unchanged: 0 },
 });
 
-/** Which of these advisories may be shown openly: those that are told by a document whose licence allows it. */
+/** Returns the advisories that may be public: those asserted by a document with a license that allows it. */
 const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
   const tellers = await findTellers(rows, context.kind, context.group, keys);
   return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));

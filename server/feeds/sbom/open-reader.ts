@@ -1,5 +1,6 @@
-// Reads documents about images (SBOMs, reports of scanners) in threads of their own, one after the other: no parser promises a time or
-// a memory for every text, so a thread that takes too long or too much is ended, with what it reads and nothing else.
+// Reads documents about images (SBOMs, scanner reports), each in a worker thread. Parsers guarantee no bounds on time and memory,
+// so a
+// thread that exceeds its limits is terminated with its document only.
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
@@ -7,26 +8,26 @@ import type { SbomReading } from "./read-sbom.ts";
 import type { Unreadable } from "./statement.ts";
 
 /**
- * Reads the document of a stream of bytes about the image with these digests.
- * @throws what the stream throws
+ * Reads a document from a stream, about the image with these digests.
+ * @throws the errors of the stream
  */
 export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
 export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
 export interface DocumentReaderOptions {
-  /** What the thread runs. */
+  /** The worker's script. */
   readonly script: URL;
   readonly longestMs?: number;
   readonly memoryMb?: number;
 }
 
-/** Sends all bytes to the thread; false where they are too many. */
+/** Sends all bytes to the thread; returns false if there are too many. */
 const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
     if (size > limits.sbomBytesMax) return false;
-    // Its bytes alone: a view would be sent with all that it looks into.
+    // Copied, because transferring a view would transfer its whole buffer.
     const copy = new Uint8Array(chunk);
     worker.postMessage(copy, [copy.buffer]);
   }
@@ -42,7 +43,7 @@ export const openDocumentReader = <Reading>({
   const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
     const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
-    // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
+    // Registered before sending, so that no event is missed. The first event settles it.
     const answered = new Promise<Reading | Unreadable>((resolve) => {
       worker.once("message", (reading: Reading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>

@@ -1,23 +1,24 @@
-// The packages that an SBOM tells, collected as image_packages has them: under the package URL without its version, with the
-// release of the distribution and the package that it is built from, which advisories of distributions name.
+// Collects an SBOM's packages in the form of image_packages: package URL without version, with distribution release and source
+// package,
+// which distributions' advisories name.
 
 import { limits } from "#base/limits.ts";
 import { packageLabel, readPurlParts, versionOf } from "../formats/purl.ts";
 import type { Field } from "../field.ts";
 
-/** What a document says of one package. */
+/** A package in a document. */
 export interface ToldPackage {
   readonly purl: Field;
-  /** Beside the package URL; "" where nothing. */
+  /** A separate version field; "" if there is none. */
   readonly version: string;
-  /** The package that it is built from; "" where the package URL says it, or nobody does. */
+  /** The source package; "" if unknown or in the package URL. */
   readonly origin: string;
 }
 
 export interface Packages {
   /** Versions by name. */
   readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Components without a package URL that can be read, or without a version: nothing can be matched with them. */
+  /** Components without a valid package URL or version, which cannot be matched. */
   readonly unnamed: number;
 }
 
@@ -25,7 +26,7 @@ export interface PackageCollection extends Packages {
   add(told: ToldPackage): void;
 }
 
-// Images and their layers: what packages are in, and no packages.
+// Images and layers contain packages, but are not packages.
 const containers = new Set(["oci", "docker"]);
 
 export const collectPackages = (): PackageCollection => {
@@ -55,7 +56,7 @@ export const collectPackages = (): PackageCollection => {
   };
 };
 
-/** As the column has them: {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
+/** Returns the column's value: {"pkg:deb/debian/bash?distro=debian-12": "5.2.15-2", "pkg:npm/ms": ["2.0.0", "2.1.3"]}. */
 export const packagesText = ({ versions }: Packages): string =>
   JSON.stringify(
     Object.fromEntries(
